@@ -13,7 +13,8 @@ BINARIES := axle axle-hub axle-agent axle-render axle-render-rare
 
 # What runs under the race detector: everything concurrent that ships.
 RACE := ./hub/... ./agent/... ./internal/...
-REST := ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
+# The longest go first, so that nothing waits for them alone at the end.
+REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"

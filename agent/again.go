@@ -10,16 +10,16 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// registeredAgain returns the identity to use where one is stored: a new one
-// when somebody has put another bootstrap token here since, as `axle clusters
-// connect` does for a cluster that was forgotten. What the hub refuses is not
-// tried again with the same token; while it is away the stored one goes on.
+// registeredAgain returns the identity to use when one is stored. It registers again
+// if somebody has installed another bootstrap token since, as `axle clusters connect`
+// does for a deleted cluster. A token that the hub rejects is not tried twice. While
+// the hub is unavailable, the stored identity stays in use.
 func registeredAgain(ctx context.Context, a *Agent, id *identity) (now *identity, fresh bool) {
 	token, _, err := bootstrap.Read(a.cfg.TokenFile)
 	if err != nil || tokenName(token) == id.TokenName {
 		return id, false
 	}
-	// One that an earlier version registered does not say with which token.
+	// An identity registered by an earlier version does not name its token.
 	if id.TokenName != "" {
 		next, err := newIdentity(a.cfg.HubURL, id.ClusterUID)
 		if err == nil {
@@ -28,7 +28,7 @@ func registeredAgain(ctx context.Context, a *Agent, id *identity) (now *identity
 		if err == nil {
 			return next, true
 		}
-		a.cfg.Log.Warn("the new bootstrap token registers nothing; the agent keeps its identity", logkey.Error, err)
+		a.cfg.Log.Warn("the hub rejected the new bootstrap token; the agent keeps its identity", logkey.Error, err)
 		if errcode.Is(err, errcode.Unavailable) || ctx.Err() != nil {
 			return id, false
 		}
@@ -40,7 +40,7 @@ func registeredAgain(ctx context.Context, a *Agent, id *identity) (now *identity
 	return id, false
 }
 
-// tokenName tells tokens apart and gives none away.
+// tokenName identifies a token without revealing it.
 func tokenName(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:8])

@@ -40,18 +40,18 @@ type Agent struct {
 	transport  *http.Transport
 	identities identityStore
 	page       *page
-	// registry measures the process, measured the work under way: an agent may
-	// begin its work again after an upgrade that failed.
+	// registry measures the process, measured the current work: an agent may start
+	// its work again after a failed upgrade.
 	registry *prometheus.Registry
 	measured atomic.Pointer[prometheus.Registry]
 	loop     atomic.Pointer[poll.Loop]
 	tunnel   atomic.Pointer[tunnels]
-	// rules judge objects; users write them in the cluster.
+	// rules judge the health of objects; users define them in the cluster.
 	rules  health.Rules
-	keeper *upgrade.Keeper // nil when the agent does not replace itself
+	keeper *upgrade.Keeper // nil if the agent does not replace itself
 }
 
-// New checks the configuration; nothing is contacted yet. Errors are Invalid.
+// New checks the configuration; it contacts nothing. Errors are Invalid.
 func New(cfg Config) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -92,8 +92,8 @@ func newBootID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// Run is the agent until the context ends. What the command line names is
-// looked at first, so that a bootstrap token is not used up in vain.
+// Run runs the agent until the context ends. It checks the flags first, so that a
+// wrong one does not use up the bootstrap token.
 func (a *Agent) Run(ctx context.Context) error {
 	renderer, err := a.renderer()
 	if err != nil {
@@ -109,18 +109,18 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.cfg.Log.Info("the agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
+	a.cfg.Log.Info("agent starts", logkey.Version, buildinfo.Version, logkey.Address, a.page.address())
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "health page", Run: func(ctx context.Context) error { return a.page.run(ctx, listener) }},
 		lifecycle.Part{Name: "profiles", Run: a.serveProfiles},
 		lifecycle.Part{Name: "agent", Run: func(ctx context.Context) error { return a.live(ctx, renderer) }})
 }
 
-// Address is where /healthz and /metrics are, empty before Run.
+// Address is the address of /healthz and /metrics, empty before Run.
 func (a *Agent) Address() string { return a.page.address() }
 
-// work takes the identity, wires the parts and runs them. It may run again
-// after it ended, as another boot: the hub must not take the two for one.
+// work loads the identity, wires the parts and runs them. It may run again after it
+// ended, with another boot id: the hub must be able to tell the runs apart.
 func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	a.bootID = newBootID()
 	id, fresh, err := a.enrol(ctx)
@@ -151,7 +151,7 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 		lifecycle.Part{Name: "token", Run: p.session.run})
 }
 
-// parts are what work runs.
+// parts are the components that work runs.
 type parts struct {
 	loop    *poll.Loop
 	watcher *drift.Watcher
@@ -161,7 +161,7 @@ type parts struct {
 	tunnel  *tunnels
 }
 
-// assemble wires the parts; nothing is contacted yet.
+// assemble wires the parts; it contacts nothing.
 func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*parts, error) {
 	a.page.named(id.ClusterName)
 	sealer, err := seal.Parse([]byte(id.SealKey))
@@ -210,12 +210,12 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	return &parts{loop, watcher, engine, session, tests, reach}, nil
 }
 
-// connect makes the client, and believes the stored list only when a pinned
-// key signed it.
+// connect makes the client, and trusts the stored list only if a pinned key signed
+// it.
 func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.Client, *agentv1.Desired, error) {
 	seen, err := hubclient.ParsePosition(remembered.Seen)
 	if err != nil {
-		a.cfg.Log.Warn("the stored position cannot be read", logkey.Error, err)
+		a.cfg.Log.Warn("cannot read the stored position", logkey.Error, err)
 	}
 	client, err := hubclient.New(hubclient.Config{
 		URL: a.cfg.HubURL, Transport: a.transport, ClusterID: id.ClusterID, Token: id.Token, Keys: id.SigningKeys, Former: id.FormerKeys, Seen: seen, Shown: remembered.Shown, Clock: a.cfg.Clock,
@@ -225,13 +225,13 @@ func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.
 	}
 	list, err := client.Verify(remembered.Signed)
 	if err != nil {
-		a.cfg.Log.Warn("the stored list is not used and will be asked for again", logkey.Error, err)
+		a.cfg.Log.Warn("ignoring the stored list; the next poll requests it again", logkey.Error, err)
 		return client, nil, nil
 	}
 	return client, list.Desired, nil
 }
 
-// tell passes the id of a service on to the loop, once there is one.
+// tell passes the id of a service to the loop once it exists.
 func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
 	return func(service string) {
 		if loop := a.loop.Load(); loop != nil {
@@ -240,7 +240,7 @@ func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
 	}
 }
 
-// testRunner makes what runs services' tests.
+// testRunner makes the runner of services' tests.
 func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 	return testrun.New(testrun.Config{
 		File: a.cfg.dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
@@ -254,7 +254,7 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 	})
 }
 
-// steps makes the parts that know the cluster's objects.
+// steps makes the parts that handle the cluster's objects.
 func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher, *apply.Engine, error) {
 	watcher, err := drift.New(drift.Config{
 		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
@@ -270,13 +270,13 @@ func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher
 	return watcher, engine, err
 }
 
-// placed is the engine with a namespace for what it remembers.
+// placed is the engine with a namespace for its inventories.
 type placed struct {
 	*apply.Engine
 	agent *Agent
 }
 
-// Load is poll.Applier.
+// Load implements poll.Applier.
 func (p placed) Load(ctx context.Context) error {
 	if err := p.agent.kube.ensureNamespace(ctx, p.agent.cfg.Namespace); err != nil {
 		return err
@@ -290,7 +290,7 @@ func (a *Agent) renderer() (*render.Runner, error) {
 	})
 }
 
-// lockFolder keeps a second agent out of the data folder.
+// lockFolder prevents a second agent from using the data folder.
 func lockFolder(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, errcode.New(errcode.Invalid, "--data-dir: %w", err)

@@ -133,8 +133,8 @@ func TestRenderShowsWhatIsApplied(t *testing.T) {
 	}
 }
 
-// applyAndCapture renders and applies by the agent's parts and returns the
-// bodies without what the agent adds, by "Kind name".
+// applyAndCapture renders and applies with the agent's parts and returns the bodies
+// without the agent's additions, by "Kind name".
 func applyAndCapture(t *testing.T, request agent.RenderRequest) map[string]string {
 	t.Helper()
 	ctx, cluster := t.Context(), kube.Shared(t)
@@ -192,7 +192,7 @@ func applyAndCapture(t *testing.T, request agent.RenderRequest) map[string]strin
 		setOrRemove(object, "annotations", annotations)
 		setOrRemove(object, "labels", labels)
 		unstructured.RemoveNestedField(object.Object, "metadata", "namespace")
-		// It guards the first write against an object that somebody else makes.
+		// It guards the first write against an object that somebody else creates.
 		unstructured.RemoveNestedField(object.Object, "metadata", "resourceVersion")
 		out[object.GetKind()+" "+object.GetName()] = encodeObject(t, object)
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// DefaultNamespace holds the agent and what it remembers.
+	// DefaultNamespace holds the agent and its state.
 	DefaultNamespace = "axle-system"
-	// DefaultMetricsListen serves /healthz and /metrics. When the port is
-	// taken, any other is, and the log names it.
+	// DefaultMetricsListen serves /healthz and /metrics. If the port is taken,
+	// another one is used, and the log names it.
 	DefaultMetricsListen = ":8085"
 )
 
@@ -26,47 +26,46 @@ type Config struct {
 	HubURL string
 	// TokenFile holds the bootstrap token; it is read once.
 	TokenFile string
-	// CAFile holds certificates that the hub's may be signed by, beside the
+	// CAFile holds certificate authorities to trust for the hub, besides the
 	// system's.
 	CAFile string
-	// Kubeconfig reaches the cluster from outside; empty is from inside. With
-	// it the identity lies in DataDir instead of a Secret.
+	// Kubeconfig reaches the cluster from outside; empty means from inside. With it,
+	// the identity is stored in DataDir instead of a Secret.
 	Kubeconfig string
 	// Namespace is DefaultNamespace when empty.
 	Namespace string
-	// DataDir is this agent's alone.
+	// DataDir is the agent's data folder; no other process may use it.
 	DataDir string
-	// PollInterval is 2 min when zero, at least 1 s. When it is set, the hub
-	// cannot change it.
+	// PollInterval is 2 min when zero, at least 1 s. If set, the hub cannot change
+	// it.
 	PollInterval time.Duration
-	// RenderBinary is axle-render; beside this program, then on $PATH, when
-	// empty.
+	// RenderBinary is the path of axle-render. When empty, it is looked up beside
+	// this program, then on $PATH.
 	RenderBinary string
-	// ToolsDir holds what renderers of type EXEC and WASM may name; empty has
-	// nothing.
+	// ToolsDir holds the programs that renderers of type EXEC and WASM may name;
+	// empty means none.
 	ToolsDir string
-	// MetricsListen is DefaultMetricsListen when empty, and nothing listens
-	// when it is "off".
+	// MetricsListen is DefaultMetricsListen when empty; "off" listens nowhere.
 	MetricsListen string
-	// ProfileListen serves /debug/pprof/, on a loopback address alone; empty
-	// serves none there.
+	// ProfileListen serves /debug/pprof/, on a loopback address only; empty serves
+	// none.
 	ProfileListen string
 	// Tunnel is TunnelOn when empty, or TunnelOff.
 	Tunnel string
-	// Proxy is what people may do in this cluster through the hub, beside what
-	// its RBAC says; the hub cannot change it.
+	// Proxy is what people may do in this cluster through the hub, within the limits
+	// of its RBAC; the hub cannot change it.
 	Proxy authproxy.Policy
-	// ClusterName is asked for at registration, when the token does not fix it.
+	// ClusterName is requested at registration, if the token does not fix it.
 	ClusterName string
-	// SelfUpgrade: the agent was installed by its manifests, as Deployment
-	// axle-agent of Namespace, and replaces itself.
+	// SelfUpgrade: the agent was installed from its manifests, as Deployment
+	// axle-agent in Namespace, and replaces itself.
 	SelfUpgrade bool
 	// Candidate is the key of the upgrade that this process is a candidate of.
 	Candidate string
-	// PodName and Image are this process's, as its pod says.
+	// PodName and Image are those of this process's pod.
 	PodName string
 	Image   string
-	// Args are the command line, told to the hub so that an upgrade keeps it.
+	// Args is the command line, reported to the hub so that an upgrade keeps it.
 	Args []string
 	// UpgradeWithin and UpgradeTick are the defaults of agent/upgrade when zero.
 	UpgradeWithin time.Duration
@@ -94,7 +93,7 @@ func (c *Config) check() error {
 		return errcode.New(errcode.Invalid, "--tunnel %q; it is %s or %s", c.Tunnel, TunnelOn, TunnelOff)
 	}
 	if c.ProfileListen != "" && !loopback(c.ProfileListen) {
-		return errcode.New(errcode.Invalid, "--pprof-listen %q is not a loopback address; profiles say much about a process, so only this machine gets them", c.ProfileListen)
+		return errcode.New(errcode.Invalid, "--pprof-listen %q is not a loopback address; profiles reveal much about a process, so they are served to this machine only", c.ProfileListen)
 	}
 	if err := c.Proxy.Check(); err != nil {
 		return err

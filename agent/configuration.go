@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// configurationName is the AgentConfiguration that counts.
+	// configurationName is the name of the AgentConfiguration in use.
 	configurationName = "default"
-	// leastInterval is what an AgentConfiguration may ask for; flags may ask
-	// for less.
+	// leastInterval is the shortest interval that an AgentConfiguration may set;
+	// flags may set a shorter one.
 	leastInterval = 10 * time.Second
 	// maxPasses bounds maxConcurrentReconciles.
 	maxPasses = 100
@@ -35,15 +35,15 @@ const (
 
 var configurationResource = v1alpha1.GroupVersion.WithResource("agentconfigurations")
 
-// configured takes settings over; *poll.Loop does.
+// configured accepts settings; *poll.Loop implements it.
 type configured interface{ Configure(s poll.Settings) }
 
-// configuration follows the AgentConfiguration named default. Where the
-// cluster does not serve the kind, it waits for the CRD and asks nothing.
+// configuration follows the AgentConfiguration named default. If the cluster does not
+// serve the kind, it waits for the CRD and makes no requests.
 type configuration struct {
 	kube *kube
 	loop configured
-	// apis is poked when the cluster serves other kinds.
+	// apis receives a value when the served kinds change.
 	apis chan struct{}
 }
 
@@ -51,7 +51,7 @@ func newConfiguration(k *kube, loop configured) *configuration {
 	return &configuration{kube: k, loop: loop, apis: make(chan struct{}, 1)}
 }
 
-// apisChanged says that the CRD may have come.
+// apisChanged says that the CRD may have been installed.
 func (c *configuration) apisChanged() {
 	select {
 	case c.apis <- struct{}{}:
@@ -59,7 +59,7 @@ func (c *configuration) apisChanged() {
 	}
 }
 
-// run takes every change over until the context ends.
+// run applies every change until the context ends.
 func (c *configuration) run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
@@ -78,7 +78,7 @@ func (c *configuration) run(ctx context.Context) error {
 			return nil
 		}
 		if apierrors.IsForbidden(err) {
-			c.kube.log.Warn("the agent's account may not read AgentConfiguration; flags and the hub alone count", logkey.Error, err)
+			c.kube.log.Warn("the agent's account may not read AgentConfiguration; only flags and the hub apply", logkey.Error, err)
 			backoff.Reset()
 			select {
 			case <-ctx.Done():
@@ -89,7 +89,7 @@ func (c *configuration) run(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			c.kube.log.Debug("the watch of AgentConfiguration broke", logkey.Error, err)
+			c.kube.log.Debug("the watch of AgentConfiguration ended", logkey.Error, err)
 		}
 		if c.kube.clock.Now().Sub(start) > time.Minute {
 			backoff.Reset()
@@ -102,11 +102,11 @@ func (c *configuration) run(ctx context.Context) error {
 	}
 }
 
-// served reports whether the cluster knows the kind, from memory.
+// served reports from memory whether the cluster serves the kind.
 func (c *configuration) served(ctx context.Context) bool {
 	s, err := c.kube.serves(ctx)
 	if err != nil {
-		return true // the watch will tell
+		return true // the watch will show it
 	}
 	_, ok := s.kinds[schema.GroupVersionKind(v1alpha1.GroupVersion.WithKind("AgentConfiguration"))]
 	return ok
@@ -146,8 +146,7 @@ func (c *configuration) follow(ctx context.Context) error {
 	return nil
 }
 
-// take makes the object's settings the present ones and says on it what came
-// of them.
+// take applies the object's settings and writes the result to its status.
 func (c *configuration) take(ctx context.Context, object *unstructured.Unstructured) {
 	if object == nil {
 		c.loop.Configure(poll.Settings{})
@@ -155,7 +154,7 @@ func (c *configuration) take(ctx context.Context, object *unstructured.Unstructu
 	}
 	var conf v1alpha1.AgentConfiguration
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &conf); err != nil {
-		c.kube.log.Warn("the AgentConfiguration cannot be read and changes nothing", logkey.Error, err)
+		c.kube.log.Warn("ignoring an AgentConfiguration that cannot be read", logkey.Error, err)
 		return
 	}
 	settings, problems := settingsOf(conf.Spec)
@@ -163,8 +162,8 @@ func (c *configuration) take(ctx context.Context, object *unstructured.Unstructu
 	c.report(ctx, &conf, problems, notActing(conf.Spec))
 }
 
-// settingsOf reads what acts. A value that cannot be used is named and left
-// out; the rest counts.
+// settingsOf reads the fields that have an effect. An invalid value is reported and
+// left out; the others apply.
 func settingsOf(spec v1alpha1.AgentConfigurationSpec) (s poll.Settings, problems []string) {
 	duration := func(name string, text *string) time.Duration {
 		if text == nil || *text == "" {
@@ -192,7 +191,7 @@ func settingsOf(spec v1alpha1.AgentConfigurationSpec) (s poll.Settings, problems
 // acting are the fields that settingsOf reads.
 var acting = map[string]bool{"servicePollInterval": true, "clusterPingInterval": true, "maxConcurrentReconciles": true}
 
-// notActing names the fields that are set and do nothing yet.
+// notActing names the fields that are set and have no effect yet.
 func notActing(spec v1alpha1.AgentConfigurationSpec) []string {
 	text, err := json.Marshal(spec)
 	if err != nil {
@@ -212,17 +211,17 @@ func notActing(spec v1alpha1.AgentConfigurationSpec) []string {
 	return names
 }
 
-// report writes the conditions when they differ. An account that may not is no
-// reason to work otherwise.
+// report writes the conditions if they changed. A missing permission for that does
+// not affect the settings.
 func (c *configuration) report(ctx context.Context, conf *v1alpha1.AgentConfiguration, problems, idle []string) {
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Taken", Message: "the agent works by this", ObservedGeneration: conf.Generation}
+	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Taken", Message: "the agent uses this configuration", ObservedGeneration: conf.Generation}
 	if len(problems) > 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Invalid", strings.Join(problems, "; ")
 	}
 	supported := metav1.Condition{Type: "Supported", Status: metav1.ConditionTrue, Reason: "AllFields", ObservedGeneration: conf.Generation}
 	if len(idle) > 0 {
 		supported.Status, supported.Reason = metav1.ConditionFalse, "NotImplemented"
-		supported.Message = "kept, without effect yet: " + strings.Join(idle, ", ")
+		supported.Message = "stored, but without effect yet: " + strings.Join(idle, ", ")
 	}
 	conditions := append([]metav1.Condition(nil), conf.Status.Conditions...)
 	changed := meta.SetStatusCondition(&conditions, ready)
@@ -240,6 +239,6 @@ func (c *configuration) report(ctx context.Context, conf *v1alpha1.AgentConfigur
 	defer cancel()
 	_, err = c.kube.dynamic.Resource(configurationResource).Patch(ctx, conf.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
 	if err != nil {
-		c.kube.log.Debug("the status of the AgentConfiguration cannot be written", logkey.Error, err)
+		c.kube.log.Debug("cannot write the status of the AgentConfiguration", logkey.Error, err)
 	}
 }

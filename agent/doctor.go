@@ -8,28 +8,28 @@ import (
 
 const (
 	doctorTimeout = 10 * time.Second
-	// skewTolerated is what the hub accepts in a signed renewal.
+	// skewTolerated is the skew that the hub accepts in a signed renewal.
 	skewTolerated = 10 * time.Minute
-	// diskWanted is what an agent with a few dozen services needs.
+	// diskWanted is enough for an agent with a few dozen services.
 	diskWanted = 256 << 20
 )
 
-// Check is one thing that an agent needs.
+// Check is one thing that an agent needs, and its state.
 type Check struct {
 	// Name is one word.
 	Name string
-	// Detail says what was found when all is well, or why it was not looked at.
+	// Detail says what was found if all is well, or why the check was skipped.
 	Detail string
-	// Skipped says that it was not looked at.
+	// Skipped: the check was not run.
 	Skipped bool
-	// Problem is empty when all is well.
+	// Problem is empty if all is well.
 	Problem string
 	// Fix says what to do about the problem.
 	Fix string
 }
 
-// Doctor checks one thing after the other; a later one may fail because of an
-// earlier one. It changes nothing.
+// Doctor runs one check after the other; a later one may fail because of an earlier
+// one. It changes nothing.
 func Doctor(ctx context.Context, cfg Config) iter.Seq[Check] {
 	return func(yield func(Check) bool) {
 		for _, check := range []func(context.Context, Config) Check{

@@ -26,19 +26,19 @@ func checkCluster(ctx context.Context, cfg Config) Check {
 	s, err := k.serves(ctx)
 	switch {
 	case errcode.Is(err, errcode.Forbidden):
-		return c.fails(errcode.Message(err), "give the agent an account that the API server knows")
+		return c.fails(errcode.Message(err), "give the agent a service account that the API server accepts")
 	case err != nil:
 		return c.fails(errcode.Message(err), "let this machine or pod reach the API server, and look at its health")
 	}
 	if s.partial != "" {
-		return c.fails(s.partial, "mend or remove the APIService that fails; until then nothing is pruned")
+		return c.fails(s.partial, "fix or remove the failing APIService; until then nothing is pruned")
 	}
 	c.Detail = "Kubernetes " + s.caps.KubernetesVersion
 	return c
 }
 
-// ownRights are what every agent needs for itself. What services hold comes
-// on top.
+// ownRights are what every agent needs for itself. The rights for services come on
+// top.
 func ownRights(namespace string) []authorizationv1.ResourceAttributes {
 	all := []authorizationv1.ResourceAttributes{{Verb: "get", Resource: "namespaces"}}
 	for _, verb := range []string{"get", "list", "create", "update", "patch", "delete"} {
@@ -94,7 +94,7 @@ func checkRights(ctx context.Context, cfg Config) Check {
 	case everything:
 		c.Detail = "may do everything"
 	default:
-		c.Detail = "may do what every agent needs, and not everything: what services hold must be granted beside it, and kinds that it may not watch are shown as unknown"
+		c.Detail = "has the rights that every agent needs, but not all rights: grant those for services separately; kinds that it may not watch are shown as unknown"
 	}
 	return c
 }
@@ -129,7 +129,7 @@ func checkDisk(_ context.Context, cfg Config) Check {
 		dir = filepath.Dir(dir)
 	}
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return c.fails(fmt.Sprintf("%s cannot be written to: %v", dir, err), "let the agent's user write to --data-dir; a read-only file system must be mounted anew")
+		return c.fails(fmt.Sprintf("%s cannot be written to: %v", dir, err), "let the agent's user write to --data-dir; a read-only file system must be remounted")
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -150,7 +150,7 @@ func checkRender(_ context.Context, cfg Config) Check {
 		return c.fails(err.Error(), "install axle-render beside axle-agent, or name it with --render-binary")
 	}
 	if _, err := os.Stat(render.Rare(binary)); err != nil {
-		return c.fails(err.Error(), "install axle-render-rare beside axle-render: nothing of Jsonnet, CUE or WebAssembly is rendered without it")
+		return c.fails(err.Error(), "install axle-render-rare beside axle-render: without it Jsonnet, CUE and WebAssembly cannot be rendered")
 	}
 	c.Detail = binary + ", and " + filepath.Base(render.Rare(binary)) + " beside it"
 	return c

@@ -32,24 +32,24 @@ func checkDNS(ctx context.Context, cfg Config) Check {
 	}
 	name := u.Hostname()
 	if proxy := proxyFor(cfg.HubURL); proxy != nil {
-		c.Detail = fmt.Sprintf("the proxy %s looks %s up", proxy.Host, name)
+		c.Detail = fmt.Sprintf("the proxy %s resolves %s", proxy.Host, name)
 		u, name = proxy, proxy.Hostname()
 	}
 	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
 	if err != nil {
-		return c.fails(err.Error(), "make the name known to the resolver of this machine or pod, or correct --hub-url (or HTTPS_PROXY)")
+		return c.fails(err.Error(), "make the name resolvable for this machine or pod, or correct --hub-url (or HTTPS_PROXY)")
 	}
 	switch {
 	case c.Detail != "":
 	case name == addresses[0]:
-		c.Detail = addresses[0] + " is an address, no name is looked up"
+		c.Detail = addresses[0] + " is an IP address; no DNS lookup is needed"
 	default:
 		c.Detail = fmt.Sprintf("%s is %s", name, addresses[0])
 	}
 	return c
 }
 
-// proxyFor is the proxy that requests to the hub go by, nil for none.
+// proxyFor is the proxy for requests to the hub, nil for none.
 func proxyFor(hubURL string) *url.URL {
 	u, err := url.Parse(hubURL)
 	if err != nil {
@@ -62,7 +62,7 @@ func proxyFor(hubURL string) *url.URL {
 	return proxy
 }
 
-// checkHub looks at connection, TLS and clock with one request.
+// checkHub checks connection, TLS and clock with one request.
 func checkHub(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "hub"}
 	if cfg.HubURL == "" {
@@ -92,22 +92,22 @@ func checkHub(ctx context.Context, cfg Config) Check {
 	return c.hubAnswered(cfg, answer)
 }
 
-// hubAnswered judges what came back.
+// hubAnswered judges the answer.
 func (c Check) hubAnswered(cfg Config, answer *http.Response) Check {
 	if to := answer.Header.Get("Location"); to != "" && answer.StatusCode/100 == 3 {
 		return c.fails(fmt.Sprintf("%s/healthz answers %s to %.200s", cfg.HubURL, answer.Status, to),
 			"a portal or a proxy answers instead of the hub: sign in to this network, or set --hub-url to the hub itself")
 	}
-	// The hub says "ok" as plain text; a portal's page says 200 as well.
+	// The hub says "ok" as plain text; a portal's page also has status 200.
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, 100))
 	if answer.StatusCode != http.StatusOK || strings.TrimSpace(string(body)) != "ok" {
 		return c.fails(fmt.Sprintf("%s/healthz answers %s (%s), which is not what a hub says", cfg.HubURL, answer.Status, answer.Header.Get("Content-Type")),
-			"look whether a proxy or a portal answers instead of the hub, and at the hub's own log")
+			"check whether a proxy or a portal answers instead of the hub, and read the hub's log")
 	}
 	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		if skew := cfg.clock().Now().Sub(at); skew.Abs() >= skewTolerated {
 			return c.fails(fmt.Sprintf("this clock differs from the hub's by %v", skew.Round(time.Second)),
-				"set the clock of this machine, or of the hub's, and keep it right by NTP; renewals of the token are refused otherwise")
+				"set the clock of this machine or of the hub's, and synchronise both with NTP; otherwise the hub refuses renewals of the token")
 		}
 	}
 	c.Detail = cfg.HubURL + " answers"
@@ -125,7 +125,7 @@ func (c *Config) clock() clock.Clock {
 	return c.Clock
 }
 
-// errorText adds dates to what says "expired or is not yet valid".
+// errorText adds the dates to an error that says "expired or is not yet valid".
 func errorText(err error) string {
 	var invalid x509.CertificateInvalidError
 	if errors.As(err, &invalid) && invalid.Cert != nil {
@@ -134,7 +134,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// fixOf tells the usual failures of a connection apart.
+// fixOf distinguishes the usual connection failures.
 func fixOf(err error, proxy *url.URL) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -143,28 +143,28 @@ func fixOf(err error, proxy *url.URL) string {
 	var lookup *net.DNSError
 	switch {
 	case errors.As(err, &authority):
-		return "the certificate is signed by nobody who is trusted here; give --ca-file the hub's ca.pem"
+		return "the certificate's authority is not trusted here; give --ca-file the hub's ca.pem"
 	case errors.As(err, &name):
 		return "the certificate is for another name; use one of its names in --hub-url"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "renew the hub's certificate; when it looks good by its dates, this machine's clock is wrong: set it"
+		return "renew the hub's certificate; if its dates look valid, this machine's clock is wrong: set it"
 	case errors.As(err, &invalid):
-		return "the hub's certificate is not one for a server; make it anew"
+		return "the hub's certificate is not a server certificate; create a new one"
 	case errors.As(err, &plain):
 		return "the hub speaks plain HTTP here; correct the scheme or the port of --hub-url"
 	case proxy != nil:
 		return "the proxy " + proxy.Host + " does not let this through: allow the hub's host and port there, or except the hub with NO_PROXY"
 	case errors.As(err, &lookup):
-		return "make the name known to the resolver of this machine or pod, or correct --hub-url"
+		return "make the name resolvable for this machine or pod, or correct --hub-url"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nothing listens there: start the hub, or correct the port of --hub-url"
 	}
-	return "let this machine or pod reach the hub's address and port, through a proxy by HTTPS_PROXY if need be"
+	return "let this machine or pod reach the hub's address and port; to use a proxy, set HTTPS_PROXY"
 }
 
 const tokenFix = "`axle clusters create` or `axle clusters connect` makes one"
 
-// checkIdentity looks for the identity, and shows it to the hub.
+// checkIdentity looks for the identity and presents it to the hub.
 func checkIdentity(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "identity"}
 	cfg.setDefaults()
@@ -188,7 +188,7 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 	case id == nil || !id.registered():
 		return checkBootstrap(c, cfg)
 	case id.HubURL != cfg.HubURL:
-		return c.fails(fmt.Sprintf("the identity in %s is one for the hub %s, and --hub-url is %s", where, id.HubURL, cfg.HubURL),
+		return c.fails(fmt.Sprintf("the identity in %s is for the hub %s, but --hub-url is %s", where, id.HubURL, cfg.HubURL),
 			"correct --hub-url, or delete the identity and register the cluster at this hub")
 	}
 	c.Detail = "cluster " + id.ClusterName + ", in " + where
@@ -198,7 +198,7 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 	return c.accepted(ctx, cfg, id)
 }
 
-// checkBootstrap looks for what the first start needs.
+// checkBootstrap checks what the first start needs.
 func checkBootstrap(c Check, cfg Config) Check {
 	if cfg.TokenFile == "" {
 		return c.fails("there is no identity yet and no --token-file", "give --token-file with a bootstrap token; "+tokenFix)
@@ -213,12 +213,12 @@ func checkBootstrap(c Check, cfg Config) Check {
 	return c
 }
 
-// accepted asks the hub for the list with the stored token, once. It renews
-// nothing: a renewal would be the agent's that runs beside.
+// accepted requests the list once with the stored token. It renews nothing: that is
+// the task of a running agent.
 func (c Check) accepted(ctx context.Context, cfg Config, id *identity) Check {
 	ca, err := cfg.caPEM()
 	if err != nil {
-		return c // the hub's check says so
+		return c // the hub's check reports it
 	}
 	transport, err := hubclient.NewTransport(ca)
 	if err != nil {
@@ -242,9 +242,9 @@ func (c Check) accepted(ctx context.Context, cfg Config, id *identity) Check {
 		}
 		return c.fails(err.Error(), "the token was revoked or the cluster deleted: register it again with `axle clusters connect NAME`")
 	case hubclient.Refused:
-		return c.fails(err.Error(), "look at the cluster with `axle clusters get NAME`: the hub says what is wrong with its identity")
+		return c.fails(err.Error(), "look at the cluster with `axle clusters get NAME`: it shows what is wrong with its identity")
 	case hubclient.Untrusted:
-		return c.fails(err.Error(), "somebody else answers as the hub; correct --hub-url, or register the cluster at this hub anew")
+		return c.fails(err.Error(), "another hub answers at this address; correct --hub-url, or register the cluster again at this hub")
 	}
 	return c
 }

@@ -42,7 +42,7 @@ type broken struct {
 	check, says, fix string
 }
 
-// healthyHub is what a hub says to a doctor, and may be made to say otherwise.
+// healthyHub answers a doctor as a hub does, and can be made to answer differently.
 func healthyHub(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		fmt.Fprintln(w, "ok")
@@ -108,8 +108,8 @@ func serveTLS(t *testing.T, name string, from, to time.Time) (url, caFile string
 	return s.URL, file
 }
 
-// closedPort is an address that nobody listens on, and that nobody else is
-// given until the test ends.
+// closedPort is an address that nobody listens on, and that is not given to anybody
+// else until the test ends.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -179,7 +179,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 	revoked := serve(t, healthyHub)
 	for name, b := range map[string]broken{
 		"name that nobody knows": {
-			flags: []string{"--hub-url", "https://hub.invalid"}, check: "dns", says: "hub.invalid", fix: "known to the resolver",
+			flags: []string{"--hub-url", "https://hub.invalid"}, check: "dns", says: "hub.invalid", fix: "make the name resolvable",
 		},
 		"proxy that refuses": {
 			flags: []string{"--hub-url", "https://hub.example.test"}, env: []string{"HTTPS_PROXY=" + proxy},
@@ -232,7 +232,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 					panic(http.ErrAbortHandler)
 				}
 				hubWithTunnels(w, r)
-			})}, check: "tunnel", says: "cannot be reached for a WebSocket", fix: "pass WebSockets on",
+			})}, check: "tunnel", says: "cannot be reached for a WebSocket", fix: "forward WebSockets",
 		},
 		"proxy that keeps bytes back": {
 			flags: []string{"--hub-url", serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 					return
 				}
 				hubWithTunnels(w, r)
-			})}, check: "tunnel", says: "does not come back", fix: "without keeping bytes back",
+			})}, check: "tunnel", says: "does not come back", fix: "without buffering",
 		},
 		"hub that is down": {
 			flags: []string{"--hub-url", "http://" + closedPort(t)}, check: "hub", says: "refused", fix: "start the hub",
@@ -266,7 +266,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, 0)}, check: "disk", says: "MiB are free", fix: "make room",
 		},
 		"disk that is read-only": {
-			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, unix.MS_RDONLY)}, check: "disk", says: "read-only", fix: "mounted anew",
+			flags: []string{"--hub-url", good, "--data-dir", smallDisk(t, unix.MS_RDONLY)}, check: "disk", says: "read-only", fix: "remounted",
 		},
 		"no renderer": {
 			flags: []string{"--hub-url", good, "--render-binary", "/nowhere/axle-render"}, check: "render", says: "/nowhere", fix: "install axle-render",
@@ -286,7 +286,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 	}
 }
 
-// executable makes a program that lies alone in its folder.
+// executable creates a program that is alone in its folder.
 func executable(t *testing.T, name string) string {
 	t.Helper()
 	path := write(t, t.TempDir(), name, "#!/bin/sh\n")
@@ -334,8 +334,8 @@ func runDoctor(t *testing.T, program string, cluster *kube.Cluster, b broken) ma
 	return failed
 }
 
-// TestDoctorSaysWhatTheTunnelDoes: one that works, one that is meant to be off,
-// and a hub of a version that cannot be asked are no faults.
+// TestDoctorSaysWhatTheTunnelDoes: a working tunnel, one that is off on purpose, and
+// a hub version without probes are not problems.
 func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -345,9 +345,9 @@ func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
 	}{
 		"it works":    {hubWithTunnels, "on", "a WebSocket gets through"},
 		"off":         {healthyHub, "off", "off by --tunnel"},
-		"an old hub":  {healthyHub, "on", "this version of the hub cannot be asked"},
+		"an old hub":  {healthyHub, "on", "this version of the hub does not support"},
 		"no hub":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "on", "the hub is not reached"},
-		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub cannot be asked"},
+		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub does not support"},
 	} {
 		var got agent.Check
 		for check := range agent.Doctor(t.Context(), agent.Config{HubURL: serve(t, c.hub), Tunnel: c.mode, DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {

@@ -9,15 +9,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// withoutTunnel is what an agent does whose WebSocket does not get through.
-const withoutTunnel = "; until then changes come with polls alone, and nobody reaches this cluster through the hub (--tunnel off if that is meant so)"
+// withoutTunnel is the effect of a WebSocket that does not get through.
+const withoutTunnel = "; until then changes arrive only with polls, and nobody can reach this cluster through the hub (use --tunnel off if that is intended)"
 
-// checkTunnel looks whether a WebSocket gets through to the hub. The tunnel of
-// an agent that runs beside stays as it is.
+// checkTunnel checks whether a WebSocket gets through to the hub. It does not affect
+// the tunnel of a running agent.
 func checkTunnel(ctx context.Context, cfg Config) Check {
 	c := Check{Name: "tunnel"}
 	if cfg.Tunnel == TunnelOff {
-		c.Detail = "off by --tunnel: changes come with polls, and nobody reaches this cluster through the hub"
+		c.Detail = "off by --tunnel: changes arrive only with polls, and nobody can reach this cluster through the hub"
 		return c
 	}
 	ca, err := cfg.caPEM()
@@ -40,7 +40,7 @@ func checkTunnel(ctx context.Context, cfg Config) Check {
 	case err == nil:
 		c.Detail = "a WebSocket gets through to " + cfg.HubURL
 	case errors.Is(err, tunnel.ErrOldHub):
-		c.Detail = err.Error() + "; `axle clusters get NAME` shows the tunnel of an agent that runs"
+		c.Detail = err.Error() + "; `axle clusters get NAME` shows the tunnel of a running agent"
 	case errcode.Is(err, errcode.Invalid):
 		return c.fails(errcode.Message(err), "let "+who+" pass the headers Connection: Upgrade and Upgrade: websocket on, over HTTP/1.1"+withoutTunnel)
 	case errcode.Is(err, errcode.Exhausted):
@@ -48,13 +48,13 @@ func checkTunnel(ctx context.Context, cfg Config) Check {
 	case errcode.Is(err, errcode.Unavailable) && checkHub(ctx, cfg).Problem != "":
 		return c.hubIsAway()
 	default:
-		return c.fails(errcode.Message(err), "let "+who+" pass WebSockets on without keeping bytes back, and allow "+tunnel.Path+" there"+withoutTunnel)
+		return c.fails(errcode.Message(err), "let "+who+" forward WebSockets without buffering, and allow "+tunnel.Path+" there"+withoutTunnel)
 	}
 	return c
 }
 
-// hubIsAway leaves to the hub's own check what is wrong.
+// hubIsAway leaves the explanation to the hub's own check.
 func (c Check) hubIsAway() Check {
-	c.Detail, c.Skipped = "not looked at, since the hub is not reached", true
+	c.Detail, c.Skipped = "skipped, because the hub is not reached", true
 	return c
 }

@@ -51,8 +51,8 @@ func (p *pair) diff(service apply.Service, manifests string) (map[string]differe
 	return all, err
 }
 
-// What drift finds and what a diff says are the same objects, whatever happened
-// to them, and both name the field and who wrote it.
+// Drift and a diff report the same objects, whatever happened to them, and both name
+// the field and its writer.
 func TestDriftAndDiffNeverContradict(t *testing.T) {
 	cluster := kube.Shared(t)
 	p, _ := start(t, cluster, "agree", "system:masters")
@@ -159,7 +159,7 @@ func (p *pair) scale(manager string) func(context.Context, string) error {
 	}
 }
 
-// A heal says what was put back, and whose it was.
+// A heal reports the restored field and who had changed it.
 func TestHealsNameTheFieldAndItsWriter(t *testing.T) {
 	p, _ := start(t, kube.Shared(t), "tells", "system:masters")
 	s := service("tells")

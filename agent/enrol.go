@@ -15,12 +15,12 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// protocolVersion is the history number of api/agent/v1.
+// protocolVersion is the version number of api/agent/v1.
 const protocolVersion = 2
 
-// enrol returns the agent's identity, and makes one with the bootstrap token
-// at the first start. It tries until it has one or the context ends, and says
-// on the health page what it waits for. fresh is true after a registration.
+// enrol returns the agent's identity, and creates one with the bootstrap token at the
+// first start. It tries until it has one or the context ends, and shows on the health
+// page what it waits for. fresh is true after a registration.
 func (a *Agent) enrol(ctx context.Context) (id *identity, fresh bool, err error) {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
@@ -29,7 +29,7 @@ func (a *Agent) enrol(ctx context.Context) (id *identity, fresh bool, err error)
 			return id, fresh, err
 		}
 		if errcode.Is(err, errcode.Invalid) {
-			return nil, false, err // waiting does not mend a command line
+			return nil, false, err // waiting does not fix a wrong flag
 		}
 		a.page.say("identity", err)
 		a.cfg.Log.Warn("the agent has no identity yet", logkey.Error, err)
@@ -47,7 +47,7 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 		return nil, false, err
 	}
 	if id != nil && id.registered() {
-		// The uid as it is now: a copy of this cluster must be told apart.
+		// Use the present uid, so that a copy of this cluster can be told apart.
 		if uid, err := clusterUID(ctx, a.kube.client); err == nil {
 			id.ClusterUID = uid
 		}
@@ -63,7 +63,7 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 		if id, err = newIdentity(a.cfg.HubURL, uid); err != nil {
 			return nil, false, err
 		}
-		// Stored first: if the answer is lost, the next try has the same key.
+		// Store it first: if the answer is lost, the next try uses the same key.
 		if err := a.identities.save(ctx, id); err != nil {
 			return nil, false, err
 		}
@@ -103,7 +103,7 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	if err := a.identities.save(ctx, id); err != nil {
 		return err
 	}
-	a.cfg.Log.Info("the cluster is registered", logkey.Cluster, id.ClusterName)
+	a.cfg.Log.Info("registered the cluster", logkey.Cluster, id.ClusterName)
 	if !named {
 		a.cfg.Log.Warn(bootstrap.Unnamed, logkey.Cluster, id.ClusterName)
 	}

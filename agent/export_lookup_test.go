@@ -13,5 +13,5 @@ func NewCluster(kubeconfig string) (poll.Cluster, error) {
 	return newKube(kubeconfig, clock.Real{}, slog.New(slog.DiscardHandler))
 }
 
-// SpecOf is what the agent would be sent for what RenderDir renders.
+// SpecOf is the spec that the agent would get for what RenderDir renders.
 func SpecOf(r RenderRequest) (*agentv1.ServiceSpec, error) { return specOf(r) }

@@ -142,12 +142,12 @@ func (p *pair) quiet(service string) {
 	})
 }
 
-// watches is what the user's name ends with by which the watcher asks.
+// watches is the suffix of the watcher's user name.
 const watches = "-watches"
 
-// requests are those of the pair since the mark, open watches left out, and
-// what is asked every 30 s about workloads that are not well: nothing makes
-// these so where no controllers run.
+// requests are the pair's requests since the mark, without open watches and without
+// the requests every 30 s about unhealthy workloads: without controllers no workload
+// becomes healthy.
 func (p *pair) requests(mark int64) kube.AuditEvents {
 	p.t.Helper()
 	events, err := p.cluster.AuditSince(mark)
@@ -202,7 +202,7 @@ func service(id string) apply.Service {
 	return apply.Service{ID: id, Name: id, Namespace: "ns-" + id, TarballDigest: "axle1:1", SpecDigest: "s1:1", CreateNamespace: true, RequireOwnership: true}
 }
 
-// silent says what an agent sent, or shows that it does nothing at all.
+// silent returns the agent's requests, or shows that it makes none.
 func (p *pair) silent(service apply.Service, passes int) (sent kube.AuditEvents) {
 	p.t.Helper()
 	mark := p.mark()
@@ -308,7 +308,7 @@ func TestDriftIsHealedOrReported(t *testing.T) {
 		return nil
 	})
 
-	// A value of ours, changed by a person, and our label taken away.
+	// A person changed one of our values, and removed our label.
 	patch("kubectl-edit", `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"example.org/evil:1"}]}}}}`)
 	patch("kubectl-label", `{"metadata":{"labels":{"`+kubeobj.ManagedLabel+`":null}}}`)
 	eventually.For(t, patience, "a changed field is put back", func() error {
@@ -325,7 +325,7 @@ func TestDriftIsHealedOrReported(t *testing.T) {
 
 	// An autoscaler may scale.
 	patch("autoscaler", `{"spec":{"replicas":5}}`, "scale")
-	// What a person adds is only shown.
+	// A person's addition is only reported.
 	patch("kubectl-edit", `{"spec":{"template":{"spec":{"containers":[{"name":"spy","image":"example.org/spy:1"}]}}}}`)
 	eventually.For(t, patience, "an addition is reported", func() error {
 		all := p.watcher.Findings(s.ID)

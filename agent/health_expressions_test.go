@@ -44,7 +44,7 @@ func documentedExpressions(t *testing.T) []byte {
 	return block
 }
 
-// nobodysObjects are of no service.
+// nobodysObjects are objects of no service.
 type nobodysObjects struct{}
 
 func (nobodysObjects) Expected(kubeobj.Ref) (kubeobj.Expected, bool) {
@@ -87,9 +87,9 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// judgeByExpressions gives a cluster a kind and a rule in CEL for it, and
-// follows one object from its making until it is well, through the API server,
-// the watch and the render child.
+// judgeByExpressions gives a cluster a kind and a CEL rule for it, and follows one
+// object from its creation until it is healthy, through the API server, the watch and
+// the render child.
 func (f *followedRules) judgeByExpressions(t *testing.T) {
 	t.Helper()
 	crds := f.client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})

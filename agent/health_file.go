@@ -20,16 +20,16 @@ import (
 // maxObject bounds a file with one object.
 const maxObject = 4 << 20
 
-// HealthRequest is what HealthOf needs.
+// HealthRequest is the input of HealthOf.
 type HealthRequest struct {
-	// File holds one object, as YAML or JSON; "-" is the standard input.
+	// File holds one object, as YAML or JSON; "-" is standard input.
 	File string
-	// Lua, CEL and Rule are files that judge in place of the agent's own rules:
-	// a script, the expressions of a CustomHealth, or a whole CustomHealth. At
-	// most one is given.
+	// Lua, CEL and Rule are files that judge instead of the agent's own rules: a
+	// script, the expressions of a CustomHealth, or a whole CustomHealth. At most one
+	// is given.
 	Lua, CEL, Rule string
-	// Binary is the path of axle-render, beside which the program lies that
-	// judges by expressions; empty looks for it.
+	// Binary is the path of axle-render; the program that evaluates expressions is
+	// beside it. Empty searches for it.
 	Binary string
 }
 
@@ -48,7 +48,7 @@ func HealthOf(ctx context.Context, out io.Writer, in io.Reader, request HealthRe
 	rules.Replace(custom)
 	result := rules.Of(object)
 	if rule := rules.Expressions(object.GroupVersionKind()); rule != nil {
-		// A rule that does not compile is an error, whatever the object is.
+		// A rule that does not compile is an error for any object.
 		judged, err := request.ask(ctx, rule, object)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func HealthOf(ctx context.Context, out io.Writer, in io.Reader, request HealthRe
 	return encoder.Encode(result)
 }
 
-// rule reads the rule that judges, if one is given.
+// rule reads the rule to judge with, if one is given.
 func (r HealthRequest) rule(kind schema.GroupVersionKind) ([]health.Custom, error) {
 	var one v1alpha1.CustomHealth
 	name := r.Lua + r.CEL + r.Rule
@@ -70,7 +70,7 @@ func (r HealthRequest) rule(kind schema.GroupVersionKind) ([]health.Custom, erro
 	case name == "":
 		return nil, nil
 	case name != r.Lua && name != r.CEL && name != r.Rule:
-		return nil, argumentError("--lua, --cel and --rule exclude each other; give one")
+		return nil, argumentError("--lua, --cel and --rule exclude each other; give only one")
 	}
 	source, err := os.ReadFile(name)
 	switch {
@@ -138,13 +138,13 @@ func readObject(in io.Reader, file string) (*unstructured.Unstructured, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", file, err)
 	}
 	var object map[string]any
-	// Integers stay integers, as in objects that an API server sends.
+	// Integers stay integers, as in objects from an API server.
 	if err := utiljson.Unmarshal(raw, &object); err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", file, err)
 	}
 	u := &unstructured.Unstructured{Object: object}
 	if u.GetKind() == "" || u.GetAPIVersion() == "" {
-		return nil, errcode.New(errcode.Invalid, "%s holds no object of Kubernetes: apiVersion or kind is missing", file)
+		return nil, errcode.New(errcode.Invalid, "%s does not hold a Kubernetes object: apiVersion or kind is missing", file)
 	}
 	return u, nil
 }

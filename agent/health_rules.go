@@ -22,32 +22,32 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// customHealths is the kind in which users write rules of health.
+// customHealths is the kind of users' health rules.
 var customHealths = schema.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "customhealths"}
 
 const (
-	// maxRules bounds the rules of a cluster; those after it are left out.
+	// maxRules bounds the rules of a cluster; later ones are left out.
 	maxRules = 500
-	// rulesQuiet is how long more changes are waited for.
+	// rulesQuiet is how long to wait for more changes.
 	rulesQuiet = 200 * time.Millisecond
-	// servedWithin is how many seconds a new kind is waited for.
+	// servedWithin is how many seconds to wait for a new kind.
 	servedWithin = 10
 )
 
-// healthRules keeps the rules of users as the cluster has them. It sends
-// nothing while nothing changes: a watch of metadata says when to read.
+// healthRules keeps the rules of users in line with the cluster. It makes no requests
+// while nothing changes: a watch of metadata triggers the reads.
 type healthRules struct {
 	kube  *kube
 	rules *health.Rules
 	// check reports whether a rule in CEL compiles, as verdicts.check does.
 	check func(context.Context, *health.Expressions) error
-	// changed is called when objects must be judged anew.
+	// changed is called when objects must be judged again.
 	changed func()
 	apis    chan struct{}
 	seen    string
-	// comes: the API server says that it serves the kind, and does not find it.
+	// comes: the API server lists the kind, but does not serve it yet.
 	comes bool
-	// unchecked are rules in CEL that could not be checked, by their object.
+	// unchecked are CEL rules that could not be checked, by their object.
 	unchecked map[string]uncheckedRule
 }
 
@@ -60,8 +60,8 @@ func newHealthRules(k *kube, rules *health.Rules, check func(context.Context, *h
 	return &healthRules{kube: k, rules: rules, check: check, changed: changed, apis: make(chan struct{}, 1)}
 }
 
-// apisChanged says that the cluster serves other kinds than before: the kind
-// of the rules may have come or gone.
+// apisChanged says that the served kinds changed: the kind of the rules may have been
+// added or removed.
 func (h *healthRules) apisChanged() {
 	select {
 	case h.apis <- struct{}{}:
@@ -84,11 +84,11 @@ func (h *healthRules) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			h.kube.log.Warn("the rules of health cannot be read; those known stay", logkey.Error, err)
+			h.kube.log.Warn("cannot read the health rules; the known ones stay in force", logkey.Error, err)
 			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
 		case !served && (again > 0 || h.comes):
-			// A kind that has just been defined is served a moment later, and
-			// nothing tells when.
+			// A kind that was just defined is served a moment later, without any
+			// event.
 			again = max(0, again-1)
 			retry = h.kube.clock.After(time.Second)
 		case len(h.unchecked) > 0:
@@ -121,8 +121,8 @@ func (h *healthRules) run(ctx context.Context) error {
 	}
 }
 
-// read takes the rules that are in the cluster; served is false when it does
-// not have the kind.
+// read applies the rules in the cluster; served is false if it does not have the
+// kind.
 func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -130,8 +130,8 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		h.take(ctx, nil, "")
-		// What is served must be known for its changes to be told. The kind may
-		// be there by now, and then no change of it is.
+		// The served kinds must be known before their changes can be noticed. The
+		// kind may exist by now, and then it does not change any more.
 		s, serveErr := h.kube.serves(ctx)
 		if serveErr == nil && apierrors.IsNotFound(err) {
 			_, h.comes = s.kinds[customHealths.GroupVersion().WithKind("CustomHealth")]
@@ -146,7 +146,7 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	for _, item := range list.Items {
 		var one v1alpha1.CustomHealth
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
-			h.kube.log.Warn("a rule of health cannot be read", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
+			h.kube.log.Warn("cannot read a health rule", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
 			continue
 		}
 		objects = append(objects, one)
@@ -162,7 +162,7 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	return true, nil
 }
 
-// take puts rules into force when they are others than before.
+// take puts rules into force if they changed.
 func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth, seen string) {
 	if h.recheck(ctx); seen == h.seen {
 		return
@@ -171,13 +171,13 @@ func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth,
 	list, problems := health.FromObjects(objects)
 	list = h.checked(ctx, objects, list, problems)
 	for _, problem := range problems {
-		h.kube.log.Warn("a rule of health is left out", logkey.Error, problem)
+		h.kube.log.Warn("ignoring a health rule", logkey.Error, problem)
 	}
 	shadowed := h.rules.Replace(list)
 	for _, name := range shadowed {
-		h.kube.log.Warn("a rule of health is shadowed by another for its kind", logkey.Object, name)
+		h.kube.log.Warn("a health rule is shadowed by another one for its kind", logkey.Object, name)
 	}
-	h.kube.log.Info("rules of health are in force", logkey.Count, len(list))
+	h.kube.log.Info("health rules are in force", logkey.Count, len(list))
 	h.changed()
 	for _, one := range objects {
 		name := one.Namespace + "/" + one.Name
@@ -187,14 +187,14 @@ func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth,
 		} else if slices.Contains(shadowed, name) {
 			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Shadowed", "another rule for this kind comes before it, by namespace and name"
 		} else if _, waits := h.unchecked[name]; waits {
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "Unchecked", "whether the expressions compile is not known yet: the program that judges by them does not answer; its objects are Unknown until it does"
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionUnknown, "Unchecked", "it is not known yet whether the expressions compile: the program that evaluates them does not answer; until then objects with this rule are Unknown"
 		}
 		h.say(ctx, one, ready)
 	}
 }
 
-// checked leaves rules in CEL out that do not compile. Those of which nobody can
-// tell stay: they may be right, and without them another rule would judge.
+// checked leaves out CEL rules that do not compile. Rules that could not be checked
+// stay: they may be valid, and without them another rule would judge.
 func (h *healthRules) checked(ctx context.Context, objects []v1alpha1.CustomHealth, list []health.Custom, problems map[string]error) []health.Custom {
 	h.unchecked = map[string]uncheckedRule{}
 	return slices.DeleteFunc(list, func(c health.Custom) bool {
@@ -208,7 +208,7 @@ func (h *healthRules) checked(ctx context.Context, objects []v1alpha1.CustomHeal
 			return true
 		}
 		if err != nil {
-			h.kube.log.Warn("a rule of health cannot be checked", logkey.Object, c.Name, logkey.Error, err)
+			h.kube.log.Warn("cannot check a health rule", logkey.Object, c.Name, logkey.Error, err)
 			at := slices.IndexFunc(objects, func(o v1alpha1.CustomHealth) bool { return o.Namespace+"/"+o.Name == c.Name })
 			h.unchecked[c.Name] = uncheckedRule{objects[at], rule}
 		}
@@ -216,8 +216,8 @@ func (h *healthRules) checked(ctx context.Context, objects []v1alpha1.CustomHeal
 	})
 }
 
-// recheck asks again about rules that could not be checked. When one is wrong
-// all are taken anew.
+// recheck checks rules again that could not be checked. If one is invalid, all rules
+// are applied again.
 func (h *healthRules) recheck(ctx context.Context) {
 	for name, one := range h.unchecked {
 		switch err := h.check(ctx, one.rule); {
@@ -231,14 +231,14 @@ func (h *healthRules) recheck(ctx context.Context) {
 	}
 }
 
-// unread is what no rules look like.
+// unread is a value that no rules have.
 const unread = "unread"
 
 func inForce(one v1alpha1.CustomHealth) metav1.Condition {
 	return metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "InForce", Message: "objects are judged by this rule", ObservedGeneration: one.Generation}
 }
 
-// say writes an object's condition when it is another than before.
+// say writes an object's condition if it changed.
 func (h *healthRules) say(ctx context.Context, one v1alpha1.CustomHealth, ready metav1.Condition) {
 	conditions := slices.Clone(one.Status.Conditions)
 	if !meta.SetStatusCondition(&conditions, ready) {
@@ -250,6 +250,6 @@ func (h *healthRules) say(ctx context.Context, one v1alpha1.CustomHealth, ready 
 			Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
 	}
 	if err != nil {
-		h.kube.log.Debug("the status of a rule of health cannot be written", logkey.Object, one.Namespace+"/"+one.Name, logkey.Error, err)
+		h.kube.log.Debug("cannot write the status of a health rule", logkey.Object, one.Namespace+"/"+one.Name, logkey.Error, err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// patched is the manager of a program that writes what is ours.
+// patched is the manager of a program that writes our fields.
 const patched = "fleet-operator"
 
 func deployment(name, image string, replicas string) string {
@@ -146,7 +146,7 @@ func TestAnHourLeavesAloneWhatOthersOwn(t *testing.T) {
 	settled("a new revision after a restart", at("3", ""))
 	check("once Git does not name the field any more", 3, 12)
 
-	// Without a rule the field goes with its owner, and a default comes back.
+	// Without a rule the field is removed with its owner, and a default comes back.
 	p.patch(s, "plain", "kubectl-scale", `{"metadata":{"annotations":{"a":"b"}}}`)
 	s.TarballDigest, s.Ignore = "axle1:4", nil
 	settled("the rule is gone", strings.Replace(at("4", two), deployment("plain", "4", two), deployment("plain", "4", ""), 1))
@@ -158,9 +158,9 @@ func TestAnHourLeavesAloneWhatOthersOwn(t *testing.T) {
 	}
 }
 
-// An object that somebody else changes after each heal is written at most ten
-// times in ten minutes, by heals and passes together, and its finding names the
-// other one.
+// An object that somebody else changes after each heal is written at most ten times
+// in ten minutes, by heals and passes together, and its finding names the other
+// writer.
 func TestContestedObjectIsWrittenAtMostTenTimesInTenMinutes(t *testing.T) {
 	cluster := kube.New(t, kube.ClusterConfig{Audit: true})
 	now := clock.NewManual(time.Now())

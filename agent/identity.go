@@ -26,38 +26,38 @@ const (
 	kubeTimeout    = 15 * time.Second
 )
 
-// identity is who the agent is to the hub, and the key of its disk. All of it
-// is secret.
+// identity is the agent's identity at the hub, and the key of its disk. All of it is
+// secret.
 type identity struct {
 	// PrivateKey is the seed of the Ed25519 key.
 	PrivateKey []byte `json:"privateKey"`
 	// SealKey is a line of a key file; it seals specs on disk.
 	SealKey string `json:"sealKey"`
-	// HubURL is where the identity is known.
+	// HubURL is the hub that knows the identity.
 	HubURL string `json:"hubURL"`
-	// ClusterUID is that of kube-system when the cluster was registered.
+	// ClusterUID is the uid of kube-system when the cluster was registered.
 	ClusterUID string `json:"clusterUID"`
 
-	// What follows is empty until the hub registered the cluster.
+	// The fields below are empty until the hub registered the cluster.
 	ClusterID   string `json:"clusterID,omitempty"`
 	ClusterName string `json:"clusterName,omitempty"`
 	Token       string `json:"token,omitempty"`
-	// TokenName tells the bootstrap token from others that it registered with.
+	// TokenName identifies the bootstrap token of the registration.
 	TokenName string `json:"tokenName,omitempty"`
-	// ExpiresAt is by the hub's clock, ReceivedAt by ours; microseconds.
+	// ExpiresAt is by the hub's clock, ReceivedAt by ours; in microseconds.
 	ExpiresAt   int64                        `json:"expiresAt,omitempty"`
 	ReceivedAt  int64                        `json:"receivedAt,omitempty"`
 	SigningKeys map[string]ed25519.PublicKey `json:"signingKeys,omitempty"`
-	// FirstHeard says that the first of them were believed without a proof.
+	// FirstHeard: the first keys were trusted without a proof.
 	FirstHeard bool `json:"firstHeard,omitempty"`
-	// FormerKeys were among them; the list on disk may be signed by one.
+	// FormerKeys were pinned before; the list on disk may be signed by one.
 	FormerKeys map[string]ed25519.PublicKey `json:"formerKeys,omitempty"`
 }
 
-// maxFormerKeys is four years of keys that last 90 days.
+// maxFormerKeys is enough for four years of keys that last 90 days.
 const maxFormerKeys = 16
 
-// pin takes the keys now in force and remembers those that are not any more.
+// pin sets the present keys and remembers the former ones.
 func (i *identity) pin(keys map[string]ed25519.PublicKey) {
 	former := map[string]ed25519.PublicKey{}
 	for _, from := range []map[string]ed25519.PublicKey{i.SigningKeys, i.FormerKeys} {
@@ -87,9 +87,9 @@ func (i *identity) key() (ed25519.PrivateKey, error) {
 	return ed25519.NewKeyFromSeed(i.PrivateKey), nil
 }
 
-// identityStore keeps the identity where only the agent reads it.
+// identityStore stores the identity where only the agent can read it.
 type identityStore interface {
-	// load returns nil when there is none.
+	// load returns nil if there is none.
 	load(ctx context.Context) (*identity, error)
 	save(ctx context.Context, i *identity) error
 }
@@ -167,7 +167,7 @@ func (s secretIdentity) save(ctx context.Context, i *identity) error {
 func parseIdentity(text []byte, where string) (*identity, error) {
 	var i identity
 	if err := json.Unmarshal(text, &i); err != nil || i.SealKey == "" {
-		// The text of a JSON error may quote the file, which is secret.
+		// The text of a JSON error may quote the content, which is secret.
 		return nil, errcode.New(errcode.Internal, "%s is damaged; delete it and register the cluster again with a new bootstrap token", where)
 	}
 	if _, err := i.key(); err != nil {
@@ -176,7 +176,7 @@ func parseIdentity(text []byte, where string) (*identity, error) {
 	return &i, nil
 }
 
-// clusterUID names the cluster itself.
+// clusterUID identifies the cluster itself.
 func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
 	defer cancel()
@@ -189,7 +189,7 @@ func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error
 
 func kubeError(what string, err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return errcode.New(errcode.Forbidden, "%s: the agent's account may not do that, give it the role of the agent's manifests: %w", what, err)
+		return errcode.New(errcode.Forbidden, "%s: the agent's account may not do that; give it the role in the agent's manifests: %w", what, err)
 	}
 	return errcode.New(errcode.Unavailable, "%s: %w", what, err)
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// kube is the cluster as renders and the hub want to know it. What it serves
-// is read once and again when a CRD or an APIService says so.
+// kube is what renders and the hub need to know of the cluster. Its served kinds are
+// read once, and again when a CRD or an APIService changes.
 type kube struct {
 	rest     *rest.Config
 	client   kubernetes.Interface
@@ -41,9 +41,9 @@ type kube struct {
 	mu     sync.Mutex
 	served *served // nil until it is read
 	stale  bool
-	// told is what run's caller knows to be served.
+	// told is the set of served kinds that run's caller knows.
 	told render.Capabilities
-	// lookups are the clients that look up for services.
+	// lookups are the clients for services' lookups.
 	lookups tenancy.Clients[dynamic.Interface]
 }
 
@@ -59,7 +59,7 @@ func newKube(kubeconfig string, c clock.Clock, log *slog.Logger) (*kube, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The engine bounds itself by the API server's own answers.
+	// The engine adapts to the API server's own answers.
 	conf.QPS = -1
 	conf.UserAgent = "axle-agent/" + buildinfo.Version
 	k := &kube{rest: conf, clock: c, log: log}
@@ -91,8 +91,8 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return conf, nil
 }
 
-// ensureNamespace makes the agent's namespace: an agent outside its cluster has
-// no manifests that would.
+// ensureNamespace creates the agent's namespace: an agent outside its cluster has no
+// manifests that would.
 func (k *kube) ensureNamespace(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
 	defer cancel()
@@ -104,12 +104,12 @@ func (k *kube) ensureNamespace(ctx context.Context, name string) error {
 		_, err = spaces.Create(ctx, space, metav1.CreateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return kubeError("make namespace "+name, err)
+		return kubeError("create namespace "+name, err)
 	}
 	return nil
 }
 
-// Capabilities is poll.Cluster.
+// Capabilities implements poll.Cluster.
 func (k *kube) Capabilities(ctx context.Context) (render.Capabilities, string, error) {
 	s, err := k.serves(ctx)
 	if err != nil {
@@ -118,8 +118,8 @@ func (k *kube) Capabilities(ctx context.Context) (render.Capabilities, string, e
 	return s.caps, s.partial, nil
 }
 
-// serves returns what is served, read anew when it is not known or stale. What
-// was known serves on while it cannot be read.
+// serves returns what is served, read again if it is unknown or stale. If that fails,
+// the known set stays in use.
 func (k *kube) serves(ctx context.Context) (*served, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,7 +133,7 @@ func (k *kube) serves(ctx context.Context) (*served, error) {
 	if k.served == nil {
 		k.told = s.caps
 	}
-	// A broken aggregated API is looked at again with the next pass.
+	// If an aggregated API is broken, the next pass reads again.
 	k.served, k.stale = s, s.partial != ""
 	return s, nil
 }
@@ -153,7 +153,7 @@ func (k *kube) discover(ctx context.Context) (*served, error) {
 	s := &served{kinds: map[schema.GroupVersionKind]metav1.APIResource{}}
 	switch {
 	case discovery.IsGroupDiscoveryFailedError(err):
-		s.partial = "the API server cannot say all that it serves: " + err.Error()
+		s.partial = "the API server cannot list all its APIs: " + err.Error()
 	case err != nil:
 		return nil, kubeError("read what the API server serves", err)
 	}
@@ -179,7 +179,8 @@ func (k *kube) discover(ctx context.Context) (*served, error) {
 	return s, nil
 }
 
-// Lookup is poll.Cluster: one live object, or a list without a name.
+// Lookup implements poll.Cluster: it returns one live object, or a list if there is
+// no name.
 func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error) {
 	gv, err := schema.ParseGroupVersion(key.APIVersion)
 	if err != nil {
@@ -227,7 +228,7 @@ func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.Loo
 	return object.MarshalJSON()
 }
 
-// Facts is poll.Cluster.
+// Facts implements poll.Cluster.
 func (k *kube) Facts(ctx context.Context) (poll.Facts, error) {
 	s, err := k.serves(ctx)
 	if err != nil {
@@ -250,7 +251,7 @@ func (k *kube) Facts(ctx context.Context) (poll.Facts, error) {
 	return poll.Facts{KubernetesVersion: s.caps.KubernetesVersion, Distro: distro(s.caps.KubernetesVersion, labels), Nodes: rounded(n)}, nil
 }
 
-// distro reads the vendor from the version and from a node's labels.
+// distro derives the vendor from the version and from a node's labels.
 func distro(version string, labels map[string]string) string {
 	for mark, name := range map[string]string{"+k3s": "K3S", "+rke2": "RKE2", "-eks-": "EKS", "-gke.": "GKE", "+k0s": "K0S"} {
 		if strings.Contains(version, mark) {
@@ -268,7 +269,7 @@ func distro(version string, labels map[string]string) string {
 	return "GENERIC"
 }
 
-// rounded keeps two digits, so that a node more of hundreds is no news.
+// rounded keeps two digits, so that one more node among hundreds is no change.
 func rounded(n int) int {
 	step := 1
 	for n/step >= 100 {

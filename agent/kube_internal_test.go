@@ -25,7 +25,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// serving is an API server that says what it serves.
+// serving is an API server that reports its served APIs.
 type serving struct {
 	mu     sync.Mutex
 	groups []string
@@ -179,7 +179,7 @@ func TestLookIsPatient(t *testing.T) {
 	<-l.ended
 }
 
-// Who else reads what is served tells nobody of it.
+// Other readers of the served APIs report nothing.
 func TestLookTellsWhatAnotherReadFirst(t *testing.T) {
 	l := newLook(t)
 	l.server.set(func() { l.server.away = true })
@@ -214,8 +214,8 @@ func TestLookEnds(t *testing.T) {
 	})
 }
 
-// The kind of the rules comes between the agent's first question for them and
-// its first look at what is served: no change of it is ever told.
+// The kind of the rules is installed between the agent's first request for them and
+// its first read of the served APIs: no change of it is ever reported.
 func TestRulesWhoseKindComesAtTheStart(t *testing.T) {
 	server := &serving{groups: []string{"apps", "deployments.plural.sh"}, late: 1}
 	listener := httptest.NewServer(server)

@@ -16,15 +16,15 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// What is served is read this long after an event for the first time, then
-// after twice as long, up to the last.
+// The served kinds are read this long after an event for the first time, then after
+// twice that, up to the last delay.
 const (
 	servedMin = 2 * time.Second
 	servedMax = 16 * time.Second
 )
 
-// run watches the kinds that say what is served, by metadata alone, and calls
-// changed when the set is another.
+// run watches the kinds that define what is served, metadata only, and calls changed
+// when the set changed.
 func (k *kube) run(ctx context.Context, changed func()) error {
 	events := make(chan struct{}, 1)
 	var watches sync.WaitGroup
@@ -45,10 +45,10 @@ func (k *kube) run(ctx context.Context, changed func()) error {
 	}
 }
 
-// look reads what is served after an event until it is another set than before,
-// or has been the same for long enough. A CRD's own events and its APIService's
-// come together, and the API server needs a moment to serve it; a busy one needs
-// more. One that comes while another is waited for is waited for as long.
+// look reads the served kinds after an event until the set changes, or has been the
+// same for long enough. A CRD's events arrive together with its APIService's, and the
+// API server needs a moment to serve it; a busy one needs longer. An event that
+// arrives meanwhile restarts the wait.
 func (k *kube) look(ctx context.Context, events <-chan struct{}, changed func()) {
 	for wait := servedMin; wait <= servedMax; wait *= 2 {
 		select {
@@ -72,14 +72,14 @@ func (k *kube) look(ctx context.Context, events <-chan struct{}, changed func())
 		case other:
 			return
 		case err != nil:
-			wait /= 2 // nothing is known by this
+			wait /= 2 // this event says nothing
 		}
 	}
 }
 
-// servesOther reads what is served again, if it was read before, and reports
-// whether it is another set than was told: others who read it meanwhile tell
-// nobody.
+// servesOther reads the served kinds again, if they were read before, and reports
+// whether the set differs from the one last reported: other readers in between report
+// nothing.
 func (k *kube) servesOther(ctx context.Context) (bool, error) {
 	k.mu.Lock()
 	known := k.served != nil
@@ -99,9 +99,9 @@ func (k *kube) servesOther(ctx context.Context) (bool, error) {
 	return !slices.Equal(before.APIVersions, now.caps.APIVersions) || before.KubernetesVersion != now.caps.KubernetesVersion, nil
 }
 
-// watch pokes events when objects of one kind come, change their generation or
-// go. It opens the watch again where it ended, so an idle cluster costs an open
-// connection and nothing else.
+// watch pokes events when objects of one kind are added, deleted, or change their
+// generation. It reopens the watch where it ended, so that an idle cluster costs only
+// an open connection.
 func (k *kube) watch(ctx context.Context, r schema.GroupVersionResource, events chan<- struct{}) {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	state := &watchState{known: map[string]incarnation{}}
@@ -112,7 +112,7 @@ func (k *kube) watch(ctx context.Context, r schema.GroupVersionResource, events 
 			return
 		}
 		if err != nil {
-			k.log.Debug("the watch of what is served broke", logkey.Kind, r.Resource, logkey.Error, err)
+			k.log.Debug("the watch of served APIs ended", logkey.Kind, r.Resource, logkey.Error, err)
 			state.version = ""
 		}
 		if k.clock.Now().Sub(start) > time.Minute {
@@ -131,7 +131,7 @@ type watchState struct {
 	known   map[string]incarnation
 }
 
-// incarnation is an object as it was made and specified.
+// incarnation identifies one version of an object's specification.
 type incarnation struct {
 	uid        types.UID
 	generation int64
@@ -146,7 +146,7 @@ func (k *kube) watchOnce(ctx context.Context, r schema.GroupVersionResource, sta
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
 			state.version = ""
-			return nil // too old: open it anew
+			return nil // too old: open it again
 		}
 		object, err := meta.Accessor(event.Object)
 		if err != nil {
@@ -164,7 +164,7 @@ func (k *kube) watchOnce(ctx context.Context, r schema.GroupVersionResource, sta
 	return nil
 }
 
-// news leaves status updates out: an APIService has several a minute.
+// news ignores status updates: an APIService has several a minute.
 func (s *watchState) news(kind watch.EventType, object metav1.Object) bool {
 	if kind == watch.Deleted {
 		delete(s.known, object.GetName())

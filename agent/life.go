@@ -14,13 +14,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The words of the agent's own service while it is replaced.
+// Status words of the agent's own service during an upgrade.
 const (
 	reasonUpgrading     = "Upgrading"
 	reasonUpgradeFailed = "UpgradeFailed"
 )
 
-// newKeeper makes what replaces this agent by its next version.
+// newKeeper makes the keeper that replaces this agent by its next version.
 func (a *Agent) newKeeper() (*upgrade.Keeper, error) {
 	c := a.cfg
 	return upgrade.New(upgrade.Config{
@@ -29,8 +29,8 @@ func (a *Agent) newKeeper() (*upgrade.Keeper, error) {
 	})
 }
 
-// installation is what an upgrade must keep, nil for an agent that cannot
-// replace itself.
+// installation is what an upgrade must preserve; nil if the agent cannot replace
+// itself.
 func (a *Agent) installation() *agentv1.Installation {
 	if a.keeper == nil {
 		return nil
@@ -38,8 +38,8 @@ func (a *Agent) installation() *agentv1.Installation {
 	return &agentv1.Installation{Namespace: a.cfg.Namespace, Image: a.cfg.Image, Args: upgrade.WithoutCandidate(a.cfg.Args)}
 }
 
-// live works until the context ends, with the pauses in which another version
-// of this agent works.
+// live works until the context ends, and pauses while another version of this agent
+// works.
 func (a *Agent) live(ctx context.Context, renderer *render.Runner) error {
 	work := func(ctx context.Context) error { return a.work(ctx, renderer) }
 	switch {
@@ -54,15 +54,15 @@ func (a *Agent) live(ctx context.Context, renderer *render.Runner) error {
 	})
 }
 
-// shadow renders everything with what the working agent has: its identity is
-// read and never renewed, and the hub hears of nothing but a poll.
+// shadow renders everything with the data of the working agent: it reads that agent's
+// identity and never renews it, and the hub sees only polls.
 func (a *Agent) shadow(ctx context.Context, renderer *render.Runner) (upgrade.Shadow, error) {
 	id, err := a.identities.load(ctx)
 	if err != nil {
 		return upgrade.Shadow{}, err
 	}
 	if id == nil || !id.registered() {
-		return upgrade.Shadow{}, errcode.New(errcode.Unavailable, "the agent that works here has no identity yet")
+		return upgrade.Shadow{}, errcode.New(errcode.Unavailable, "the working agent has no identity yet")
 	}
 	p, err := a.assemble(id, false, renderer)
 	if err != nil {
@@ -73,11 +73,11 @@ func (a *Agent) shadow(ctx context.Context, renderer *render.Runner) (upgrade.Sh
 	return upgrade.Shadow{Services: found.Services, Compared: found.Compared, Different: found.Different, First: found.First}, err
 }
 
-// settled reports on the work under way, for a candidate.
+// settled reports on the present work, for a candidate.
 func (a *Agent) settled() error {
 	loop := a.loop.Load()
 	if loop == nil {
-		return errcode.New(errcode.Unavailable, "the work has not begun")
+		return errcode.New(errcode.Unavailable, "the work has not begun yet")
 	}
 	return loop.Settled()
 }
@@ -87,8 +87,8 @@ func (a *Agent) isOwn(spec *agentv1.ServiceSpec) bool {
 	return spec.GetName() == upgrade.Name && spec.GetNamespace() == a.cfg.Namespace && spec.GetProtect()
 }
 
-// Pass is poll.Applier. The agent's own Deployment goes by the keeper, which
-// applies it only when it is what runs already.
+// Pass implements poll.Applier. The agent's own Deployment goes to the keeper, which
+// applies it only if it is what already runs.
 func (p placed) Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
 	k := p.agent.keeper
 	if k == nil || service.Name != upgrade.Name || service.Namespace != p.agent.cfg.Namespace {

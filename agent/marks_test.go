@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// Marks that somebody took off an object come back by themselves, each of them
-// and all at once, and the next revision is delivered.
+// Marks that somebody removed from an object come back by themselves, each of them
+// and all together, and the next revision is delivered.
 func TestMarksComeBack(t *testing.T) {
 	p, _ := start(t, kube.Shared(t), "agent-of-marks", "system:masters")
 	s := service("marks")

@@ -18,9 +18,9 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// page serves /healthz and /metrics. /healthz answers 200 as long as the agent
-// works, also while it waits for the hub or the API server: a restart would
-// mend neither. Its body says what it waits for.
+// page serves /healthz and /metrics. /healthz answers 200 as long as the agent works,
+// also while it waits for the hub or the API server: a restart would fix neither. The
+// body says what it waits for.
 type page struct {
 	agent *Agent
 
@@ -32,7 +32,7 @@ type page struct {
 
 func newPage(a *Agent) *page { return &page{agent: a, problems: map[string]string{}} }
 
-// say sets or clears what one part waits for.
+// say sets or clears what a part waits for.
 func (p *page) say(part string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *page) address() string {
 	return p.addr
 }
 
-// listen takes the address; without a given one any port does when the usual
-// one is taken. It returns nil when nothing should listen.
+// listen opens the address. If no address was given and the default port is taken, it
+// uses any port. It returns nil if nothing should listen.
 func (p *page) listen(ctx context.Context, address string) (net.Listener, error) {
 	if address == "off" {
 		return nil, nil
@@ -86,7 +86,7 @@ func (p *page) run(ctx context.Context, l net.Listener) error {
 	return serve(ctx, l, mux)
 }
 
-// serve answers on l until the context ends.
+// serve serves on l until the context ends.
 func serve(ctx context.Context, l net.Listener, mux *http.ServeMux) error {
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -97,7 +97,7 @@ func serve(ctx context.Context, l net.Listener, mux *http.ServeMux) error {
 	return nil
 }
 
-// metrics shows the process, and the work under way.
+// metrics serves the metrics of the process and of the present work.
 func (p *page) metrics(w http.ResponseWriter, r *http.Request) {
 	all := prometheus.Gatherers{p.agent.registry}
 	if now := p.agent.measured.Load(); now != nil {
@@ -135,7 +135,7 @@ func (p *page) health(w http.ResponseWriter, _ *http.Request) {
 			answer.Problems["hub"] = errcode.Message(state.Err)
 		}
 		if !state.Loaded {
-			answer.Problems["cluster"] = "the API server was not read yet"
+			answer.Problems["cluster"] = "the API server has not been read yet"
 		}
 		if state.Duplicate {
 			answer.Problems["identity"] = "another agent uses this cluster's identity"
@@ -150,6 +150,6 @@ func (p *page) health(w http.ResponseWriter, _ *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
-		p.agent.cfg.Log.Debug("the health page was not taken", logkey.Error, err)
+		p.agent.cfg.Log.Debug("cannot write the health page", logkey.Error, err)
 	}
 }

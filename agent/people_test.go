@@ -131,7 +131,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"no hub":            {agent.Config{DataDir: "x"}, "--hub-url"},
 		"no folder":         {agent.Config{HubURL: "https://hub"}, "--data-dir"},
 		"polls too often":   {agent.Config{HubURL: "https://hub", DataDir: "x", PollInterval: 1}, "--poll-interval"},
-		"hub in the clear":  {agent.Config{HubURL: "http://hub.example.com", DataDir: "x"}, "https"},
+		"hub unencrypted":   {agent.Config{HubURL: "http://hub.example.com", DataDir: "x"}, "https"},
 		"no such authority": {agent.Config{HubURL: "https://hub", DataDir: "x", CAFile: "/nowhere"}, "--ca-file"},
 		"no cluster":        {agent.Config{HubURL: "https://hub", DataDir: "x"}, "--kubeconfig"},
 	} {

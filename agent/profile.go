@@ -9,7 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// loopback reports whether only this machine, or pod, reaches an address.
+// loopback reports whether an address can be reached only from this machine or pod.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -19,8 +19,8 @@ func loopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// profiles adds /debug/pprof/ where only this machine can ask: profiles say
-// much about a process and cost it some work.
+// profiles adds /debug/pprof/ if only this machine can reach it: profiles reveal much
+// about a process and cost it work.
 func profiles(mux *http.ServeMux, address net.Addr) {
 	if tcp, ok := address.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return
@@ -30,7 +30,7 @@ func profiles(mux *http.ServeMux, address net.Addr) {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 }
 
-// serveProfiles serves them on an address of their own, if one is configured.
+// serveProfiles serves profiles on their own address, if one is configured.
 func (a *Agent) serveProfiles(ctx context.Context) error {
 	if a.cfg.ProfileListen == "" {
 		<-ctx.Done()

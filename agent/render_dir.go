@@ -27,8 +27,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ErrArgument marks errors of RenderDir and HealthOf about a file or folder
-// that was named and cannot be read; what is wrong in it is no such error.
+// ErrArgument marks errors of RenderDir and HealthOf about a named file or folder
+// that cannot be read; errors in its content are not marked.
 var ErrArgument = errors.New("it cannot be read")
 
 // argumentError is a coded error with that mark.
@@ -38,25 +38,25 @@ func argumentError(format string, args ...any) error {
 
 type argument struct{ error }
 
-// Is reports the mark.
+// Is matches ErrArgument.
 func (argument) Is(target error) bool { return target == ErrArgument }
 
 // Unwrap returns the coded error.
 func (a argument) Unwrap() error { return a.error }
 
-// RenderRequest is what RenderDir renders.
+// RenderRequest is the input of RenderDir.
 type RenderRequest struct {
 	// Dir is the service's folder.
 	Dir string
-	// ServiceFile is a ServiceDeployment whose settings are used; empty is none.
+	// ServiceFile is a ServiceDeployment whose settings are used; empty means none.
 	ServiceFile string
-	// Kubeconfig names a cluster that templates ask for its version, what it
-	// serves and its objects; empty asks none.
+	// Kubeconfig names a cluster that templates can ask for its version, its APIs and
+	// its objects; empty means none.
 	Kubeconfig string
-	// KubernetesVersion is what templates see in place of the cluster's; empty
-	// is that, and without a cluster the newest known.
+	// KubernetesVersion is the version that templates see; empty means the cluster's,
+	// and without a cluster the newest known.
 	KubernetesVersion string
-	// APIVersions are served beside the cluster's, and without one beside
+	// APIVersions are served besides the cluster's, and without a cluster besides
 	// Kubernetes' own.
 	APIVersions []string
 	// Binary is axle-render, and Tools the folder of tools, see Config.
@@ -64,9 +64,9 @@ type RenderRequest struct {
 	Tools  string
 }
 
-// RenderDir writes what an agent would apply for a folder as YAML documents,
-// each with the file it came from, and returns the warnings. Without a
-// kubeconfig it asks no cluster: lookups find nothing.
+// RenderDir writes what an agent would apply for a folder as YAML documents, each
+// with the file it came from, and returns the warnings. Without a kubeconfig it uses
+// no cluster: lookups find nothing.
 func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []string, err error) {
 	info, err := os.Stat(r.Dir)
 	switch {
@@ -97,8 +97,8 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	}
 	result, err := runner.Render(ctx, p)
 	if errcode.Is(err, errcode.Invalid) {
-		// The hub delivers what a folder refers to outside itself, too: the
-		// same from here, with the work tree that the folder lies in.
+		// The hub also delivers what a folder refers to outside itself. Here that is
+		// the work tree that contains the folder.
 		if root, entry, eerr := render.Enclosing(folder); eerr == nil && entry != "" {
 			p.Folder, p.Entry = root, entry
 			result, err = runner.Render(ctx, p)
@@ -119,11 +119,10 @@ func RenderDir(ctx context.Context, out io.Writer, r RenderRequest) (warnings []
 	return result.Warnings, nil
 }
 
-// newestKubernetes is what templates see where nobody says a version.
+// newestKubernetes is the version that templates see if no version is given.
 const newestKubernetes = "v1.36.0"
 
-// ask sets what templates see of a cluster: of the one that is named, or
-// Kubernetes' own.
+// ask sets what templates see of a cluster: the named one, or Kubernetes' own kinds.
 func (r RenderRequest) ask(ctx context.Context, p *render.Pass) error {
 	p.Capabilities = render.Capabilities{KubernetesVersion: newestKubernetes, AndKnown: true}
 	if r.Kubeconfig != "" {
@@ -135,7 +134,7 @@ func (r RenderRequest) ask(ctx context.Context, p *render.Pass) error {
 		if err != nil {
 			return err
 		}
-		// Whoever renders asks as themselves.
+		// The person's own account is used.
 		permit, err := tenancy.New(cluster.rest, "").Permit(tenancy.Request{Service: p.ID, Namespace: p.Namespace})
 		if err != nil {
 			return err
@@ -199,7 +198,7 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	return spec, nil
 }
 
-// rendererOf is what a renderer says for other makers than Helm.
+// rendererOf converts the settings of a renderer other than Helm.
 func rendererOf(r v1alpha1.Renderer) *agentv1.Renderer {
 	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, KustomizePostrender: ptr.Deref(r.KustomizePostrender, "")}
 	if j := r.Jsonnet; j != nil {

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// tokenLife is assumed when the two clocks are too far apart to tell.
+	// tokenLife is assumed if the two clocks differ too much.
 	tokenLife = 24 * time.Hour
-	// renewPause is the least time between two renewals that a refusal causes.
+	// renewPause is the minimum time between two renewals caused by a refusal.
 	renewPause = 10 * time.Second
 )
 
-// session is the hub as agent/poll sees it, with a deploy token that is always
-// good: renewed in time, and at once when the hub refuses it.
+// session is the hub as agent/poll sees it, with a deploy token that is always valid:
+// renewed in time, and at once if the hub rejects it.
 type session struct {
 	agent  *Agent
 	client *hubclient.Client
-	// frozen: the identity is another agent's that works, and stays as it is.
+	// frozen: the identity belongs to the working agent, and must not be changed.
 	frozen bool
 
-	// asked wakes run: the hub said that renewing now is worth while.
+	// asked wakes run: the hub said that renewing now may help.
 	asked chan struct{}
 
 	mu      sync.Mutex // held during a renewal
@@ -47,8 +47,8 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 		return err
 	})
 	if hubclient.ReasonOf(err) == hubclient.UnknownKey && !s.frozen && s.renew(ctx, true) == nil {
-		// The keys were rotated while this agent was away; the renewal brought
-		// the new ones, signed by one that it knows.
+		// The keys were rotated while this agent was away; the renewal brought the
+		// new ones, signed by a known one.
 		answer, err = s.client.Desired(ctx, etag)
 	}
 	if err != nil || answer.List == nil {
@@ -96,18 +96,18 @@ func (s *session) ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) 
 	return s.authorised(ctx, func() error { return s.client.ReportDiff(ctx, r) })
 }
 
-// ReportTests stores how tests stand.
+// ReportTests stores the state of tests.
 func (s *session) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
 	return s.authorised(ctx, func() error { return s.client.ReportTests(ctx, r) })
 }
 
-// Ping tells the hub of the cluster.
+// Ping reports the cluster to the hub.
 func (s *session) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	return s.authorised(ctx, func() error { return s.client.Ping(ctx, r) })
 }
 
-// authorised makes a call, and once more with a new token when the hub does
-// not know the present one: a cluster that was off for months comes back so.
+// authorised makes a call, and repeats it with a new token if the hub does not know
+// the present one: so a cluster that was off for months can return.
 func (s *session) authorised(ctx context.Context, call func() error) error {
 	err := call()
 	if hubclient.ReasonOf(err) != hubclient.Unauthorized || s.frozen {
@@ -119,8 +119,8 @@ func (s *session) authorised(ctx context.Context, call func() error) error {
 	return call()
 }
 
-// renew takes a new token. After a refusal, callers share one attempt, and it
-// is not repeated at once: the token may be good and the cluster revoked.
+// renew gets a new token. After a refusal, callers share one attempt, and it is not
+// repeated at once: the token may be valid and the cluster revoked.
 func (s *session) renew(ctx context.Context, refused bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,13 +142,13 @@ func (s *session) renew(ctx context.Context, refused bool) error {
 	}
 	s.id.Token, s.id.ExpiresAt, s.id.ReceivedAt = got.Token, got.ExpiresAt, clock.Micros(now)
 	s.id.pin(got.Keys)
-	// The hub keeps the old token until the new one was used, so losing this
-	// write costs a renewal and no more.
+	// The hub keeps the old token until the new one is used, so a failed write costs
+	// only another renewal.
 	if err := s.agent.identities.save(ctx, s.id); err != nil {
-		s.agent.cfg.Log.Warn("the new token cannot be stored", logkey.Error, err)
+		s.agent.cfg.Log.Warn("cannot store the new token", logkey.Error, err)
 	}
 	s.agent.page.say("token", nil)
-	s.agent.cfg.Log.Info("the deploy token was renewed")
+	s.agent.cfg.Log.Info("renewed the deploy token")
 	return nil
 }
 
@@ -162,15 +162,15 @@ func (s *session) run(ctx context.Context) error {
 			return nil
 		case <-s.asked:
 			if err := s.renew(ctx, true); err != nil {
-				s.agent.cfg.Log.Warn("the deploy token is not renewed", logkey.Error, err)
+				s.agent.cfg.Log.Warn("cannot renew the deploy token", logkey.Error, err)
 			}
 		case <-s.agent.cfg.Clock.After(wait):
 		}
 		if wait = s.untilRenewal(); wait > 0 {
-			continue // another call renewed it meanwhile
+			continue // another call renewed it
 		}
 		if err := s.renew(ctx, false); err != nil {
-			s.agent.cfg.Log.Warn("the deploy token is not renewed", logkey.Error, err)
+			s.agent.cfg.Log.Warn("cannot renew the deploy token", logkey.Error, err)
 			wait = max(backoff.Next(), time.Second, errcode.RetryAfter(err))
 			continue
 		}
@@ -179,8 +179,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// untilRenewal is computed from when the token came, by our clock alone; the
-// hub's clock only tells how long the token lives.
+// untilRenewal is computed from our clock and the time when the token arrived; the
+// hub's clock only tells the token's lifetime.
 func (s *session) untilRenewal() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 )
 
-// transfers counts what came from the hub and passes on what was refused.
+// transfers counts downloads from the hub and reports rejected ones.
 type transfers struct {
 	bytes, count *prometheus.CounterVec
 	resumed      prometheus.Counter
-	// refused tells the hub; nil until there is a client.
+	// refused reports to the hub; nil until there is a client.
 	refused func(what string)
 }
 
@@ -21,16 +21,16 @@ func newTransfers(r prometheus.Registerer) *transfers {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"kind"})
 	}
 	t := &transfers{
-		bytes: vec("axle_agent_tarball_received_bytes_total", "Bytes of tarballs that came over the wire, by kind: whole, delta, or refused because they were not what was asked for."),
+		bytes: vec("axle_agent_tarball_received_bytes_total", "Bytes of tarballs received, by kind: whole, delta, or refused because they were not the requested content."),
 		count: vec("axle_agent_tarballs_received_total", "Such downloads."),
 		resumed: prometheus.NewCounter(prometheus.CounterOpts{Name: "axle_agent_tarballs_resumed_total",
-			Help: "Downloads that went on where an earlier one was cut."}),
+			Help: "Downloads that resumed an interrupted one."}),
 	}
 	r.MustRegister(t.bytes, t.count, t.resumed)
 	return t
 }
 
-// observe is what the cache calls after each download.
+// observe is called by the cache after each download.
 func (t *transfers) observe(x cache.Transfer) {
 	kind := "whole"
 	switch {

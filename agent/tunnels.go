@@ -20,19 +20,19 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
-// The words of Config.Tunnel.
+// The values of Config.Tunnel.
 const (
-	// TunnelOn keeps a connection to the hub along which the hub asks.
+	// TunnelOn keeps a connection to the hub, on which the hub sends requests.
 	TunnelOn = "on"
-	// TunnelOff keeps none: changes come with polls alone.
+	// TunnelOff keeps none: changes arrive only with polls.
 	TunnelOff = "off"
 )
 
-// sayOffEvery is how often the hub is told that there is no tunnel, so that a
-// restarted one knows; it keeps that in memory alone.
+// sayOffEvery is how often to tell the hub that there is no tunnel, so that a
+// restarted hub knows; it keeps that only in memory.
 const sayOffEvery = 10 * time.Minute
 
-// tunnels is the connection along which the hub asks, with who dials it.
+// tunnels is the tunnel and what dials it.
 type tunnels struct {
 	*tunnel.Tunnel
 	dialer  *tunnel.Dialer
@@ -41,7 +41,7 @@ type tunnels struct {
 	clock   clock.Clock
 }
 
-// newTunnel makes the tunnel of one identity; nothing is contacted yet.
+// newTunnel makes the tunnel of one identity; it contacts nothing.
 func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Registerer) (*tunnels, error) {
 	t := &tunnels{session: s, off: a.cfg.Tunnel == TunnelOff, clock: a.cfg.Clock}
 	s.asked = make(chan struct{}, 1)
@@ -62,24 +62,24 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Regis
 		return nil, err
 	}
 	registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_agent_tunnel_up", Help: "1 while the hub can ask along the tunnel."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "axle_agent_tunnel_up", Help: "1 while the hub can send requests through the tunnel."}, func() float64 {
 			if t.Status().Up {
 				return 1
 			}
 			return 0
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_dials_total", Help: "Times the hub was dialled for a tunnel."}, func() float64 { return float64(t.Status().Dials) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_streams_total", Help: "Requests that came along the tunnel."}, func() float64 { return float64(t.Status().Streams) }))
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "axle_agent_tunnel_streams_total", Help: "Requests received through the tunnel."}, func() float64 { return float64(t.Status().Streams) }))
 	return t, nil
 }
 
-// run keeps the tunnel, or tells the hub now and then that there is none.
+// run keeps the tunnel, or regularly tells the hub that there is none.
 func (t *tunnels) run(ctx context.Context) error {
 	if !t.off {
 		return t.Run(ctx)
 	}
 	for {
-		// The hub only shows it; a failure is as good as the next time.
+		// The hub only displays it, so a failure can wait for the next time.
 		_, _ = t.session.dial(t.dialer)(ctx)
 		select {
 		case <-t.clock.After(jitter.Around(sayOffEvery, sayOffEvery/5)):
@@ -101,7 +101,7 @@ func (t *tunnels) shown() (state string, since time.Time, err error) {
 	return "Down", s.Since, s.Err
 }
 
-// dial dials, and once more with a new token when the hub does not know the
+// dial dials, and retries once with a new token if the hub does not accept the
 // present one.
 func (s *session) dial(d *tunnel.Dialer) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
@@ -116,7 +116,7 @@ func (s *session) dial(d *tunnel.Dialer) func(context.Context) (net.Conn, error)
 	}
 }
 
-// hinted polls at once, no earlier in the feed than the hint.
+// hinted polls at once, for a position in the feed not before the hint's.
 func (a *Agent) hinted(s *session, loop *poll.Loop, h *agentv1.TunnelHint) {
 	s.client.Expect(hubclient.PositionOf(h.GetPosition()))
 	if h.GetReason() == "token" {

@@ -7,10 +7,10 @@ import (
 	"github.com/axle-cd/axle/agent/render"
 )
 
-// verdicts asks the render child for what rules of health in CEL say.
+// verdicts asks the render child for the verdicts of CEL health rules.
 type verdicts struct{ renderer *render.Runner }
 
-// JudgeExpressions is drift.Expressions.
+// JudgeExpressions implements drift.Expressions.
 func (v verdicts) JudgeExpressions(ctx context.Context, rule *health.Expressions, objects [][]byte) ([]health.Result, error) {
 	found, err := v.renderer.Judge(ctx, render.Rule{
 		Name: rule.Name, Suspended: rule.Suspended, InProgress: rule.InProgress, Failed: rule.Failed, Current: rule.Current, Message: rule.Message,
@@ -25,8 +25,8 @@ func (v verdicts) JudgeExpressions(ctx context.Context, rule *health.Expressions
 	return results, nil
 }
 
-// check reports whether a rule compiles: an Invalid error says where it does
-// not, another one that it could not be asked.
+// check reports whether a rule compiles: an Invalid error says where it does not; any
+// other error means that it could not be checked.
 func (v verdicts) check(ctx context.Context, rule *health.Expressions) error {
 	_, err := v.JudgeExpressions(ctx, rule, nil)
 	return err

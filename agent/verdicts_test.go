@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/test/bin"
 )
 
-// judging is a runner with programs of its own, and axle-render's path.
+// judging is a runner with its own programs, and the path of axle-render.
 func judging(t *testing.T) (*render.Runner, string) {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "axle-render")

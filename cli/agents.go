@@ -10,114 +10,104 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
-type upgradeView struct {
-	Version    string              `json:"version"`
-	Previous   string              `json:"previous,omitempty"`
-	HubVersion string              `json:"hubVersion"`
-	Phase      string              `json:"phase"`
-	Wave       int32               `json:"wave"`
-	Waves      []string            `json:"waves"`
-	Message    string              `json:"message,omitempty"`
-	By         string              `json:"by"`
-	UpdatedAt  string              `json:"updatedAt"`
-	UpdatedAge string              `json:"updatedAge"`
-	Targets    []upgradeTargetView `json:"targets"`
-}
-
-type upgradeTargetView struct {
-	Cluster      string `json:"cluster"`
-	Wave         int32  `json:"wave"`
-	State        string `json:"state"`
-	AgentVersion string `json:"agentVersion"`
-	Message      string `json:"message,omitempty"`
-	GoodSince    string `json:"goodSince,omitempty"`
-	GoodAge      string `json:"goodAge,omitempty"`
-}
-
-func (a *app) upgradeView(u *hubv1.AgentUpgrade) upgradeView {
-	v := upgradeView{
-		Version: u.GetVersion(), Previous: u.GetPrevious(), HubVersion: u.GetHubVersion(), Phase: u.GetPhase(), Wave: u.GetWave(),
-		Waves: u.GetWaves(), Message: u.GetMessage(), By: u.GetBy(), UpdatedAt: stamp(u.GetUpdatedAt()), UpdatedAge: a.age(u.GetUpdatedAt()),
-		Targets: []upgradeTargetView{},
-	}
-	for _, t := range u.GetTargets() {
-		v.Targets = append(v.Targets, upgradeTargetView{
-			Cluster: t.GetCluster(), Wave: t.GetWave(), State: t.GetState(), AgentVersion: t.GetAgentVersion(), Message: t.GetMessage(),
-			GoodSince: stamp(t.GetGoodSince()), GoodAge: a.age(t.GetGoodSince()),
-		})
-	}
-	return v
-}
-
-// showUpgrade prints an upgrade, its clusters below it.
+// showUpgrade prints an upgrade and, below it, its clusters.
 func (a *app) showUpgrade(u *hubv1.AgentUpgrade) error {
-	v := a.upgradeView(u)
-	if a.output == "json" || a.output == "yaml" {
-		return a.encode(v)
+	if output.Data(a.output) {
+		return a.encode(u)
 	}
-	if v.Phase == "" {
-		_, err := fmt.Fprintf(a.Err, "agents were never upgraded; the hub is at %s\n", v.HubVersion)
+	if u.GetPhase() == "" {
+		_, err := fmt.Fprintf(a.Err, "no agent upgrade has run yet; the hub is at version %s\n", u.GetHubVersion())
 		return err
 	}
-	if a.output != "name" {
-		err := printOne(a, v, func(v upgradeView) string { return v.Version },
-			column[upgradeView]{"Version", func(v upgradeView) string { return v.Version }},
-			column[upgradeView]{"Before", func(v upgradeView) string { return v.Previous }},
-			column[upgradeView]{"Phase", func(v upgradeView) string { return v.Phase }},
-			column[upgradeView]{"Wave", func(v upgradeView) string {
-				return fmt.Sprintf("%d of %d (%s)", v.Wave, len(v.Waves), strings.Join(v.Waves, ", "))
-			}},
-			column[upgradeView]{"Message", func(v upgradeView) string { return v.Message }},
-			column[upgradeView]{"By", func(v upgradeView) string { return v.By }},
-			column[upgradeView]{"Changed", func(v upgradeView) string { return ago(v.UpdatedAge) }},
+	if output.Human(a.output) && !a.quiet {
+		err := printOne(a, u, (*hubv1.AgentUpgrade).GetVersion,
+			col("Version", (*hubv1.AgentUpgrade).GetVersion),
+			col("Before", (*hubv1.AgentUpgrade).GetPrevious),
+			col("Phase", (*hubv1.AgentUpgrade).GetPhase),
+			col("Wave", func(u *hubv1.AgentUpgrade) string {
+				return fmt.Sprintf("%d of %d (%s)", u.GetWave(), len(u.GetWaves()), strings.Join(u.GetWaves(), ", "))
+			}),
+			col("Message", (*hubv1.AgentUpgrade).GetMessage),
+			col("By", (*hubv1.AgentUpgrade).GetBy),
+			col("Changed", func(u *hubv1.AgentUpgrade) string { return ago(a.age(u.GetUpdatedAt())) }),
 		)
-		if err != nil || len(v.Targets) == 0 {
+		if err != nil || len(u.GetTargets()) == 0 {
 			return err
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return printList(a, v.Targets, func(t upgradeTargetView) string { return t.Cluster },
-		column[upgradeTargetView]{"CLUSTER", func(t upgradeTargetView) string { return t.Cluster }},
-		column[upgradeTargetView]{"WAVE", func(t upgradeTargetView) string { return fmt.Sprint(t.Wave) }},
-		column[upgradeTargetView]{"STATE", func(t upgradeTargetView) string { return t.State }},
-		column[upgradeTargetView]{"AGENT", func(t upgradeTargetView) string { return t.AgentVersion }},
-		column[upgradeTargetView]{"GOOD SINCE", func(t upgradeTargetView) string { return ago(t.GoodAge) }},
-		column[upgradeTargetView]{"MESSAGE", func(t upgradeTargetView) string { return oneLine(t.Message) }},
-	)
+	return printList(a, u.GetTargets(), (*hubv1.AgentUpgradeTarget).GetCluster, targetColumns(a)...)
+}
+
+func targetColumns(a *app) []column[*hubv1.AgentUpgradeTarget] {
+	return []column[*hubv1.AgentUpgradeTarget]{
+		col("CLUSTER", (*hubv1.AgentUpgradeTarget).GetCluster),
+		col("WAVE", func(t *hubv1.AgentUpgradeTarget) string { return fmt.Sprint(t.GetWave()) }),
+		col("STATE", (*hubv1.AgentUpgradeTarget).GetState),
+		col("AGENT", (*hubv1.AgentUpgradeTarget).GetAgentVersion),
+		ages("GOOD SINCE", func(t *hubv1.AgentUpgradeTarget) string { return ago(a.age(t.GetGoodSince())) }),
+		col("MESSAGE", (*hubv1.AgentUpgradeTarget).GetMessage),
+	}
+}
+
+// agentsStatus shows the last upgrade, or watches its clusters.
+func agentsStatus(a *app) *cobra.Command {
+	var watch bool
+	c := &cobra.Command{
+		Use: "status", Short: "Show the last agent upgrade, cluster by cluster", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			status := func(ctx context.Context) (*hubv1.AgentUpgrade, error) {
+				answer, err := client.Agents.UpgradeStatus(ctx, connect.NewRequest(&hubv1.UpgradeStatusRequest{}))
+				if err != nil {
+					return nil, err
+				}
+				return answer.Msg, nil
+			}
+			if !watch {
+				u, err := status(c.Context())
+				if err != nil {
+					return err
+				}
+				return a.showUpgrade(u)
+			}
+			read := func(ctx context.Context) ([]*hubv1.AgentUpgradeTarget, error) {
+				u, err := status(ctx)
+				return u.GetTargets(), err
+			}
+			return follow(c.Context(), a, true, output.Watched[*hubv1.AgentUpgradeTarget]{Read: read, Name: (*hubv1.AgentUpgradeTarget).GetCluster, Columns: targetColumns(a)})
+		}),
+	}
+	watchFlag(c, &watch)
+	return c
 }
 
 func (a *app) agents() *cobra.Command {
 	word := func(use, short string, call func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error)) *cobra.Command {
 		return &cobra.Command{
 			Use: use, Short: short, Args: noArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				client, err := a.client()
-				if err != nil {
-					return err
-				}
+			RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 				answer, err := call(c.Context(), client)
 				if err != nil {
 					return err
 				}
 				return a.showUpgrade(answer.Msg)
-			},
+			}),
 		}
 	}
-	return noun("agents", "The agents themselves: their versions and upgrades", []string{"agent"},
+	return noun("agents", "Show and upgrade the agents", []string{"agent"},
 		a.agentsUpgrade(),
-		word("status", "Show the last upgrade of the agents, cluster by cluster", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
-			return client.Agents.UpgradeStatus(ctx, connect.NewRequest(&hubv1.UpgradeStatusRequest{}))
-		}),
-		word("pause", "Let no further agent begin its upgrade", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		agentsStatus(a),
+		word("pause", "Pause the agent upgrade: no further agent starts", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.PauseUpgrade(ctx, connect.NewRequest(&hubv1.PauseUpgradeRequest{}))
 		}),
-		word("resume", "Go on after a pause, or after a stop that was looked into", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("resume", "Resume an agent upgrade that was paused or stopped", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.ResumeUpgrade(ctx, connect.NewRequest(&hubv1.ResumeUpgradeRequest{}))
 		}),
-		word("abort", "Bring the agents back to the version before", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
+		word("abort", "Abort the agent upgrade and roll agents back", func(ctx context.Context, client *sdk.Client) (*connect.Response[hubv1.AgentUpgrade], error) {
 			return client.Agents.AbortUpgrade(ctx, connect.NewRequest(&hubv1.AbortUpgradeRequest{}))
 		}),
 	)
@@ -127,38 +117,34 @@ func (a *app) agentsUpgrade() *cobra.Command {
 	request := &hubv1.StartUpgradeRequest{}
 	var soak time.Duration
 	c := &cobra.Command{
-		Use: "upgrade", Short: "Bring the agents to a version, in waves",
-		Long: `Bring every agent that was installed by its manifests to a version. A few
-clusters get it first; the next wave begins when those were well for a while.
-In its cluster a new agent runs beside the old one, which hands over only when
-the new one came to the same manifests for every service. One that does not
-work is taken back there without help, and more than 5 % of such clusters stop
-the upgrade.
+		Use: "upgrade", Short: "Upgrade the agents to a version, in waves",
+		Long: `Upgrade every agent that was installed from its manifests. A few clusters get
+the version first. The next wave begins when those have been healthy for a while.
+In its cluster, the new agent runs beside the old one. The old one hands over only
+when the new one produces the same manifests for every service. A new agent that
+does not work is rolled back automatically. If this happens in more than 5 % of
+the clusters, the upgrade stops.
 
-The hub starts an upgrade by itself when its own version is another, unless it
+The hub starts an upgrade by itself when its own version changes, unless it
 runs with --agent-upgrades=manual.`,
 		Example: `  axle agents upgrade
   axle agents upgrade --to 1.4.2 --waves 1,5%,25%,100% --soak 30m
   axle agents status`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			request.SoakMicros = soak.Microseconds()
 			answer, err := client.Agents.StartUpgrade(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
 			return a.showUpgrade(answer.Msg)
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&request.Version, "to", "", "version of the agent (default: the hub's own)")
-	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each one's own registry, with the version as the tag)")
-	f.StringSliceVar(&request.Waves, "waves", nil, "clusters that have it after each wave, numbers or shares (default 1,1%,10%,100%)")
-	f.DurationVar(&soak, "soak", 0, "how long a wave must be well before the next begins (default 15m)")
-	f.StringVar(&request.MaxUnavailable, "max-unavailable", "", "how many may be on their way at once, a number or a share (default: all of a wave)")
+	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each cluster's own registry, with the version as the tag)")
+	f.StringSliceVar(&request.Waves, "waves", nil, "clusters upgraded after each wave, as numbers or percentages (default: 1,1%,10%,100%)")
+	f.DurationVar(&soak, "soak", 0, "how long a wave must stay healthy before the next begins (default: 15m)")
+	f.StringVar(&request.MaxUnavailable, "max-unavailable", "", "how many agents may upgrade at once, a number or a percentage (default: the whole wave)")
 	return c
 }

@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"io"
+	"strings"
 
 	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -12,12 +14,81 @@ import (
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
+type appliedView struct {
+	Kind      string   `json:"kind"`
+	Name      string   `json:"name"`
+	Result    string   `json:"result"`
+	Where     string   `json:"where"`
+	NotActing []string `json:"notActing"`
+}
+
+func (a *app) apply() *cobra.Command {
+	var files []string
+	var dryRun bool
+	c := &cobra.Command{
+		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
+		Long: `Read GitRepository, Cluster and ServiceDeployment objects of
+deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
+Secrets that they refer to are read from Secret objects in the same files. Objects
+that are not in the files stay; nothing is deleted.`,
+		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/",
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if len(files) == 0 {
+				return usagef("name what to apply with -f FILE|DIR|-")
+			}
+			items, err := manifest.Read(files, a.readIn)
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			views := []appliedView{}
+			failed := 0
+			added := map[string]bool{}
+			for _, item := range items {
+				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
+				if dryRun && item.Service != nil && added[item.Service.GetSpec().GetRepository()] {
+					// The hub cannot check sources of a repository that this
+					// dry run did not add.
+					view.Result = "not checked, its repository is new"
+					views = append(views, view)
+					continue
+				}
+				if err := applyItem(c.Context(), client, item, dryRun, &view); err != nil {
+					failed++
+					view.Result = "failed: " + err.Error()
+				}
+				if item.Repository != nil && view.Result == "created" {
+					added[item.Name] = true
+				}
+				views = append(views, view)
+			}
+			err = printList(a, views, func(v appliedView) string { return v.Kind + "/" + v.Name },
+				col("KIND", func(v appliedView) string { return v.Kind }),
+				col("NAME", func(v appliedView) string { return v.Name }),
+				col("RESULT", func(v appliedView) string { return v.Result }),
+				col("NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }),
+			)
+			if err == nil && failed > 0 {
+				err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", failed, len(items))
+			}
+			return err
+		},
+	}
+	c.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, folders, or - for standard input")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	return c
+}
+
 // maxInput bounds what is read from standard input, in bytes.
 const maxInput = 16 << 20
 
 func (a *app) readIn() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) }
 
-// applyItem sends one object and notes what came of it.
+// applyItem sends one object and records the result in view.
 func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryRun bool, view *appliedView) error {
 	switch {
 	case item.Repository != nil:
@@ -30,7 +101,7 @@ func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryR
 		}
 		_, err := client.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
 		if sdk.IsNotFound(err) {
-			return errcode.New(errcode.NotFound, "no cluster %s is registered; axle clusters connect %s comes first", item.Cluster.GetName(), item.Cluster.GetName())
+			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
 		}
 		return err
 	default:
@@ -45,7 +116,7 @@ func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryR
 	}
 }
 
-// applyRepository creates a repository, or brings its credentials up to date.
+// applyRepository creates a repository, or updates its credentials.
 func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.CreateRepositoryRequest, dryRun bool, view *appliedView) error {
 	have, err := client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: want.GetName()}))
 	switch {

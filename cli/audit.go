@@ -16,20 +16,21 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/auditfile"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// auditView is a record as JSON and YAML have it: its place, then what was
-// recorded.
+// auditView is a record as JSON and YAML show it: its position in the chain,
+// then its fields.
 type auditView struct {
 	Seq    int64           `json:"seq"`
 	Time   string          `json:"time"`
 	Hash   string          `json:"hash"`
 	Record json.RawMessage `json:"record"`
-	// Cluster is the name that the record's cluster has now, for kubernetes
-	// calls and others about one.
+	// Cluster is the current name of the record's cluster. It is set for
+	// Kubernetes calls and other calls about one cluster.
 	Cluster string `json:"cluster,omitempty"`
 	fields  auditFields
 }
@@ -51,33 +52,31 @@ type auditFields struct {
 func newAuditView(r *hubv1.AuditRecord) (auditView, error) {
 	v := auditView{Seq: r.GetSeq(), Hash: r.GetHash(), Record: json.RawMessage(r.GetRecord())}
 	if err := json.Unmarshal(v.Record, &v.fields); err != nil {
-		return v, errcode.New(errcode.Internal, "audit record %d is no JSON; run axle audit verify", v.Seq)
+		return v, errcode.New(errcode.Internal, "audit record %d is not JSON; run axle audit verify", v.Seq)
 	}
 	v.Time = stamp(v.fields.At)
 	return v, nil
 }
 
 func (a *app) audit() *cobra.Command {
-	return noun("audit", "Who did what", nil, a.auditList(), a.auditVerify(), auditCheckpoint(a), a.auditExport())
+	return noun("audit", "List, verify and export the audit log", nil, a.auditList(), a.auditVerify(), auditCheckpoint(a), a.auditExport())
 }
 
 func (a *app) auditList() *cobra.Command {
 	request := &hubv1.ListAuditRequest{}
 	var since string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List what was done, newest first", Args: noArgs,
+		Use: "list", Aliases: []string{"ls"}, Short: "List audit records, newest first", Args: noArgs,
 		Example: `  axle audit list --since 24h --actor ann@example.com
   axle audit list --object service/edge-1/web -o json
   axle audit list --cluster edge-1 --action kubernetes --result forbidden
   axle audit list --object pods/exec --since 24h`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			from, err := a.moment(since)
 			if err != nil {
 				return err
 			}
-			if request.Since, err = a.moment(since); err != nil {
-				return err
-			}
+			request.Since = from
 			all, err := client.Audit.List(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
@@ -92,33 +91,33 @@ func (a *app) auditList() *cobra.Command {
 			}
 			nameClusters(c.Context(), client, views)
 			return printList(a, views, func(v auditView) string { return strconv.FormatInt(v.Seq, 10) },
-				column[auditView]{"SEQ", func(v auditView) string { return strconv.FormatInt(v.Seq, 10) }},
-				column[auditView]{"TIME", func(v auditView) string { return v.Time }},
-				column[auditView]{"ACTOR", func(v auditView) string { return v.fields.Actor }},
-				column[auditView]{"ACTION", func(v auditView) string {
+				col("SEQ", func(v auditView) string { return strconv.FormatInt(v.Seq, 10) }),
+				col("TIME", func(v auditView) string { return v.Time }),
+				col("ACTOR", func(v auditView) string { return v.fields.Actor }),
+				col("ACTION", func(v auditView) string {
 					return strings.TrimSpace(shortCall(v.fields.Action) + " " + v.verb())
-				}},
-				column[auditView]{"CLUSTER", func(v auditView) string { return v.Cluster }},
-				column[auditView]{"OBJECT", func(v auditView) string { return v.object() }},
-				column[auditView]{"RESULT", func(v auditView) string { return v.fields.Result }},
-				column[auditView]{"SOURCE", func(v auditView) string { return v.fields.Source }},
+				}),
+				col("CLUSTER", func(v auditView) string { return v.Cluster }),
+				col("OBJECT", func(v auditView) string { return v.object() }),
+				col("RESULT", func(v auditView) string { return v.fields.Result }),
+				col("SOURCE", func(v auditView) string { return v.fields.Source }),
 			)
-		},
+		}),
 	}
 	flags := c.Flags()
-	flags.StringVar(&since, "since", "", "only from then on: a duration such as 24h, or a time such as 2026-01-31T15:04:05Z")
-	flags.StringVar(&request.Actor, "actor", "", "only by this e-mail, service account or agent")
-	flags.StringVar(&request.Cluster, "cluster", "", "only about this cluster, by name or, once it is gone, by id")
-	flags.StringVar(&request.Action, "action", "", "only this call, such as Services/Update, or kubernetes")
-	flags.StringVar(&request.Object, "object", "", "only this kind, this name, or kind/name")
-	flags.StringVar(&request.Result, "result", "", "only with this result: ok, or an error's code such as forbidden")
-	flags.Int32Var(&request.Limit, "limit", 0, "at most so many (default 100, at most 1000)")
-	flags.Int64Var(&request.Before, "before", 0, "only those below this seq, for the next page")
+	flags.StringVar(&since, "since", "", "only records since a duration ago such as 24h, or a time such as 2026-01-31T15:04:05Z")
+	flags.StringVar(&request.Actor, "actor", "", "only records of this user (e-mail), service account or agent")
+	flags.StringVar(&request.Cluster, "cluster", "", "only records about this cluster: its name, or its id after it was deleted")
+	flags.StringVar(&request.Action, "action", "", "only records of this call, such as Services/Update, or kubernetes")
+	flags.StringVar(&request.Object, "object", "", "only records about this object: KIND, NAME or KIND/NAME")
+	flags.StringVar(&request.Result, "result", "", "only records with this result: ok, or an error code such as forbidden")
+	flags.Int32Var(&request.Limit, "limit", 0, "maximum number of records (default: 100, at most 1000)")
+	flags.Int64Var(&request.Before, "before", 0, "only records below this seq, for the next page")
 	return c
 }
 
-// nameClusters puts names in place of ids. One that was deleted is known by its
-// id alone, and without the list so are all.
+// nameClusters replaces cluster ids by names. A deleted cluster keeps its id,
+// and all keep theirs if the list of clusters cannot be read.
 func nameClusters(ctx context.Context, client *sdk.Client, views []auditView) {
 	about := slices.ContainsFunc(views, func(v auditView) bool { return v.fields.ClusterID != "" })
 	if !about {
@@ -135,7 +134,7 @@ func nameClusters(ctx context.Context, client *sdk.Client, views []auditView) {
 	}
 }
 
-// shortCall leaves the package of a call away: Services/Update.
+// shortCall removes the package from the name of a call: Services/Update.
 func shortCall(action string) string {
 	if path, ok := strings.CutPrefix(action, "/axle."); ok {
 		if _, call, ok := strings.Cut(path, ".v1."); ok {
@@ -145,7 +144,7 @@ func shortCall(action string) string {
 	return action
 }
 
-// verb is a Kubernetes verb; that of a hub's call is in its name.
+// verb is a Kubernetes verb; the name of a hub call holds its own verb.
 func (v auditView) verb() string {
 	if strings.HasPrefix(v.fields.Action, "/") {
 		return ""
@@ -163,7 +162,7 @@ func (v auditView) object() string {
 	return strings.Join(parts, "/")
 }
 
-// moment reads a time, or how long ago it was; empty is 0.
+// moment parses a time, or a duration before now. An empty text is 0.
 func (a *app) moment(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -182,16 +181,16 @@ func (a *app) auditVerify() *cobra.Command {
 	var file, checkpoint string
 	var keys map[string]string
 	c := &cobra.Command{
-		Use: "verify", Short: "Check that nobody changed the audit log", Args: noArgs,
-		Long: `Check that nobody changed the audit log: each record carries a hash over itself
-and the one before, and the hub signs how far the chain goes now and then. The
-first record that is not what it was is named, and the command fails.
+		Use: "verify", Short: "Check that the audit log was not changed", Args: noArgs,
+		Long: `Check that the audit log was not changed. Each record carries a hash over itself
+and the record before it, and the hub regularly signs the end of the chain. The
+command fails at the first record that does not match, and names it.
 
-With --checkpoint the chain must also go through the checkpoints in a file that
-axle audit checkpoint wrote, and that nobody who can write to the hub's database
-could reach. With --file an export is checked here, without trust in that
-database; checkpoints are checked by the hub's keys, or by those of --key, so
-that it also works without a hub.`,
+With --checkpoint, the chain must also contain the checkpoints in a file written
+by axle audit checkpoint. Keep that file where people with write access to the
+hub's database cannot reach it. With --file, an export is checked locally without
+trusting that database. Checkpoints are verified with the hub's keys, or with the
+keys given by --key, which also works without a hub.`,
 		Example: `  axle audit verify
   axle audit verify --checkpoint /safe/axle-checkpoints.jsonl
   axle audit verify --file audit.jsonl --key sig_x=5f1c…`,
@@ -206,27 +205,23 @@ that it also works without a hub.`,
 			return a.verifyHub(c.Context(), kept)
 		},
 	}
-	c.Flags().StringVarP(&file, "file", "f", "", "check an export, as JSON lines; - is standard input")
-	c.Flags().StringVar(&checkpoint, "checkpoint", "", "file with checkpoints that were kept elsewhere")
-	c.Flags().StringToStringVar(&keys, "key", nil, "ID=HEX of a key that signs checkpoints, instead of asking the hub")
+	c.Flags().StringVarP(&file, "file", "f", "", "check an export in JSON lines; - reads standard input")
+	c.Flags().StringVar(&checkpoint, "checkpoint", "", "file with checkpoints that were stored outside the hub")
+	c.Flags().StringToStringVar(&keys, "key", nil, "ID=HEX of a public key that verifies checkpoints (default: the hub's keys)")
 	return c
 }
 
 func auditCheckpoint(a *app) *cobra.Command {
 	var file string
 	c := &cobra.Command{
-		Use: "checkpoint", Short: "Sign how far the audit log goes, for keeping elsewhere", Args: noArgs,
-		Long: `Sign how far the audit log goes now, and write that as one line of JSON to
-standard output, or to the end of a file. Keep it where nobody can write who can
-write to the hub's database: axle audit verify --checkpoint then tells when the
-log was cut short, written anew, or replaced by an older copy.`,
+		Use: "checkpoint", Short: "Sign the end of the audit log, to store it outside the hub", Args: noArgs,
+		Long: `Sign the present end of the audit log and write it as one line of JSON to
+standard output, or append it to a file. Store it where people with write access
+to the hub's database cannot write: axle audit verify --checkpoint then detects a
+log that was truncated, rewritten, or replaced by an older copy.`,
 		Example: `  axle audit checkpoint >>/safe/axle-checkpoints.jsonl
   axle audit checkpoint --file /safe/axle-checkpoints.jsonl`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			made, err := client.Audit.Checkpoint(c.Context(), connect.NewRequest(&hubv1.MakeAuditCheckpointRequest{}))
 			if err != nil {
 				return err
@@ -234,27 +229,28 @@ log was cut short, written anew, or replaced by an older copy.`,
 			if err := auditfile.Append(file, a.Out, made.Msg.GetCheckpoint()); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "the audit log goes up to record %d, signed by %s\n", made.Msg.GetCheckpoint().GetSeq(), made.Msg.GetCheckpoint().GetKeyId())
+			fmt.Fprintf(a.Err, "the audit log ends at record %d; signed with key %s\n", made.Msg.GetCheckpoint().GetSeq(), made.Msg.GetCheckpoint().GetKeyId())
 			return nil
-		},
+		}),
 	}
-	c.Flags().StringVarP(&file, "file", "f", "", "write to the end of this file")
+	c.Flags().StringVarP(&file, "file", "f", "", "append to this file")
 	return c
 }
 
-// verifiedView is a chain that holds; one that does not is an error.
+// verifiedView is the result for a chain that is valid; an invalid one is an
+// error.
 type verifiedView struct {
 	Holds   bool   `json:"holds"`
 	Records int64  `json:"records,omitempty"`
 	From    int64  `json:"from,omitempty"`
 	To      int64  `json:"to"`
 	Hash    string `json:"hash"`
-	// Checkpoints that were kept elsewhere were compared.
+	// Checkpoints is how many stored checkpoints were compared.
 	Checkpoints int `json:"checkpoints,omitempty"`
 }
 
 func (a *app) printVerified(v verifiedView, sentence string) error {
-	if a.output == "json" || a.output == "yaml" {
+	if output.Data(a.output) {
 		return a.encode(v)
 	}
 	_, err := fmt.Fprintln(a.Out, sentence)
@@ -271,22 +267,22 @@ func (a *app) verifyHub(ctx context.Context, kept []hashchain.Checkpoint) error 
 		return err
 	}
 	return a.printVerified(verifiedView{Holds: true, Records: v.Records, From: v.From, To: v.To, Hash: v.Hash, Checkpoints: len(kept)},
-		fmt.Sprintf("the audit log holds: %d records after %d, up to %d, hash %s%s", v.Records, v.From, v.To, v.Hash, through(kept)))
+		fmt.Sprintf("the audit log is valid: %s after %d, up to %d, hash %s%s", output.Count(v.Records, "record"), v.From, v.To, v.Hash, through(kept)))
 }
 
-// through says that kept checkpoints were looked at.
+// through says how many stored checkpoints the chain contains.
 func through(kept []hashchain.Checkpoint) string {
 	if len(kept) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; it goes through the %d checkpoints that were kept", len(kept))
+	return fmt.Sprintf("; it contains the %s", output.Count(len(kept), "stored checkpoint"))
 }
 
 func (a *app) verifyFile(ctx context.Context, file string, given map[string]string, kept []hashchain.Checkpoint) error {
 	if len(given) == 0 {
 		client, err := a.client()
 		if err != nil {
-			fmt.Fprintln(a.Err, "no hub is configured: the chain is checked, the signatures of its checkpoints are not")
+			fmt.Fprintln(a.Err, "no hub is configured and no --key is given: the chain is checked, but not the signatures of its checkpoints")
 		} else if given, err = auditfile.Keys(ctx, client); err != nil {
 			return err
 		}
@@ -300,7 +296,7 @@ func (a *app) verifyFile(ctx context.Context, file string, given map[string]stri
 		return err
 	}
 	return a.printVerified(verifiedView{Holds: true, To: result.Last.Sequence, Hash: result.Last.Hash, Checkpoints: len(kept)},
-		fmt.Sprintf("the export holds: %s; last hash %s%s", result, result.Last.Hash, through(kept)))
+		fmt.Sprintf("the export is valid: %s; last hash %s%s", result, result.Last.Hash, through(kept)))
 }
 
 func (a *app) auditExport() *cobra.Command {
@@ -309,21 +305,17 @@ func (a *app) auditExport() *cobra.Command {
 		Use: "export", Short: "Write the whole audit log as JSON lines to standard output", Args: noArgs,
 		Example: `  axle audit export >audit.jsonl
   axle audit export --after 12000 >>audit.jsonl`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			to := a.Out
-			if !isTerminal(to) {
-				to = raw(to) // every byte counts for verify
+			if !output.IsTerminal(to) {
+				to = output.Raw(to) // every byte counts for verify
 			}
 			out := bufio.NewWriter(to)
 			if err := auditfile.Write(c.Context(), client, out, after); err != nil {
 				return errors.Join(err, out.Flush())
 			}
 			return out.Flush()
-		},
+		}),
 	}
 	c.Flags().Int64Var(&after, "after", 0, "only records above this seq")
 	return c

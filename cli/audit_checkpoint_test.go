@@ -14,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/hubtest"
 )
 
-// auditing runs axle against a hub and returns what it says.
+// auditing runs axle against a hub and returns its output.
 func auditing(t *testing.T, h *hubtest.Hub, args ...string) (code int, text string) {
 	t.Helper()
 	t.Setenv("AXLE_CONFIG", filepath.Join(t.TempDir(), "config.yaml"))
@@ -25,9 +25,9 @@ func auditing(t *testing.T, h *hubtest.Hub, args ...string) (code int, text stri
 	return code, out.String()
 }
 
-// Somebody cuts the log short in the database of a hub whose own memory is
-// gone: what is left holds in itself, and the checkpoint that was kept elsewhere
-// tells, at the hub and from an export.
+// Somebody truncates the log in the database of a hub whose own memory is lost: the
+// rest is consistent, but the checkpoint that was stored elsewhere reveals it, at the
+// hub and in an export.
 func TestCheckpointKeptElsewhereShowsACutLog(t *testing.T) {
 	dir, safe := t.TempDir(), filepath.Join(t.TempDir(), "checkpoints.jsonl")
 	h := hubtest.New(t, hubtest.Config{DataDir: dir})
@@ -35,11 +35,11 @@ func TestCheckpointKeptElsewhereShowsACutLog(t *testing.T) {
 		if code, text := auditing(t, h, "projects", "create", name); code != 0 {
 			t.Fatalf("%d %s", code, text)
 		}
-		if code, text := auditing(t, h, "audit", "checkpoint", "--file", safe); code != 0 || !strings.Contains(text, "goes up to record") {
+		if code, text := auditing(t, h, "audit", "checkpoint", "--file", safe); code != 0 || !strings.Contains(text, "ends at record") {
 			t.Fatalf("%d %s", code, text)
 		}
 	}
-	if code, text := auditing(t, h, "audit", "verify", "--checkpoint", safe); code != 0 || !strings.Contains(text, "the 3 checkpoints that were kept") {
+	if code, text := auditing(t, h, "audit", "verify", "--checkpoint", safe); code != 0 || !strings.Contains(text, "the 3 stored checkpoints") {
 		t.Fatalf("%d %s", code, text)
 	}
 	if code, text := auditing(t, h, "audit", "checkpoint"); code != 0 || !strings.Contains(text, `"kind":"seen"`) {
@@ -92,7 +92,7 @@ func TestCheckpointKeptElsewhereShowsACutLog(t *testing.T) {
 	if code, text := auditing(t, h, "audit", "verify", "--checkpoint", safe); code != 1 || !strings.Contains(text, "is not the one that the checkpoint") {
 		t.Errorf("%d %s", code, text)
 	}
-	// A file that says nothing is no proof.
+	// An empty file proves nothing.
 	for name, content := range map[string]string{"empty": "", "text": "hello\n", "a cut": `{"kind":"cut","seq":1,"hash":"x","key_id":"k"}`} {
 		path := filepath.Join(t.TempDir(), "checkpoint")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
@@ -38,16 +39,16 @@ func TestAuditVerifyOfAFile(t *testing.T) {
 		code := Run(context.Background(), []string{"audit", "verify", "--file", path}, Streams{In: strings.NewReader(""), Out: &out, Err: &out})
 		return code, out.String()
 	}
-	if code, out := run(text.String()); code != exitDone || !strings.Contains(out, "3 records") {
+	if code, out := run(text.String()); code != exitcode.Done || !strings.Contains(out, "3 records") {
 		t.Errorf("a whole one: %d, %s", code, out)
 	}
 	// The second line's record.
 	parts := strings.SplitAfter(text.String(), "\n")
 	parts[1] = strings.Replace(parts[1], "ann", "bob", 1)
-	if code, out := run(strings.Join(parts, "")); code != exitFailed || !strings.Contains(out, "record 2") {
+	if code, out := run(strings.Join(parts, "")); code != exitcode.Failed || !strings.Contains(out, "record 2") {
 		t.Errorf("an edited one: %d, %s", code, out)
 	}
-	if code, out := run(`{"gap":{"from":1,"to":5,"reason":"dropped"}}` + "\n"); code != exitFailed || !strings.Contains(out, "1 to 5") {
+	if code, out := run(`{"gap":{"from":1,"to":5,"reason":"dropped"}}` + "\n"); code != exitcode.Failed || !strings.Contains(out, "1 to 5") {
 		t.Errorf("a gap: %d, %s", code, out)
 	}
 }

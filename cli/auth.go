@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -9,47 +8,33 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
-type bindingView struct {
-	ID          string `json:"id"`
-	SubjectKind string `json:"subjectKind"`
-	Subject     string `json:"subject"`
-	Action      string `json:"action"`
-	Level       string `json:"level"`
-	Object      string `json:"object"`
-	CreatedAt   string `json:"createdAt"`
-	CreatedBy   string `json:"createdBy"`
-}
-
-func bindingViewOf(b *hubv1.Binding) bindingView {
-	return bindingView{b.GetId(), b.GetSubjectKind(), b.GetSubject(), b.GetAction(), b.GetLevel(), b.GetObject(), stamp(b.GetCreatedAt()), b.GetCreatedBy()}
-}
-
-// where is what a binding is about, for people.
-func (v bindingView) where() string {
-	if v.Level == "hub" {
+// placeOf describes the place of a binding for people.
+func placeOf(b *hubv1.Binding) string {
+	if b.GetLevel() == "hub" {
 		return "everything"
 	}
-	return v.Level + " " + v.Object
+	return b.GetLevel() + " " + b.GetObject()
 }
 
 func (a *app) printBindings(all []*hubv1.Binding) error {
-	views := []bindingView{}
-	for _, b := range all {
-		views = append(views, bindingViewOf(b))
-	}
-	return printList(a, views, func(v bindingView) string { return v.ID },
-		column[bindingView]{"SUBJECT", func(v bindingView) string { return v.Subject }},
-		column[bindingView]{"KIND", func(v bindingView) string { return v.SubjectKind }},
-		column[bindingView]{"ACTION", func(v bindingView) string { return v.Action }},
-		column[bindingView]{"WHERE", func(v bindingView) string { return v.where() }},
-		column[bindingView]{"BY", func(v bindingView) string { return v.CreatedBy }},
-		column[bindingView]{"ID", func(v bindingView) string { return v.ID }},
+	return printList(a, all, (*hubv1.Binding).GetId,
+		col("SUBJECT", (*hubv1.Binding).GetSubject),
+		col("KIND", (*hubv1.Binding).GetSubjectKind),
+		col("ACTION", (*hubv1.Binding).GetAction),
+		col("WHERE", placeOf),
+		col("BY", (*hubv1.Binding).GetCreatedBy),
+		col("ID", (*hubv1.Binding).GetId),
 	)
 }
 
-// placeFlags say where.
+// placeFlags are the flags that name a place.
 type placeFlags struct {
 	project, cluster, service string
 	global                    bool
@@ -57,13 +42,13 @@ type placeFlags struct {
 
 func (p *placeFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&p.project, "project", "", "everything in this project")
-	f.StringVar(&p.cluster, "cluster", "", "this cluster and its services")
-	f.StringVar(&p.service, "service", "", "this service, CLUSTER/NAME or NAME with --cluster")
-	f.BoolVar(&p.global, "global", false, "everything that the hub has")
+	f.StringVar(&p.project, "project", "", "project, with everything in it")
+	f.StringVar(&p.cluster, "cluster", "", "cluster, with its services")
+	f.StringVar(&p.service, "service", "", "service: CLUSTER/NAME, or NAME with --cluster")
+	f.BoolVar(&p.global, "global", false, "everything on the hub")
 }
 
-// place reads the flags; one of them has to be there when needed is set.
+// place reads the flags. If needed is set, one of them must be given.
 func (p *placeFlags) place(needed bool) (*hubv1.Place, error) {
 	out := &hubv1.Place{Project: p.project, Cluster: p.cluster, Service: p.service}
 	if cluster, name, ok := strings.Cut(p.service, "/"); ok {
@@ -77,23 +62,23 @@ func (p *placeFlags) place(needed bool) (*hubv1.Place, error) {
 	named := out.GetProject() != "" || out.GetCluster() != ""
 	switch {
 	case out.GetProject() != "" && out.GetCluster() != "":
-		return nil, usagef("name a project, or a cluster, or a service: each is in one of the former")
+		return nil, usagef("give only one of --project, --cluster and --service")
 	case named && p.global:
-		return nil, usagef("--global is everything; leave the other away")
+		return nil, usagef("--global covers everything; remove the other flags")
 	case needed && !named && !p.global:
-		return nil, usagef("say where: --project NAME, --cluster NAME, --service CLUSTER/NAME, or --global for everything")
+		return nil, usagef("name a place: --project NAME, --cluster NAME, --service CLUSTER/NAME, or --global for everything")
 	}
 	return out, nil
 }
 
-// subjectFlags say who.
+// subjectFlags are the flags that name a subject.
 type subjectFlags struct{ user, group, account string }
 
 func (s *subjectFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&s.user, "user", "", "a person, by e-mail")
-	f.StringVar(&s.group, "group", "", "everybody in this group")
-	f.StringVar(&s.account, "service-account", "", "a service account")
+	f.StringVar(&s.user, "user", "", "user, by e-mail")
+	f.StringVar(&s.group, "group", "", "group, for all its members")
+	f.StringVar(&s.account, "service-account", "", "service account")
 }
 
 func (s *subjectFlags) subject() (kind, name string, err error) {
@@ -107,40 +92,36 @@ func (s *subjectFlags) subject() (kind, name string, err error) {
 		kind, name = k, n
 	}
 	if kind == "" {
-		return "", "", usagef("say who: --user EMAIL, --group NAME or --service-account NAME")
+		return "", "", usagef("name a subject: --user EMAIL, --group NAME or --service-account NAME")
 	}
 	return kind, name, nil
 }
 
-const bindLong = `Actions are read, write, create and git. Writing implies reading and creating;
-git is about repositories and their webhooks. What is given for a project holds
-for its clusters and services, what is given for a cluster for its services.`
+const bindLong = `Actions are read, write, create and git. write implies read and create. git
+allows managing repositories and their webhooks. A binding on a project covers its
+clusters and services. A binding on a cluster covers its services.`
 
 func (a *app) auth() *cobra.Command {
 	list := &cobra.Command{
-		Use: "bindings", Short: "List role bindings: all for an administrator, else your own and your groups'", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "bindings", Short: "List role bindings: your own and your groups', or all as an administrator", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Bindings.List(c.Context(), connect.NewRequest(&hubv1.ListBindingsRequest{}))
 			if err != nil {
 				return err
 			}
 			return a.printBindings(all.Msg.GetBindings())
-		},
+		}),
 	}
-	return noun("auth", "Who may do what", nil, a.canI(), a.bind(), a.unbind(), list)
+	return noun("auth", "Check and manage access", nil, a.canI(), a.bind(), a.unbind(), list)
 }
 
 func (a *app) canI() *cobra.Command {
 	var where placeFlags
 	var as string
 	c := &cobra.Command{
-		Use: "can-i ACTION", Short: "Tell whether you, or somebody else, may do something, and why", Args: exactly(1),
-		Long: `Tell whether you may read, write, create, git or admin somewhere. It exits with 1
-when not. An administrator may ask for somebody else with --as.`,
+		Use: "can-i ACTION", Short: "Check whether you or another user may do something, and why", Args: exactly(1),
+		Long: `Check whether you may read, write, create, git or admin at a place. The exit code
+is 1 if you may not. An administrator can check another user with --as.`,
 		Example: `  axle auth can-i write --cluster edge-1
   axle auth can-i read --service edge-1/web --as ann@example.com -o json`,
 		ValidArgs: []string{"read", "write", "create", "git", "admin"},
@@ -158,16 +139,15 @@ when not. An administrator may ask for somebody else with --as.`,
 				return err
 			}
 			view := struct {
-				Allowed bool         `json:"allowed"`
-				Reason  string       `json:"reason"`
-				Binding *bindingView `json:"binding,omitempty"`
+				Allowed bool          `json:"allowed"`
+				Reason  string        `json:"reason"`
+				Binding fields.Object `json:"binding,omitempty"`
 			}{Allowed: answer.Msg.GetAllowed(), Reason: answer.Msg.GetReason()}
 			if b := answer.Msg.GetBinding(); b != nil {
-				v := bindingViewOf(b)
-				view.Binding = &v
+				view.Binding = fields.Of(b, a.age)
 			}
 			switch {
-			case a.output == "json" || a.output == "yaml":
+			case output.Data(a.output):
 				if err := a.encode(view); err != nil {
 					return err
 				}
@@ -177,13 +157,13 @@ when not. An administrator may ask for somebody else with --as.`,
 				fmt.Fprintln(a.Out, "no")
 			}
 			if !view.Allowed {
-				return errors.New(view.Reason)
+				return exitcode.With(errcode.New(errcode.Forbidden, "%s", view.Reason), exitcode.Failed)
 			}
 			return nil
 		},
 	}
 	where.add(c)
-	c.Flags().StringVar(&as, "as", "", "ask for this user or service account (administrators)")
+	c.Flags().StringVar(&as, "as", "", "check this user or service account (administrators only)")
 	return c
 }
 
@@ -192,7 +172,7 @@ func (a *app) bind() *cobra.Command {
 	var who subjectFlags
 	var actions []string
 	c := &cobra.Command{
-		Use: "bind", Short: "Give a user, a group or a service account access", Args: noArgs, Long: "Give access.\n\n" + bindLong,
+		Use: "bind", Short: "Give a user, a group or a service account access", Args: noArgs, Long: "Give a user, a group or a service account access.\n\n" + bindLong,
 		Example: `  axle auth bind --user ann@example.com --action read --project shop
   axle auth bind --group "web team" --action write,git --project shop
   axle auth bind --service-account ci --action write --service edge-1/web`,
@@ -210,8 +190,8 @@ func (a *app) bind() *cobra.Command {
 				return err
 			}
 			if len(made.Msg.GetBindings()) == 0 {
-				fmt.Fprintf(a.Err, "%s has that already\n", name)
-				if a.output == "table" {
+				fmt.Fprintf(a.Err, "%s already has this access\n", name)
+				if output.Human(a.output) {
 					return nil
 				}
 			}
@@ -220,17 +200,17 @@ func (a *app) bind() *cobra.Command {
 	}
 	where.add(c)
 	who.add(c)
-	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; several with commas")
+	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
 	return c
 }
 
-// bindArguments reads what bind and unbind have in common.
+// bindArguments reads the flags that bind and unbind share.
 func bindArguments(where *placeFlags, who *subjectFlags, actions []string) (place *hubv1.Place, kind, name string, err error) {
 	if kind, name, err = who.subject(); err != nil {
 		return nil, "", "", err
 	}
 	if len(actions) == 0 {
-		return nil, "", "", usagef("say what: --action read, write, create or git")
+		return nil, "", "", usagef("name an action: --action read, write, create or git")
 	}
 	place, err = where.place(true)
 	return place, kind, name, err
@@ -241,8 +221,8 @@ func (a *app) unbind() *cobra.Command {
 	var who subjectFlags
 	var actions []string
 	c := &cobra.Command{
-		Use: "unbind", Short: "Take access back, within 5 s everywhere", Args: noArgs,
-		Long:    "Take back what axle auth bind gave, named as it was given; axle auth bindings\nlists it.",
+		Use: "unbind", Short: "Remove access; it ends within 5 s everywhere", Args: noArgs,
+		Long:    "Remove what axle auth bind gave. Use the same flags; axle auth bindings lists\nthe bindings.",
 		Example: "  axle auth unbind --user ann@example.com --action read --project shop",
 		RunE: func(c *cobra.Command, _ []string) error {
 			place, kind, name, err := bindArguments(&where, &who, actions)
@@ -262,6 +242,6 @@ func (a *app) unbind() *cobra.Command {
 	}
 	where.add(c)
 	who.add(c)
-	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; several with commas")
+	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
 	return c
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/axle-cd/axle/cli"
 )
 
-// accessHub keeps what it was asked; a double for command lines only.
+// accessHub records its requests; a double for command lines only.
 type accessHub struct {
 	hubv1connect.UnimplementedBindingsHandler
 	hubv1connect.UnimplementedAccessHandler
@@ -62,12 +62,12 @@ func TestBindSaysWhoWhatAndWhere(t *testing.T) {
 		"service":        {"--group web --action write --service edge-1/web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"}}`},
 		"service apart":  {"--group web --action write --cluster edge-1 --service web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"}}`},
 		"everything":     {"--service-account ci --action create --global", 0, `{"subjectKind":"service_account","subject":"ci","actions":["create"],"place":{}}`},
-		"nowhere":        {"--user ann@example.com --action read", 2, "say where"},
-		"nobody":         {"--action read --global", 2, "say who"},
+		"nowhere":        {"--user ann@example.com --action read", 2, "name a place"},
+		"nobody":         {"--action read --global", 2, "name a subject"},
 		"two subjects":   {"--user a --group b --action read --global", 2, "one of"},
-		"nothing":        {"--user ann@example.com --global", 2, "say what"},
-		"two places":     {"--user a --action read --project shop --cluster edge-1", 2, "a project, or a cluster"},
-		"and everything": {"--user a --action read --project shop --global", 2, "--global is everything"},
+		"nothing":        {"--user ann@example.com --global", 2, "name an action"},
+		"two places":     {"--user a --action read --project shop --cluster edge-1", 2, "only one of --project, --cluster and --service"},
+		"and everything": {"--user a --action read --project shop --global", 2, "--global covers everything"},
 		"half a service": {"--user a --action read --service web", 2, "CLUSTER/web"},
 		"two clusters":   {"--user a --action read --cluster edge-2 --service edge-1/web", 2, "is not on"},
 	}

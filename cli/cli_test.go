@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/cli"
 )
 
-// hub answers what the tests ask; a double for output and errors only.
+// hub answers the tests' requests; a double for output and errors only.
 type hub struct {
 	hubv1connect.UnimplementedServicesHandler
 	services []*hubv1.Service
@@ -34,7 +35,7 @@ func (h *hub) Get(_ context.Context, r *connect.Request[hubv1.GetServiceRequest]
 			return connect.NewResponse(s), nil
 		}
 	}
-	return nil, connect.NewError(connect.CodeNotFound, nil)
+	return nil, connect.NewError(connect.CodeNotFound, errors.New("no such service"))
 }
 
 // run executes a command line against the double.
@@ -66,8 +67,8 @@ func TestExitCodes(t *testing.T) {
 		"unknown flag":     {[]string{"services", "list", "--colour"}, 2, "--help"},
 		"missing argument": {[]string{"services", "get"}, 2, "--help"},
 		"ambiguous name":   {[]string{"services", "get", "web"}, 2, "CLUSTER/web"},
-		"unknown format":   {[]string{"services", "list", "-o", "xml"}, 2, "table, json, yaml or name"},
-		"not there":        {[]string{"services", "get", "edge/none"}, 1, "Error"},
+		"unknown format":   {[]string{"services", "list", "-o", "xml"}, 2, "is not table, wide, json, yaml, name, jsonpath="},
+		"not there":        {[]string{"services", "get", "edge/none"}, 4, "Error"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +115,7 @@ func TestWaitSaysWhatLacks(t *testing.T) {
 func TestDryRunOfADeleteListsObjects(t *testing.T) {
 	service := &hubv1.Service{Cluster: "edge", Name: "web", Components: []*hubv1.Component{{Kind: "ConfigMap", Namespace: "web", Name: "settings", Health: "Healthy"}}}
 	code, out, errs := run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run")
-	if code != 0 || !strings.Contains(out, "ConfigMap  web        settings  Healthy") || !strings.Contains(errs, "1 objects") {
+	if code != 0 || !strings.Contains(out, "ConfigMap  web        settings  Healthy") || !strings.Contains(errs, "with 1 object on") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	if code, out, errs = run(t, &hub{services: []*hubv1.Service{service}}, "services", "delete", "edge/web", "--dry-run", "--detach"); code != 0 || out != "" || !strings.Contains(errs, "0 objects") {
@@ -138,7 +139,7 @@ func TestNotLoggedInSaysHow(t *testing.T) {
 	t.Setenv("AXLE_CONFIG", filepath.Join(t.TempDir(), "config.yaml"))
 	t.Setenv("AXLE_HUB_URL", "")
 	var stderr bytes.Buffer
-	if code := cli.Run(t.Context(), []string{"clusters", "list"}, cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}); code != 1 || !strings.Contains(stderr.String(), "axle login") {
+	if code := cli.Run(t.Context(), []string{"clusters", "list"}, cli.Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &stderr}); code != 5 || !strings.Contains(stderr.String(), "axle login") {
 		t.Errorf("exit %d: %s", code, stderr.String())
 	}
 }

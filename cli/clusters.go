@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,74 +11,32 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 func (a *app) clusters() *cobra.Command {
-	return noun("clusters", "Clusters that services run on", []string{"cluster"},
+	return noun("clusters", "Manage the clusters that services run on", []string{"cluster"},
 		a.clustersList(), a.clustersGet(), a.clustersCreate(), a.clustersConnect(), a.clustersKubeconfig(), a.clustersCredential(), a.clustersUpdate(), a.clustersApprove(), a.clustersDelete())
 }
 
-// clusterView is a cluster as -o json and -o yaml show it.
-type clusterView struct {
-	Name              string            `json:"name"`
-	Handle            string            `json:"handle"`
-	Project           string            `json:"project"`
-	Tags              map[string]string `json:"tags"`
-	Registered        bool              `json:"registered"`
-	Pending           bool              `json:"pending"`
-	Freshness         string            `json:"freshness"`
-	PolledAt          string            `json:"polledAt"`
-	PolledAge         string            `json:"polledAge"`
-	Tunnel            string            `json:"tunnel"`
-	TunnelSince       string            `json:"tunnelSince"`
-	TunnelAge         string            `json:"tunnelAge"`
-	KubernetesVersion string            `json:"kubernetesVersion"`
-	Distro            string            `json:"distro"`
-	AgentVersion      string            `json:"agentVersion"`
-	Nodes             int32             `json:"nodes"`
-	Services          int32             `json:"services"`
-	ServicesHealthy   int32             `json:"servicesHealthy"`
-	ServicesFailed    int32             `json:"servicesFailed"`
-	PingedAt          string            `json:"pingedAt"`
-	CreatedAt         string            `json:"createdAt"`
-	CreatedAge        string            `json:"createdAge"`
-	Message           string            `json:"message"`
-	ID                string            `json:"id"`
-}
-
-func (a *app) clusterView(c *hubv1.Cluster) clusterView {
-	tags := c.GetTags()
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	return clusterView{
-		Name: c.GetName(), Handle: c.GetHandle(), Project: c.GetProject(), Tags: tags,
-		Registered: c.GetRegistered(), Pending: c.GetPending(), Freshness: c.GetFreshness(),
-		PolledAt: stamp(c.GetPolledAt()), PolledAge: a.age(c.GetPolledAt()), Tunnel: c.GetTunnel(), TunnelSince: stamp(c.GetTunnelSince()), TunnelAge: a.age(c.GetTunnelSince()),
-		KubernetesVersion: c.GetKubernetesVersion(), Distro: c.GetDistro(), AgentVersion: c.GetAgentVersion(), Nodes: c.GetNodes(),
-		Services: c.GetServices(), ServicesHealthy: c.GetServicesHealthy(), ServicesFailed: c.GetServicesFailed(),
-		PingedAt: stamp(c.GetPingedAt()), CreatedAt: stamp(c.GetCreatedAt()), CreatedAge: a.age(c.GetCreatedAt()),
-		Message: c.GetMessage(), ID: c.GetId(),
-	}
-}
-
-// state is what a person asks first: does it poll, and if not, why.
-func (c clusterView) state() string {
+// clusterState says whether the cluster polls, and if not, why.
+func clusterState(c *hubv1.Cluster) string {
 	switch {
-	case c.Pending:
+	case c.GetPending():
 		return "Awaiting approval"
-	case !c.Registered:
+	case !c.GetRegistered():
 		return "Not connected"
 	}
-	return c.Freshness
+	return c.GetFreshness()
 }
 
-// tunnel says how long it has been so.
-func (c clusterView) tunnel() string {
-	if c.TunnelAge == "" {
-		return c.Tunnel
+// tunnelOf is the tunnel's state and how long it has lasted.
+func tunnelOf(a *app, c *hubv1.Cluster) string {
+	if c.GetTunnelSince() == 0 {
+		return c.GetTunnel()
 	}
-	return c.Tunnel + " for " + c.TunnelAge
+	return c.GetTunnel() + " for " + a.age(c.GetTunnelSince())
 }
 
 func joinMap(m map[string]string) string {
@@ -88,36 +47,43 @@ func joinMap(m map[string]string) string {
 	return strings.Join(parts, ",")
 }
 
-func (a *app) printClusters(views []clusterView) error {
-	return printList(a, views, func(v clusterView) string { return v.Name },
-		column[clusterView]{"NAME", func(v clusterView) string { return v.Name }},
-		column[clusterView]{"STATE", clusterView.state},
-		column[clusterView]{"POLLED", func(v clusterView) string { return v.PolledAge }},
-		column[clusterView]{"TUNNEL", func(v clusterView) string { return v.Tunnel }},
-		column[clusterView]{"SERVICES", func(v clusterView) string { return fmt.Sprintf("%d/%d", v.ServicesHealthy, v.Services) }},
-		column[clusterView]{"KUBERNETES", func(v clusterView) string { return v.KubernetesVersion }},
-		column[clusterView]{"AGENT", func(v clusterView) string { return v.AgentVersion }},
-		column[clusterView]{"TAGS", func(v clusterView) string { return joinMap(v.Tags) }},
-	)
+func clusterColumns(a *app) []column[*hubv1.Cluster] {
+	return []column[*hubv1.Cluster]{
+		col("NAME", (*hubv1.Cluster).GetName),
+		col("STATE", clusterState),
+		ages("POLLED", func(v *hubv1.Cluster) string { return a.age(v.GetPolledAt()) }),
+		col("TUNNEL", (*hubv1.Cluster).GetTunnel),
+		col("SERVICES", func(v *hubv1.Cluster) string { return fmt.Sprintf("%d/%d", v.GetServicesHealthy(), v.GetServices()) }),
+		col("KUBERNETES", (*hubv1.Cluster).GetKubernetesVersion),
+		col("AGENT", (*hubv1.Cluster).GetAgentVersion),
+		wide("PROJECT", (*hubv1.Cluster).GetProject),
+		wide("HANDLE", (*hubv1.Cluster).GetHandle),
+		wide("DISTRO", (*hubv1.Cluster).GetDistro),
+		wide("NODES", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		wide("MESSAGE", (*hubv1.Cluster).GetMessage),
+		col("TAGS", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+	}
 }
 
 func (a *app) printCluster(c *hubv1.Cluster) error {
-	return printOne(a, a.clusterView(c), func(v clusterView) string { return v.Name },
-		column[clusterView]{"Name", func(v clusterView) string { return v.Name }},
-		column[clusterView]{"Handle", func(v clusterView) string { return v.Handle }},
-		column[clusterView]{"Project", func(v clusterView) string { return v.Project }},
-		column[clusterView]{"State", clusterView.state},
-		column[clusterView]{"Last poll", func(v clusterView) string { return ago(v.PolledAge) }},
-		column[clusterView]{"Message", func(v clusterView) string { return v.Message }},
-		column[clusterView]{"Tags", func(v clusterView) string { return joinMap(v.Tags) }},
-		column[clusterView]{"Kubernetes", func(v clusterView) string { return strings.TrimSpace(v.KubernetesVersion + " " + v.Distro) }},
-		column[clusterView]{"Nodes", func(v clusterView) string { return strconv.Itoa(int(v.Nodes)) }},
-		column[clusterView]{"Agent", func(v clusterView) string { return v.AgentVersion }},
-		column[clusterView]{"Tunnel", clusterView.tunnel},
-		column[clusterView]{"Services", func(v clusterView) string {
-			return fmt.Sprintf("%d, %d healthy, %d failed", v.Services, v.ServicesHealthy, v.ServicesFailed)
-		}},
-		column[clusterView]{"Created", func(v clusterView) string { return ago(v.CreatedAge) }},
+	return printOne(a, c, (*hubv1.Cluster).GetName,
+		col("Name", (*hubv1.Cluster).GetName),
+		col("Handle", (*hubv1.Cluster).GetHandle),
+		col("Project", (*hubv1.Cluster).GetProject),
+		col("State", clusterState),
+		col("Last poll", func(v *hubv1.Cluster) string { return ago(a.age(v.GetPolledAt())) }),
+		col("Message", (*hubv1.Cluster).GetMessage),
+		col("Tags", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+		col("Kubernetes", func(v *hubv1.Cluster) string {
+			return strings.TrimSpace(v.GetKubernetesVersion() + " " + v.GetDistro())
+		}),
+		col("Nodes", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		col("Agent", (*hubv1.Cluster).GetAgentVersion),
+		col("Tunnel", func(v *hubv1.Cluster) string { return tunnelOf(a, v) }),
+		col("Services", func(v *hubv1.Cluster) string {
+			return fmt.Sprintf("%d, %d healthy, %d failed", v.GetServices(), v.GetServicesHealthy(), v.GetServicesFailed())
+		}),
+		col("Created", func(v *hubv1.Cluster) string { return ago(a.age(v.GetCreatedAt())) }),
 	)
 }
 
@@ -131,66 +97,53 @@ func ago(age string) string {
 func (a *app) clustersList() *cobra.Command {
 	var project string
 	var tags map[string]string
+	var watch bool
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List clusters and how long ago each polled", Args: noArgs,
-		Example: "  axle clusters list --tag tier=edge -o json",
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
+		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: noArgs,
+		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			read := func(ctx context.Context) ([]*hubv1.Cluster, error) {
+				list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
+				if err != nil {
+					return nil, err
+				}
+				return list.Msg.GetClusters(), nil
 			}
-			list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
-			if err != nil {
-				return err
-			}
-			views := []clusterView{}
-			for _, cluster := range list.Msg.GetClusters() {
-				views = append(views, a.clusterView(cluster))
-			}
-			return a.printClusters(views)
-		},
+			return follow(c.Context(), a, watch, output.Watched[*hubv1.Cluster]{Read: read, Name: (*hubv1.Cluster).GetName, Columns: clusterColumns(a)})
+		}),
 	}
-	c.Flags().StringVar(&project, "project", "", "only of this project")
-	c.Flags().StringToStringVar(&tags, "tag", nil, "only with these tags, key=value")
+	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
+	c.Flags().StringToStringVar(&tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
+	watchFlag(c, &watch)
 	return c
 }
 
 func (a *app) clustersGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show one cluster", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			cluster, err := client.Clusters.Get(c.Context(), connect.NewRequest(&hubv1.GetClusterRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printCluster(cluster.Msg)
-		},
+		Use: "get NAME…", Short: "Show clusters", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
+			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+		}, a.printCluster, func(all []*hubv1.Cluster) error {
+			return printList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
+		}),
 	}
 }
 
 func (a *app) clustersCreate() *cobra.Command {
 	request := &hubv1.CreateClusterRequest{}
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Make a cluster ahead of its agent, and print its bootstrap token",
-		Long: `Make a cluster ahead of its agent, and print the bootstrap token that the agent
-uses once, within the hour. axle clusters connect does this and installs the
-agent too.`,
+		Use: "create NAME", Short: "Create a cluster before its agent, and print its bootstrap token",
+		Long: `Create a cluster before its agent is installed, and print a bootstrap token. The
+agent uses the token once, within an hour. axle clusters connect does the same and
+also installs the agent.`,
 		Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			made, err := client.Clusters.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
-			if a.output != "table" {
+			if !output.Human(a.output) {
 				return printOne(a, map[string]string{"name": made.Msg.GetCluster().GetName(), "bootstrapToken": made.Msg.GetBootstrapToken(), "expiresAt": stamp(made.Msg.GetBootstrapExpiresAt()), "hubUrl": made.Msg.GetHubUrl()},
 					func(m map[string]string) string { return m["bootstrapToken"] })
 			}
@@ -201,30 +154,26 @@ agent too.`,
 			fmt.Fprintf(a.Err, "cluster %s %s; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), said, stamp(made.Msg.GetBootstrapExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
 			return err
-		},
+		}),
 	}
 	clusterFlags(c, request)
-	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "a new token for a cluster that exists and has no agent")
+	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "make a new token for an existing cluster that has no agent yet")
 	return c
 }
 
-// clusterFlags are what create and connect have in common.
+// clusterFlags adds the flags that create and connect share.
 func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name (default: NAME)")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the cluster (default: default)")
 	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "tags, key=value")
-	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 }
 
 func (a *app) clustersUpdate() *cobra.Command {
 	request := &hubv1.UpdateClusterRequest{}
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: exactly(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
 			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" {
@@ -235,28 +184,24 @@ func (a *app) clustersUpdate() *cobra.Command {
 				return err
 			}
 			return a.printCluster(cluster.Msg)
-		},
+		}),
 	}
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
-	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, key=value; replaces what was there")
-	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object that templates can read")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
 	return c
 }
 
 func (a *app) clustersApprove() *cobra.Command {
 	return &cobra.Command{
-		Use: "approve NAME", Short: "Let a cluster that registered with a shared token receive services", Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "approve NAME", Short: "Approve a cluster that registered with a shared token, so that it gets services", Args: exactly(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			cluster, err := client.Clusters.Approve(c.Context(), connect.NewRequest(&hubv1.ApproveClusterRequest{Name: args[0]}))
 			if err != nil {
 				return err
 			}
 			return a.printCluster(cluster.Msg)
-		},
+		}),
 	}
 }
 
@@ -264,51 +209,24 @@ func (a *app) clustersDelete() *cobra.Command {
 	var detach bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "delete NAME", Short: "Forget a cluster and revoke its tokens",
-		Long: `Forget a cluster and revoke its tokens. Its services must be deleted first;
-with --detach they are detached first: the agent takes its marks and inventories
-away, and their objects stay on the cluster. What an agent that is away cannot
-take away stays until the cluster is connected again; services with adopt: true
-take it over then.`,
-		Args: exactly(1), ValidArgsFunction: a.completeClusters,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "delete NAME…", Short: "Delete clusters from the hub and revoke their tokens",
+		Long: `Delete a cluster from the hub and revoke its tokens. Delete its services first,
+or detach them with --detach: the agent then removes its labels, annotations and
+inventories, and the objects stay on the cluster. If the agent is offline, these
+marks stay until the cluster is connected again; services with adopt: true then
+take the objects over.`,
+		Args: atLeast(1),
+		RunE: removes(a, "cluster", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
 			if detach && wait > 0 {
-				if err := detachAll(c.Context(), a, client, args[0], wait); err != nil {
+				if err := detachAll(ctx, a, client, name, wait); err != nil {
 					return err
 				}
 			}
-			if _, err := client.Clusters.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteClusterRequest{Name: args[0], Detach: detach})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "cluster %s deleted\n", args[0])
+			_, err := client.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach}))
 			return err
-		},
+		}),
 	}
-	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects")
-	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long the agent may take to remove its marks; 0 forgets the services as they are")
+	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects on the cluster")
+	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long to wait for the agent to remove its marks; 0 does not wait")
 	return c
-}
-
-// completeClusters offers cluster names for the first argument.
-func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Clusters.List(c.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, cluster := range list.Msg.GetClusters() {
-		names = append(names, cluster.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

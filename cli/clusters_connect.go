@@ -53,14 +53,14 @@ func (a *app) clustersConnect() *cobra.Command {
 		Short: "Register a cluster and install the agent in it",
 		Long: `Register a cluster with the hub and apply the agent's manifests to it: a
 namespace, a service account with its rights, a Secret with the bootstrap token
-and a Deployment. The hub itself never connects to the cluster; the agent dials
-out from then on. Waits for the agent's first poll.
+and a Deployment. The hub never connects to the cluster; the agent dials out to
+the hub. The command waits for the agent's first poll.
 
-What an earlier registration of the same cluster left there (axle clusters
-delete --detach) belongs to nobody: services with adopt: true take it over.
+Objects of an earlier registration of the same cluster (axle clusters delete
+--detach) have no owner. Services with adopt: true take them over.
 
-With --print the manifests go to standard output instead, for kubectl or Git.
-They hold the bootstrap token, which is good for one use within the hour.`,
+With --print, the manifests go to standard output, for kubectl or Git. They hold
+the bootstrap token, which is valid for one use within an hour.`,
 		Example: `  axle clusters connect edge-1 --kubeconfig ~/.kube/edge-1 --tag tier=edge
   axle clusters connect edge-1 --print | kubectl --context edge-1 apply -f -`,
 		Args: exactly(1),
@@ -79,9 +79,9 @@ They hold the bootstrap token, which is good for one use within the hour.`,
 	flags.StringVar(&conn.hubURL, "agent-hub-url", "", "URL that the agent dials (default: the hub's external URL)")
 	flags.StringVar(&conn.pollInterval, "poll-interval", "", "how often the agent polls (default: 2m)")
 	flags.StringArrayVar(&conn.args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
-	flags.BoolVar(&conn.least, "least-privilege", false, "give the agent only what its own work needs; grant what services hold beside it")
+	flags.BoolVar(&conn.least, "least-privilege", false, "grant the agent only what it needs itself; grant the rights for services separately")
 	flags.BoolVar(&conn.noAdmins, "without-admins", false, "do not bind the hub's administrators (group axle:admins) to cluster-admin in the cluster")
-	flags.BoolVar(&conn.noPeople, "without-people", false, "let nobody use the cluster's API through the hub")
+	flags.BoolVar(&conn.noPeople, "without-people", false, "do not allow access to the cluster's API through the hub")
 	flags.BoolVar(&conn.print, "print", false, "print the manifests instead of applying them")
 	flags.DurationVar(&conn.wait, "timeout", 3*time.Minute, "how long to wait for the agent's first poll; 0 does not wait")
 	return c
@@ -102,7 +102,8 @@ func (a *app) connect(ctx context.Context, conn *connection) error {
 	}
 	var objects *applier
 	if !conn.print {
-		// Before a token is made: a wrong kubeconfig must cost nothing.
+		// This comes before the token is made: a wrong kubeconfig must leave
+		// nothing behind.
 		if objects, err = newApplier(conn.kubeconfig, conn.kubeContext); err != nil {
 			return err
 		}
@@ -167,7 +168,7 @@ func (a *app) awaitAgent(ctx context.Context, client *sdk.Client, conn *connecti
 		fmt.Fprintf(a.Err, "cluster %s waits for approval: axle clusters approve %s\n", last.GetName(), last.GetName())
 		return nil
 	}
-	_, err = fmt.Fprintf(a.Err, "cluster %s is connected; objects that are there already, such as those of an earlier registration, are taken over by services with adopt: true\n", last.GetName())
+	_, err = fmt.Fprintf(a.Err, "cluster %s is connected; to take over objects that already exist there, such as those of an earlier registration, create services with adopt: true\n", last.GetName())
 	return err
 }
 
@@ -183,7 +184,7 @@ func newApplier(kubeconfig, kubeContext string) (*applier, error) {
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext}).ClientConfig()
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "no way to the cluster: %w; pass --kubeconfig", err)
+		return nil, errcode.New(errcode.Invalid, "cannot load a kubeconfig for the cluster: %w; pass --kubeconfig", err)
 	}
 	config.Timeout = 30 * time.Second
 	client, err := dynamic.NewForConfig(config)
@@ -224,9 +225,10 @@ func (p *applier) apply(ctx context.Context, manifests []byte, wrote func(name s
 	return nil
 }
 
-// reachable asks the image's registry for its manifest, without logging in: a
-// registry that wants a login exists, which is all that can be known from here.
-// Names under .test are the test bed's own and are never asked.
+// reachable asks the image's registry for the manifest, without logging in. A
+// registry that requires a login counts as reachable, because no more can be
+// known from here. Names under .test belong to the test bed and are not
+// checked.
 func reachable(ctx context.Context, image string) error {
 	registry, rest, ok := strings.Cut(image, "/")
 	if !ok || !strings.ContainsAny(registry, ".:") {
@@ -246,12 +248,12 @@ func reachable(ctx context.Context, image string) error {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodHead, "https://"+registry+"/v2/"+name+"/manifests/"+tag, nil)
 	if err != nil {
-		return errcode.New(errcode.Invalid, "image %q is no image reference", image)
+		return errcode.New(errcode.Invalid, "image %q is not a valid image reference", image)
 	}
 	request.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.list.v2+json")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return errcode.New(errcode.Unavailable, "the agent's image %s cannot be reached from here: %w; pass --image with a registry that the cluster reaches, or --skip-image-check when only the cluster does", image, err)
+		return errcode.New(errcode.Unavailable, "the agent's image %s cannot be reached from here: %w; pass --image with a registry that the cluster can reach, or --skip-image-check if only the cluster can reach it", image, err)
 	}
 	_ = response.Body.Close()
 	if response.StatusCode == http.StatusNotFound {

@@ -8,23 +8,24 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// agentService is the agent as a service of its cluster, which the hub made.
+// agentService is the service that the hub creates for the agent itself.
 const agentService = "axle-agent"
 
-// detachAll lets the agent of a cluster take its marks off everything, before
-// the cluster is forgotten and nobody can any more. An agent that is away is
-// not waited for.
+// detachAll has the agent remove its marks from all objects of a cluster before
+// the cluster is deleted, since nobody can do it afterwards. It does not wait
+// for an agent that is offline.
 func detachAll(ctx context.Context, a *app, client *sdk.Client, cluster string, wait time.Duration) error {
 	known, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: cluster}))
 	if err != nil {
 		return err
 	}
 	if known.Msg.GetFreshness() != "Fresh" {
-		_, err := fmt.Fprintf(a.Err, "the agent of %s is away: its marks stay until the cluster is connected again\n", cluster)
+		_, err := fmt.Fprintf(a.Err, "the agent of %s is offline: its marks stay on the objects until the cluster is connected again\n", cluster)
 		return err
 	}
 	left, err := ownServices(ctx, client, cluster)
@@ -36,20 +37,20 @@ func detachAll(ctx context.Context, a *app, client *sdk.Client, cluster string, 
 			return err
 		}
 	}
-	p := a.begin("waiting for the agent of %s to let go of %d services", cluster, len(left))
+	p := a.begin("waiting for the agent of %s to detach %s", cluster, output.Count(len(left), "service"))
 	defer p.end()
 	gone, err := a.pollUntil(ctx, wait, func(ctx context.Context) (bool, error) {
 		left, err = ownServices(ctx, client, cluster)
 		return len(left) == 0, err
 	})
 	if err == nil && !gone {
-		err = errcode.New(errcode.Unavailable, "service %s and %d others of %s are still being detached after %s; axle services get says what they wait for; run this again, or with --timeout 0 to forget them as they are",
+		err = errcode.New(errcode.Unavailable, "service %s and %d others of %s are still being detached after %s; axle services get shows what they wait for; run this again, or use --timeout 0 to delete the cluster without waiting",
 			left[0], len(left)-1, cluster, wait)
 	}
 	return err
 }
 
-// ownServices names the services of a cluster but its agent.
+// ownServices names the services of a cluster, except the agent's own.
 func ownServices(ctx context.Context, client *sdk.Client, cluster string) (names []string, err error) {
 	all, err := listServices(ctx, client, &hubv1.ListServicesRequest{Cluster: cluster, PageSize: 500})
 	for _, s := range all {

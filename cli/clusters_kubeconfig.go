@@ -24,7 +24,7 @@ import (
 // execVersion is the version of the exec plugins' protocol.
 const execVersion = "client.authentication.k8s.io/v1"
 
-// toMerge stands for the user's own kubeconfig.
+// toMerge is the value of --output that means the user's own kubeconfig.
 const toMerge = "merge"
 
 type kubeconfigRequest struct {
@@ -40,13 +40,13 @@ func (a *app) clustersKubeconfig() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubeconfig NAME",
 		Short: "Write a kubeconfig that reaches a cluster through the hub",
-		Long: `Write a kubeconfig whose context, named after the cluster, reaches it through the
-hub and the cluster's agent. It holds no secret that lives long: a credential
-for this one cluster that is good for an hour at most, or, with --exec-plugin,
-none at all: kubectl then asks axle for one whenever it needs it.
+		Long: `Write a kubeconfig whose context is named after the cluster and reaches it through
+the hub and the cluster's agent. The kubeconfig holds no long-lived secret, only a
+credential for this one cluster that is valid for an hour at most. With
+--exec-plugin it holds no credential: kubectl runs axle whenever it needs one.
 
-What you may do in the cluster is up to the cluster's own RBAC, for your name
-and your groups at the hub.`,
+The cluster's own RBAC decides what you may do there. It sees your user name and
+your groups at the hub.`,
 		Example: `  axle clusters kubeconfig edge-1 --exec-plugin --output merge
   axle clusters kubeconfig edge-1 --output edge-1.yaml && kubectl --kubeconfig edge-1.yaml get pods -A`,
 		Args: exactly(1),
@@ -56,18 +56,18 @@ and your groups at the hub.`,
 		},
 	}
 	c.Flags().StringVar(&r.name, "name", "", "name of the context (default: the cluster's)")
-	c.Flags().BoolVar(&r.plugin, "exec-plugin", false, "hold no credential; kubectl runs axle for one each time")
-	c.Flags().StringVarP(&r.output, "output", "o", "-", "file to write, - for standard output, or merge: into your own kubeconfig, as its current context")
-	c.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "how long the credential lives, an hour at most; without --exec-plugin")
+	c.Flags().BoolVar(&r.plugin, "exec-plugin", false, "store no credential; kubectl runs axle to get one")
+	c.Flags().StringVarP(&r.output, "output", "o", "-", "file to write, - for standard output, or merge to add it to your own kubeconfig as the current context")
+	c.Flags().DurationVar(&r.lifetime, "lifetime", time.Hour, "lifetime of the credential, at most 1h (without --exec-plugin)")
 	return c
 }
 
-// clustersCredential is what kubectl runs.
+// clustersCredential is the command that kubectl runs as an exec plugin.
 func (a *app) clustersCredential() *cobra.Command {
 	return &cobra.Command{
 		Use:   "credential NAME",
-		Short: "Print a credential for a cluster, as kubectl asks for it",
-		Long:  "Print a credential for one cluster, good for an hour at most, in the form that kubectl takes from an exec plugin. Kubeconfigs made with --exec-plugin run this.",
+		Short: "Print a credential for a cluster, for kubectl",
+		Long:  "Print a credential for one cluster, valid for an hour at most, in the format of a kubectl exec plugin. Kubeconfigs made with --exec-plugin run this command.",
 		Args:  exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			made, err := a.credential(c.Context(), args[0], 0)
@@ -95,13 +95,13 @@ func (a *app) credential(ctx context.Context, cluster string, lifetime time.Dura
 	return made.Msg, nil
 }
 
-// overTLS is why kubectl cannot use a hub: it sends no credential over plain
-// HTTP, and says of the answer only that one must be logged in.
+// overTLS returns an error for a hub URL without TLS. kubectl sends no
+// credential over plain HTTP, and then only reports that one must log in.
 func overTLS(server string) error {
 	if !strings.HasPrefix(server, "http://") {
 		return nil
 	}
-	return errcode.New(errcode.Invalid, "kubectl sends no credential over plain HTTP, and the hub says that it is at %s; run axle-hub serve with --dev-ca, with --tls-cert and --tls-key, or with an https --external-url behind a proxy that ends TLS, and log in to that address", server)
+	return errcode.New(errcode.Invalid, "kubectl sends no credential over plain HTTP, and the hub's external URL is %s; run axle-hub serve with --dev-ca, with --tls-cert and --tls-key, or with an https --external-url behind a proxy that terminates TLS, then log in to that address", server)
 }
 
 func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
@@ -114,7 +114,7 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 		return err
 	}
 	if err := overTLS(made.GetServer()); err != nil {
-		fmt.Fprintf(a.Err, "Warning: %s\n", err) // other programs may send one
+		fmt.Fprintf(a.Err, "Warning: %s\n", err) // programs other than kubectl may send one
 	}
 	switch r.output {
 	case "-":
@@ -127,7 +127,7 @@ func (a *app) kubeconfig(ctx context.Context, r kubeconfigRequest) error {
 	case toMerge:
 		where, err := kubeconfig.Merge(ctx, config)
 		if err == nil {
-			fmt.Fprintf(a.Err, "context %s is in %s and current; try: kubectl get pods\n", config.CurrentContext, where)
+			fmt.Fprintf(a.Err, "context %s was added to %s and is now current; try: kubectl get pods\n", config.CurrentContext, where)
 		}
 		return err
 	}
@@ -152,7 +152,7 @@ func (a *app) kubeconfigOf(r kubeconfigRequest, made *hubv1.ClusterCredential) (
 		user = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
 			APIVersion: execVersion, Command: "axle", Args: append([]string{"clusters", "credential", r.cluster}, a.sameHub()...),
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
-			InstallHint:     "This kubeconfig gets its credentials by axle, which is not on your PATH.",
+			InstallHint:     "This kubeconfig gets its credentials from axle, which is not on your PATH.",
 		}}
 	}
 	config.AuthInfos[name] = user
@@ -161,7 +161,7 @@ func (a *app) kubeconfigOf(r kubeconfigRequest, made *hubv1.ClusterCredential) (
 	return config, nil
 }
 
-// sameHub are the flags by which a later run finds the hub of this one.
+// sameHub returns the flags with which a later run reaches the same hub.
 func (a *app) sameHub() []string {
 	var args []string
 	for _, f := range []struct{ flag, value string }{

@@ -2,99 +2,86 @@ package cli
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/cli/completion"
 )
 
-// completion is what cobra calls for the words that may follow.
-type completion = func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+// completeWithin bounds how long a key pressed at the prompt waits for the hub.
+const completeWithin = 5 * time.Second
 
-// completes asks the hub for the words that may stand at one place: the first
-// argument, or the value of a flag. What goes wrong offers nothing.
-func (a *app) completes(flag bool, words func(ctx context.Context, client *sdk.Client, args []string) ([]string, error)) completion {
-	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 && !flag {
+// completes asks the hub for the words that fit in one position: an argument,
+// or the value of a flag. On an error it offers nothing.
+func (a *app) completes(argument bool, words completion.Words) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if argument && len(args) > 0 && !takesSeveral(c) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		client, err := a.client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, err := words(c.Context(), client, args)
+		ctx, cancel := context.WithTimeout(c.Context(), completeWithin)
+		defer cancel()
+		all, err := words(ctx, completion.Request{Client: client, Args: args, Word: word, Flag: func(name string) string {
+			if f := c.Flag(name); f != nil {
+				return f.Value.String()
+			}
+			return ""
+		}})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if argument {
+			all = slices.DeleteFunc(all, func(word string) bool {
+				name, _, _ := strings.Cut(word, "\t") // what it is follows the tab
+				return slices.Contains(args, name)
+			})
 		}
 		return all, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func (a *app) completeProjects() completion {
-	return a.completes(false, func(ctx context.Context, client *sdk.Client, _ []string) (names []string, err error) {
-		all, err := client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{}))
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range all.Msg.GetProjects() {
-			names = append(names, p.GetName())
-		}
-		return names, nil
-	})
+// takesSeveral reports whether the first argument of a command may be repeated:
+// "get NAME…".
+func takesSeveral(c *cobra.Command) bool {
+	words := strings.Fields(c.Use)
+	return len(words) > 1 && strings.HasSuffix(strings.Trim(words[1], "[]"), "…")
 }
 
-func (a *app) completeContexts() completion {
-	return a.completes(false, func(ctx context.Context, client *sdk.Client, _ []string) (names []string, err error) {
-		all, err := client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{}))
-		if err != nil {
-			return nil, err
+// completeNames registers the completion of names wherever they appear, in
+// flags and in arguments. Completions that a command registered itself are
+// kept.
+func (a *app) completeNames(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		a.completeNames(sub)
+	}
+	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
+	flag := func(f *pflag.Flag) {
+		if words := completion.Flag(path, f.Name); words != nil {
+			// It fails if the command has registered one itself.
+			_ = c.RegisterFlagCompletionFunc(f.Name, a.completes(false, words))
 		}
-		for _, one := range all.Msg.GetContexts() {
-			names = append(names, one.GetName())
-		}
-		return names, nil
-	})
+	}
+	c.Flags().VisitAll(flag)
+	c.PersistentFlags().VisitAll(flag)
+	if words := completion.Argument(path); words != nil && c.ValidArgsFunction == nil {
+		c.ValidArgsFunction = a.completes(true, words)
+	}
 }
 
-func (a *app) completeBackends() completion {
-	return a.completes(true, func(ctx context.Context, client *sdk.Client, _ []string) (names []string, err error) {
-		all, err := client.Backends.List(ctx, connect.NewRequest(&hubv1.ListBackendsRequest{}))
+// completeHubs offers the names of the hubs that one is logged in to.
+func completeHubs(a *app) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		s, err := a.loadSettings()
 		if err != nil {
-			return nil, err
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		for _, one := range all.Msg.GetBackends() {
-			names = append(names, one.GetName())
-		}
-		return names, nil
-	})
-}
-
-// completeKeys offers the keys of the service that is the first argument.
-func (a *app) completeKeys(cluster *string) completion {
-	return a.completes(true, func(ctx context.Context, client *sdk.Client, args []string) (keys []string, err error) {
-		if len(args) == 0 {
-			return nil, nil
-		}
-		ref, err := serviceRef(args[0], *cluster)
-		if err != nil {
-			return nil, err
-		}
-		config, err := client.Services.Config(ctx, connect.NewRequest(&hubv1.GetServiceConfigRequest{Ref: ref}))
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range config.Msg.GetValues() {
-			keys = append(keys, v.GetKey())
-		}
-		return keys, nil
-	})
-}
-
-// completeFlag has a flag's values completed.
-func completeFlag(c *cobra.Command, flag string, words completion) *cobra.Command {
-	// It fails for a flag that the command has not, and nothing is offered then.
-	_ = c.RegisterFlagCompletionFunc(flag, words)
-	return c
+		return sortedKeys(s.Contexts), cobra.ShellCompDirectiveNoFileComp
+	}
 }

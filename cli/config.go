@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -25,13 +26,9 @@ type backendView struct {
 
 func (a *app) config() *cobra.Command {
 	list := &cobra.Command{
-		Use: "backends", Short: "List where values may lie: which is the default, and whether each answers", Args: noArgs,
+		Use: "backends", Short: "List the backends that store values, with the default and their health", Args: noArgs,
 		Example: "  axle config backends\n  axle config backends -o json | jq '.[] | select(.healthy | not)'",
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Backends.List(c.Context(), connect.NewRequest(&hubv1.ListBackendsRequest{}))
 			if err != nil {
 				return err
@@ -41,69 +38,52 @@ func (a *app) config() *cobra.Command {
 				views = append(views, backendView{b.GetName(), b.GetType(), b.GetDefault(), b.GetReadOnly(), b.GetProblem() == "", b.GetProblem(), b.GetDocuments()})
 			}
 			return printList(a, views, func(v backendView) string { return v.Name },
-				column[backendView]{"NAME", func(v backendView) string { return v.Name }},
-				column[backendView]{"TYPE", func(v backendView) string { return v.Type }},
-				column[backendView]{"DEFAULT", func(v backendView) string {
+				col("NAME", func(v backendView) string { return v.Name }),
+				col("TYPE", func(v backendView) string { return v.Type }),
+				col("DEFAULT", func(v backendView) string {
 					if v.Default {
 						return "yes"
 					}
 					return ""
-				}},
-				column[backendView]{"DOCUMENTS", func(v backendView) string {
+				}),
+				col("DOCUMENTS", func(v backendView) string {
 					if v.ReadOnly {
 						return "(read only)"
 					}
 					return fmt.Sprint(v.Documents)
-				}},
-				column[backendView]{"HEALTH", func(v backendView) string { return first(v.Problem, "ok") }},
+				}),
+				col("HEALTH", func(v backendView) string { return first(v.Problem, "ok") }),
 			)
-		},
+		}),
 	}
 	rotate := &cobra.Command{
-		Use: "rotate-key", Short: "Seal the values of the built-in backend by the first key of the hub's key file",
-		Long: `Seal every value of the built-in backend by the first key of the hub's key
-file. To change the key: put a new line on top of the file (axle-hub's --key-file,
-hub.key in the data folder by default) on every replica, restart them, and run
-this. It may be ended and repeated at any point.`,
+		Use: "rotate-key", Short: "Encrypt the values of the built-in backend with the first key of the hub's key file",
+		Long: `Encrypt every value of the built-in backend with the first key of the hub's key
+file. To change the key: add a new line at the top of the file (axle-hub's
+--key-file, by default hub.key in the data folder) on every replica, restart the
+replicas, and run this command. It can be interrupted and repeated at any point.`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			done, err := client.Backends.RotateKey(c.Context(), connect.NewRequest(&hubv1.RotateKeyRequest{}))
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%d values were sealed anew; all are sealed by key %s\n", done.Msg.GetValues(), done.Msg.GetKeyId())
+			fmt.Fprintf(a.Err, "%s encrypted again; all values now use key %s\n", output.Count(done.Msg.GetValues(), "value"), done.Msg.GetKeyId())
 			return nil
-		},
+		}),
 	}
-	return noun("config", "Where values lie", nil, list, a.configMigrate(), rotate)
-}
-
-type migrationView struct {
-	From       string `json:"from"`
-	To         string `json:"to"`
-	Phase      string `json:"phase"`
-	Copied     int64  `json:"copied"`
-	Deleted    int64  `json:"deleted"`
-	Left       int64  `json:"left"`
-	Problem    string `json:"problem"`
-	StartedAt  string `json:"startedAt"`
-	FinishedAt string `json:"finishedAt"`
+	return noun("config", "Manage the backends that store values", nil, list, a.configMigrate(), rotate)
 }
 
 func (a *app) printMigration(m *hubv1.Migration) error {
-	v := migrationView{m.GetFrom(), m.GetTo(), m.GetPhase(), m.GetCopied(), m.GetDeleted(), m.GetLeft(), m.GetProblem(), stamp(m.GetStartedAt()), stamp(m.GetFinishedAt())}
-	return printOne(a, v, func(v migrationView) string { return v.Phase },
-		column[migrationView]{"Phase", func(v migrationView) string { return v.Phase }},
-		column[migrationView]{"From", func(v migrationView) string { return v.From }},
-		column[migrationView]{"To", func(v migrationView) string { return v.To }},
-		column[migrationView]{"Copied", func(v migrationView) string { return fmt.Sprint(v.Copied) }},
-		column[migrationView]{"Deleted", func(v migrationView) string { return fmt.Sprint(v.Deleted) }},
-		column[migrationView]{"Left", func(v migrationView) string { return fmt.Sprint(v.Left) }},
-		column[migrationView]{"Problem", func(v migrationView) string { return v.Problem }},
+	return printOne(a, m, (*hubv1.Migration).GetPhase,
+		col("Phase", (*hubv1.Migration).GetPhase),
+		col("From", (*hubv1.Migration).GetFrom),
+		col("To", (*hubv1.Migration).GetTo),
+		col("Copied", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetCopied()) }),
+		col("Deleted", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetDeleted()) }),
+		col("Left", func(v *hubv1.Migration) string { return fmt.Sprint(v.GetLeft()) }),
+		col("Problem", (*hubv1.Migration).GetProblem),
 	)
 }
 
@@ -112,19 +92,15 @@ func (a *app) configMigrate() *cobra.Command {
 	var status bool
 	var detach bool
 	c := &cobra.Command{
-		Use: "migrate --from BACKEND --to BACKEND", Short: "Move all values to another backend, which becomes the default",
-		Long: `Move all values to another backend. New values go there at once; each old one is
-copied, read back and compared, and then read from there; what was left behind is
-deleted only when all were switched. Services notice nothing. The hub does the
-work: ending this command, or the hub, only delays it.`,
+		Use: "migrate --from BACKEND --to BACKEND", Short: "Move all values to another backend and make it the default",
+		Long: `Move all values to another backend. New values go there at once. Each old value is
+copied, read back and compared, and from then on read from there. The old copies
+are deleted only after all values were switched. Services are not affected. The
+hub does the work: interrupting this command, or the hub, only delays it.`,
 		Example: `  axle config migrate --from built-in --to vault
   axle config migrate --status`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			if status {
 				m, err := client.Backends.GetMigration(c.Context(), connect.NewRequest(&hubv1.GetMigrationRequest{}))
 				if err != nil {
@@ -143,16 +119,16 @@ work: ending this command, or the hub, only delays it.`,
 				return a.printMigration(m.Msg)
 			}
 			return a.followMigration(c.Context(), client)
-		},
+		}),
 	}
-	c.Flags().StringVar(&request.From, "from", "", "backend that has them now")
-	c.Flags().StringVar(&request.To, "to", "", "backend that gets them")
-	c.Flags().BoolVar(&status, "status", false, "show how the last migration is")
-	c.Flags().BoolVar(&detach, "detach", false, "do not wait until it is done")
-	return completeFlag(completeFlag(c, "from", a.completeBackends()), "to", a.completeBackends())
+	c.Flags().StringVar(&request.From, "from", "", "backend that holds the values now")
+	c.Flags().StringVar(&request.To, "to", "", "backend to move the values to")
+	c.Flags().BoolVar(&status, "status", false, "show the progress of the last migration")
+	c.Flags().BoolVar(&detach, "detach", false, "do not wait for the migration to finish")
+	return c
 }
 
-// followMigration waits until it is done.
+// followMigration waits until the migration is done.
 func (a *app) followMigration(ctx context.Context, client *sdk.Client) error {
 	shown := ""
 	for {
@@ -165,7 +141,7 @@ func (a *app) followMigration(ctx context.Context, client *sdk.Client) error {
 		}
 		line := fmt.Sprintf("%s: %d copied, %d deleted, %d left", m.Msg.GetPhase(), m.Msg.GetCopied(), m.Msg.GetDeleted(), m.Msg.GetLeft())
 		if problem := m.Msg.GetProblem(); problem != "" {
-			line += "; it waits: " + problem
+			line += "; waiting: " + problem
 		}
 		if line != shown && !a.quiet {
 			fmt.Fprintln(a.Err, line)

@@ -26,7 +26,7 @@ func TestThePageOnConfigurationShowsRealCommands(t *testing.T) {
 		var out, errs bytes.Buffer
 		args := append(strings.Fields(words), "--hub", "http://127.0.0.1:1", "--token-file", "/missing")
 		code := cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs})
-		// It fails, since there is no hub, and not because it is no command.
+		// It must fail because there is no hub, not because the command is unknown.
 		if code == 2 || code == 0 {
 			t.Errorf("axle %s: status %d: %s%s", strings.TrimSpace(words), code, out.String(), errs.String())
 		}

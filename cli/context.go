@@ -12,24 +12,25 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// target is one hub and the identity there.
+// target is one hub and the credentials for it.
 type target struct {
 	URL   string `json:"url"`
 	Token string `json:"token,omitempty"`
-	// CA are PEM certificates to trust instead of the system's.
+	// CA is PEM certificates to trust in place of the system's.
 	CA string `json:"ca,omitempty"`
-	// Session says that axle login got the token, so that axle logout ends it.
+	// Session is true if axle login obtained the token; axle logout then ends
+	// it.
 	Session bool `json:"session,omitempty"`
 }
 
-// settings is the file of contexts, readable by its owner alone.
+// settings is the file of contexts. Only its owner can read it.
 type settings struct {
 	Current  string            `json:"current"`
 	Contexts map[string]target `json:"contexts"`
 }
 
-// settingsPath is $AXLE_CONFIG, else axle/config.yaml in the user's
-// configuration folder.
+// settingsPath is $AXLE_CONFIG, or axle/config.yaml in the user's configuration
+// folder.
 func (a *app) settingsPath() (string, error) {
 	if path := a.getenv("AXLE_CONFIG"); path != "" {
 		return path, nil
@@ -55,7 +56,7 @@ func (a *app) loadSettings() (settings, error) {
 		return s, errcode.New(errcode.Invalid, "read settings: %w", err)
 	}
 	if err := yaml.UnmarshalStrict(data, &s); err != nil {
-		return s, errcode.New(errcode.Invalid, "settings %s: %w; mend or remove the file and log in again", path, err)
+		return s, errcode.New(errcode.Invalid, "settings %s: %w; fix or remove the file and log in again", path, err)
 	}
 	if s.Contexts == nil {
 		s.Contexts = map[string]target{}
@@ -88,8 +89,8 @@ func first(texts ...string) string {
 	return ""
 }
 
-// target picks the hub: flags, then environment, then the named or current
-// context.
+// target picks the hub: from the flags, then the environment, then the named or
+// current context.
 func (a *app) target() (target, error) {
 	chosen := target{URL: first(a.hubURL, a.getenv("AXLE_HUB_URL"))}
 	if chosen.URL == "" {

@@ -18,6 +18,11 @@ func TestEveryCallHasACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	below, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, below...)
 	var code strings.Builder
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -1,14 +1,16 @@
-// Package cli is the axle command: people's and scripts' way to the hub.
+// Package cli is the axle command, with which people and scripts use the hub.
 //
-// A command is a file, <noun>_<verb>.go or <noun>.go where the verbs are
-// short. Each one parses, calls the hub through sdk, and prints through
-// output.go, so that -o table|json|yaml|name means the same everywhere. It
-// holds no rule of the product: what is allowed, and what a default is, the
-// hub decides.
+// Each command has a file, <noun>_<verb>.go, or <noun>.go if the verbs are
+// short. A command parses its arguments, calls the hub through sdk, and prints
+// through print.go, so that every format of -o works the same everywhere.
+// completion says what the shell offers, ask.go which commands ask before they
+// act, exitcode how an error ends the command.
+// The package holds no product rules: the hub decides what is allowed and what
+// the defaults are.
 //
-// Invariants: data goes to standard output, everything else to standard error;
-// exit codes are 0 done, 1 failed, 2 wrong usage; anything longer than a second
-// shows progress on a terminal and plain lines elsewhere; colours only on a
-// terminal and never with NO_COLOR; a secret is read from a file, standard
-// input or a prompt, never from an argument.
+// Invariants: data goes to standard output, everything else to standard error.
+// Exit codes are those of exitcode. Nobody is asked without a terminal. Anything that takes longer
+// than a second shows progress on a terminal and plain lines elsewhere. Colours
+// appear only on a terminal, and never with NO_COLOR. A secret is read from a
+// file, standard input or a prompt, never from an argument.
 package cli

@@ -1,70 +1,25 @@
 package cli
 
 import (
-	"bytes"
+	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/test/pages"
 )
 
-// try reads a command line as axle would, and runs nothing.
-func try(t *testing.T, words []string) error {
-	t.Helper()
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, getenv: os.Getenv, now: time.Now}
-	c, rest, err := a.root().Find(words)
-	if err != nil {
-		return err
-	}
-	if err := c.ParseFlags(rest); err != nil {
-		return err
-	}
-	if err := c.ValidateArgs(c.Flags().Args()); err != nil {
-		return err
-	}
-	return c.ValidateFlagGroups()
+// fresh is axle as one invocation has it.
+func fresh() *cobra.Command {
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, getenv: os.Getenv, now: time.Now}
+	return a.root()
 }
 
-// words takes a line apart as a shell would, up to where axle's part ends.
-func words(line string) (all []string) {
-	var word strings.Builder
-	var quote rune
-	in := false
-	end := func() {
-		if in {
-			all = append(all, word.String())
-		}
-		word.Reset()
-		in = false
-	}
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, in = r, true
-		case r == ' ':
-			end()
-		case strings.ContainsRune("|>#;&", r):
-			end()
-			return all
-		default:
-			word.WriteRune(r)
-			in = true
-		}
-	}
-	end()
-	return all
-}
-
-// Every command shows how it is used, and what it shows is a command.
+// Every command has an example, and every example is a valid command.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	a := &app{getenv: os.Getenv, now: time.Now}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
@@ -81,42 +36,27 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if err := try(t, words(strings.TrimSpace(line))); err != nil {
+			if err := pages.Check(fresh(), pages.Command{Words: pages.Words(line)}); err != nil {
 				t.Errorf("%s shows %q: %v", c.CommandPath(), strings.TrimSpace(line), err)
 			}
 		}
 	}
-	walk(a.root())
+	walk(fresh())
 }
 
-// A command line that the documents show is one that axle takes.
+// A command that the documents show is one that axle takes, and one that a
+// sentence names exists with its flags.
 func TestDocumentsShowRealCommands(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
+	shown, err := pages.Commands("..", "axle")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(strings.ReplaceAll(string(text), "\\\n", "")) {
-			line = strings.TrimSpace(line)
-			for _, prompt := range []string{"$ ", "bin/"} {
-				line = strings.TrimPrefix(line, prompt)
-			}
-			line, ok := strings.CutPrefix(line, "axle ")
-			if !ok {
-				continue
-			}
-			n++
-			if err := try(t, words(line)); err != nil {
-				t.Errorf("%s shows axle %s: %v", page, line, err)
-			}
+	for _, c := range shown {
+		if err := pages.Check(fresh(), c); err != nil {
+			t.Errorf("%s:%d shows axle %s: %v", c.Page, c.Line, strings.Join(c.Words, " "), err)
 		}
 	}
-	if n < 40 {
-		t.Errorf("only %d commands were found", n)
+	if len(shown) < 250 {
+		t.Errorf("only %d commands were found", len(shown))
 	}
 }

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"maps"
 	"os"
 	"slices"
@@ -17,83 +17,43 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type trustView struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Issuer      string            `json:"issuer"`
-	Audience    string            `json:"audience"`
-	Claims      map[string]string `json:"claims"`
-	Account     string            `json:"account"`
-	Scopes      []string          `json:"scopes"`
-	Lifetime    string            `json:"lifetime"`
-	CreatedAt   string            `json:"createdAt"`
-	CreatedBy   string            `json:"createdBy"`
-	LastUsedAt  string            `json:"lastUsedAt"`
-	LastUsedAge string            `json:"lastUsedAge"`
-}
-
-func (a *app) trustView(t *hubv1.Trust) trustView {
-	return trustView{
-		ID: t.GetId(), Name: t.GetName(), Issuer: t.GetIssuer(), Audience: t.GetAudience(), Claims: t.GetClaims(), Account: t.GetAccount(),
-		Scopes: append([]string{}, t.GetScopes()...), Lifetime: (time.Duration(t.GetLifetimeMicros()) * time.Microsecond).String(),
-		CreatedAt: stamp(t.GetCreatedAt()), CreatedBy: t.GetCreatedBy(), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
-	}
-}
-
-func (a *app) printTrusts(views []trustView) error {
-	return printList(a, views, func(v trustView) string { return v.Name },
-		column[trustView]{"NAME", func(v trustView) string { return v.Name }},
-		column[trustView]{"ACCOUNT", func(v trustView) string { return v.Account }},
-		column[trustView]{"SCOPES", func(v trustView) string { return strings.Join(v.Scopes, ",") }},
-		column[trustView]{"ISSUER", func(v trustView) string { return v.Issuer }},
-		column[trustView]{"AUDIENCE", func(v trustView) string { return v.Audience }},
-		column[trustView]{"CLAIMS", func(v trustView) string {
+func (a *app) printTrusts(all []*hubv1.Trust) error {
+	return printList(a, all, (*hubv1.Trust).GetName,
+		col("NAME", (*hubv1.Trust).GetName),
+		col("ACCOUNT", (*hubv1.Trust).GetAccount),
+		col("SCOPES", func(v *hubv1.Trust) string { return strings.Join(v.GetScopes(), ",") }),
+		col("ISSUER", (*hubv1.Trust).GetIssuer),
+		col("AUDIENCE", (*hubv1.Trust).GetAudience),
+		col("CLAIMS", func(v *hubv1.Trust) string {
 			var pairs []string
-			for _, key := range slices.Sorted(maps.Keys(v.Claims)) {
-				pairs = append(pairs, key+"="+v.Claims[key])
+			for _, key := range slices.Sorted(maps.Keys(v.GetClaims())) {
+				pairs = append(pairs, key+"="+v.GetClaims()[key])
 			}
 			return strings.Join(pairs, " ")
-		}},
-		column[trustView]{"LAST USED", func(v trustView) string { return ago(v.LastUsedAge) }},
+		}),
+		col("LAST USED", func(v *hubv1.Trust) string { return ago(a.age(v.GetLastUsedAt())) }),
 	)
 }
 
 func (a *app) federation() *cobra.Command {
 	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List whose tokens are trusted", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "list", Aliases: []string{"ls"}, Short: "List the trusted issuers and their service accounts", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Federation.List(c.Context(), connect.NewRequest(&hubv1.ListTrustsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []trustView{}
-			for _, t := range all.Msg.GetTrusts() {
-				views = append(views, a.trustView(t))
-			}
-			return a.printTrusts(views)
-		},
+			return a.printTrusts(all.Msg.GetTrusts())
+		}),
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Trust no longer; tokens that were exchanged live on for what is left of their hour", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Federation.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "trust %s deleted\n", name)
-			}
-			return nil
-		},
+		Use: "delete NAME…", Short: "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", Args: atLeast(1),
+		RunE: removes(a, "trust", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name}))
+			return err
+		}),
 	}
-	return noun("federation", "Trust in the tokens that a CI gives to its jobs", []string{"trusts"}, list, a.federationCreate(), remove)
+	return noun("federation", "Manage trust in the job tokens of CI systems", []string{"trusts"}, list, a.federationCreate(), remove)
 }
 
 func (a *app) federationCreate() *cobra.Command {
@@ -101,22 +61,19 @@ func (a *app) federationCreate() *cobra.Command {
 	var lifetime time.Duration
 	var caFile string
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Let the jobs of a CI act as a service account", Args: exactly(1),
-		Long: `Let the jobs of a CI act as a service account, without a secret in the CI: a job
-trades the token that its CI signed for one of the hub, of at most an hour.
+		Use: "create NAME", Short: "Let CI jobs act as a service account", Args: exactly(1),
+		Long: `Let CI jobs act as a service account, without a secret in the CI system. A job
+exchanges the token that its CI system signed for a hub token, valid for at most
+an hour.
 
 Each --claim must match the whole claim: a glob, in which * also matches "/", or
-a regular expression between slashes. Name what only your jobs have; an issuer
-such as GitHub signs the jobs of everybody.`,
+a regular expression between slashes. Choose claims that only your jobs have: an
+issuer such as GitHub signs tokens for the jobs of all its customers.`,
 		Example: `  axle federation create github --account ci --scope write \
     --issuer https://token.actions.githubusercontent.com --audience https://hub.example.com \
     --claim repository=acme/web --claim ref=refs/heads/main
   axle login https://hub.example.com --federated-token-file token.jwt`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name, request.LifetimeMicros = args[0], lifetime.Microseconds()
 			if caFile != "" {
 				pem, err := os.ReadFile(caFile)
@@ -129,23 +86,23 @@ such as GitHub signs the jobs of everybody.`,
 			if err != nil {
 				return err
 			}
-			return a.printTrusts([]trustView{a.trustView(made.Msg)})
-		},
+			return a.printTrusts([]*hubv1.Trust{made.Msg})
+		}),
 	}
 	flags := c.Flags()
-	flags.StringVar(&request.Issuer, "issuer", "", "the tokens' iss, an https URL")
-	flags.StringVar(&request.Audience, "audience", "", "the tokens' aud for this hub")
+	flags.StringVar(&request.Issuer, "issuer", "", "issuer of the tokens (claim iss), an https URL")
+	flags.StringVar(&request.Audience, "audience", "", "audience of the tokens (claim aud) for this hub")
 	flags.StringVar(&request.Account, "account", "", "service account that the jobs act as")
-	flags.StringToStringVar(&request.Claims, "claim", nil, "NAME=PATTERN that the token must carry; may be repeated")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: read)")
-	flags.DurationVar(&lifetime, "lifetime", 0, "of the exchanged tokens (default and most: 1h)")
+	flags.StringToStringVar(&request.Claims, "claim", nil, "claim that the token must have, NAME=PATTERN; may be repeated")
+	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the exchanged tokens: read, write or admin (default: read)")
+	flags.DurationVar(&lifetime, "lifetime", 0, "lifetime of the exchanged tokens (default and maximum: 1h)")
 	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")
 	return c
 }
 
-// exchange trades a CI's token for one of the hub.
+// exchange trades a CI job's token for a hub token.
 func (a *app) exchange(c *cobra.Command, t target, file, trust string) (string, error) {
-	token, err := a.secret("token of the CI", file)
+	token, err := a.secret("CI token", file)
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,133 +13,92 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-type memberView struct {
-	Name string `json:"name"`
-	Kind string `json:"kind"`
-	// Sources say why: "" is a person's hand, else a login provider.
-	Sources []string `json:"sources"`
-}
-
-type groupView struct {
-	Name        string       `json:"name"`
-	Description string       `json:"description"`
-	Members     int32        `json:"members"`
-	Member      []memberView `json:"member,omitempty"`
-	CreatedAt   string       `json:"createdAt"`
-	CreatedAge  string       `json:"createdAge"`
-	ID          string       `json:"id"`
-}
-
-func (a *app) groupView(g *hubv1.Group) groupView {
-	v := groupView{
-		Name: g.GetName(), Description: g.GetDescription(), Members: g.GetMembers(), CreatedAt: stamp(g.GetCreatedAt()), CreatedAge: a.age(g.GetCreatedAt()), ID: g.GetId(),
-	}
-	for _, m := range g.GetMember() {
-		v.Member = append(v.Member, memberView{m.GetName(), m.GetKind(), append([]string{}, m.GetSources()...)})
-	}
-	return v
-}
-
-// who are the members by name, with the login provider that put each there.
-func (v groupView) who() string {
+// membersOf lists the members by name, with the login provider that added each.
+func membersOf(g *hubv1.Group) string {
 	var lines []string
-	for _, m := range v.Member {
-		line := m.Name
-		if by := slices.DeleteFunc(slices.Clone(m.Sources), func(s string) bool { return s == "" }); len(by) > 0 {
+	for _, m := range g.GetMember() {
+		line := m.GetName()
+		if by := slices.DeleteFunc(slices.Clone(m.GetSources()), func(s string) bool { return s == "" }); len(by) > 0 {
 			line += " (by " + strings.Join(by, ", ") + ")"
 		}
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
-		return strconv.Itoa(int(v.Members))
+		return strconv.Itoa(int(g.GetMembers()))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// printGroup shows a group and who is in it.
+// printGroup shows a group and its members.
 func (a *app) printGroup(g *hubv1.Group) error {
-	v := a.groupView(g)
-	rows := []column[groupView]{
-		{"Name", func(v groupView) string { return v.Name }},
-		{"Description", func(v groupView) string { return v.Description }},
-		{"Members", groupView.who},
+	rows := []column[*hubv1.Group]{
+		col("Name", (*hubv1.Group).GetName),
+		col("Description", (*hubv1.Group).GetDescription),
+		col("Members", membersOf),
 	}
-	return printOne(a, v, func(v groupView) string { return v.Name }, rows...)
+	return printOne(a, g, (*hubv1.Group).GetName, rows...)
+}
+
+func (a *app) printGroups(all []*hubv1.Group) error {
+	return printList(a, all, (*hubv1.Group).GetName,
+		col("NAME", (*hubv1.Group).GetName),
+		col("MEMBERS", func(v *hubv1.Group) string { return strconv.Itoa(int(v.GetMembers())) }),
+		ages("AGE", func(v *hubv1.Group) string { return a.age(v.GetCreatedAt()) }),
+		wide("ID", (*hubv1.Group).GetId),
+		col("DESCRIPTION", (*hubv1.Group).GetDescription),
+	)
 }
 
 func (a *app) groups() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List groups", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Groups.List(c.Context(), connect.NewRequest(&hubv1.ListGroupsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []groupView{}
-			for _, g := range all.Msg.GetGroups() {
-				views = append(views, a.groupView(g))
-			}
-			return printList(a, views, func(v groupView) string { return v.Name },
-				column[groupView]{"NAME", func(v groupView) string { return v.Name }},
-				column[groupView]{"MEMBERS", func(v groupView) string { return strconv.Itoa(int(v.Members)) }},
-				column[groupView]{"AGE", func(v groupView) string { return v.CreatedAge }},
-				column[groupView]{"DESCRIPTION", func(v groupView) string { return v.Description }},
-			)
-		},
+			return a.printGroups(all.Msg.GetGroups())
+		}),
 	}
-	get := a.groupCommand("get NAME", "Show a group and who is in it", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
-		return c.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: args[0]}))
-	})
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show groups and their members", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Group], error) {
+			return client.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: name}))
+		}, a.printGroup, a.printGroups),
+	}
 	var description string
-	create := a.groupCommand("create NAME", "Make a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	create := a.groupCommand("create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description}))
 	})
-	create.Long = `Make a group. A login provider that names it puts people into it; names that are
-no groups of the hub give nothing. Clusters see it as a Kubernetes group.`
+	create.Long = `Create a group. A login provider can map its own groups to it and so add members;
+names that match no group of the hub are ignored. Clusters see the group as a Kubernetes group.`
 	create.Flags().StringVar(&description, "description", "", "what it is for")
-	add := a.groupCommand("add-member GROUP EMAIL", "Put a user or service account into a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	add := a.groupCommand("add-member GROUP EMAIL", "Add a user or service account to a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.AddMember(ctx, connect.NewRequest(&hubv1.AddMemberRequest{Group: args[0], User: args[1]}))
 	})
-	remove := a.groupCommand("remove-member GROUP EMAIL", "Take somebody out of a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
+	remove := a.groupCommand("remove-member GROUP EMAIL", "Remove a user or service account from a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
 		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1]}))
 	})
 	end := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete groups with their bindings", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Groups.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "group %s deleted\n", name)
-			}
-			return nil
-		},
+		Use: "delete NAME…", Short: "Delete groups and their bindings", Args: atLeast(1),
+		RunE: removes(a, "group", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name}))
+			return err
+		}),
 	}
-	return noun("groups", "Groups of people and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
+	return noun("groups", "Manage groups of users and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
 }
 
 // groupCommand makes a command whose answer is a group.
 func (a *app) groupCommand(use, short string, args int, call func(context.Context, *sdk.Client, []string) (*connect.Response[hubv1.Group], error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(args),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			g, err := call(c.Context(), client, args)
 			if err != nil {
 				return err
 			}
 			return a.printGroup(g.Msg)
-		},
+		}),
 	}
 }

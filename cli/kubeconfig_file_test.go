@@ -76,8 +76,8 @@ users:
     client-key: pki/me.key
 `
 
-// TestMergedKubeconfigKeepsTheRest merges into a file with everything that
-// people have there: a link, a mode that is too wide, paths beside it.
+// TestMergedKubeconfigKeepsTheRest merges into a file with typical content of users:
+// a link, a mode that is too wide, relative paths.
 func TestMergedKubeconfigKeepsTheRest(t *testing.T) {
 	(&credentialHub{}).start(t)
 	dir := t.TempDir()
@@ -134,8 +134,8 @@ func TestMergedKubeconfigKeepsTheRest(t *testing.T) {
 	}
 }
 
-// TestMergedKubeconfigTakesNothingAway: a name that is another cluster's stays
-// that one's, and a file that is no kubeconfig stays what it is.
+// TestMergedKubeconfigTakesNothingAway: a name of another cluster stays with that
+// cluster, and a file that is not a kubeconfig stays unchanged.
 func TestMergedKubeconfigTakesNothingAway(t *testing.T) {
 	(&credentialHub{}).start(t)
 	locked := func(path string) error { return os.WriteFile(path+".lock", nil, 0o600) }
@@ -146,8 +146,8 @@ func TestMergedKubeconfigTakesNothingAway(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, 1, "cluster old is there already and is https://old.example.com"},
-		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, 1, "user edge is there already"},
+		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, 1, "cluster old already exists with server https://old.example.com"},
+		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, 1, "user edge already exists"},
 		"another name for it":     {oldKubeconfig, []string{"old", "--name", "new"}, nil, 0, "context new"},
 		"what is no kubeconfig":   {"this: [is, no", []string{"edge"}, nil, 1, "read "},
 		"one that another writes": {oldKubeconfig, []string{"edge"}, locked, 1, "is locked by another program"},
@@ -182,8 +182,7 @@ func TestMergedKubeconfigTakesNothingAway(t *testing.T) {
 	}
 }
 
-// TestKubeconfigsMergedAtOnceAreAllThere: whoever merges beside others loses
-// nothing of theirs.
+// TestKubeconfigsMergedAtOnceAreAllThere: concurrent merges lose nothing.
 func TestKubeconfigsMergedAtOnceAreAllThere(t *testing.T) {
 	(&credentialHub{}).start(t)
 	path := filepath.Join(t.TempDir(), "config")
@@ -204,8 +203,8 @@ func TestKubeconfigsMergedAtOnceAreAllThere(t *testing.T) {
 	}
 }
 
-// TestKubeconfigIsWrittenWhole: to a file for its owner alone, also where one
-// with another mode is, and to what is no file.
+// TestKubeconfigIsWrittenWhole: to a file that only its owner can read, even if the
+// file had another mode, and to paths that are not regular files.
 func TestKubeconfigIsWrittenWhole(t *testing.T) {
 	(&credentialHub{}).start(t)
 	path := filepath.Join(t.TempDir(), "edge.yaml")
@@ -244,8 +243,8 @@ func TestKubeconfigIsWrittenWhole(t *testing.T) {
 	}
 }
 
-// kubectl sends no credential over plain HTTP: who asks for a kubeconfig there
-// hears so, and what to do.
+// kubectl sends no credential over plain HTTP: a request for a kubeconfig there gets
+// an error that says what to do.
 func TestPlainHTTPIsNoWayForKubectl(t *testing.T) {
 	h := &credentialHub{}
 	h.start(t)

@@ -21,10 +21,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// killWithin is how long a kubectl that was told to stop has.
+// killWithin is how long kubectl may take to stop after it was told to.
 const killWithin = 5 * time.Second
 
 type kubectlRequest struct {
@@ -40,17 +42,17 @@ func (a *app) kubectl() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kubectl --clusters SELECTION -- ARGS",
 		Short: "Run one kubectl command over many clusters, through the hub",
-		Long: `Run one kubectl command over many clusters at once, each through the hub and with
-a credential of its own that lives for an hour at most. Each line of output is
-labelled with its cluster; a summary follows, and the exit code is 1 unless the
-command succeeded everywhere. With -o json the result is one array, with the
-output as an object where it is one; give kubectl its own -o behind the --.`,
+		Long: `Run one kubectl command over many clusters in parallel. Each run goes through the
+hub with its own credential, which is valid for an hour at most. Each line of output
+starts with the name of its cluster. A summary follows. The exit code is 1 unless the
+command succeeded on all clusters. With -o json the result is one array that holds
+each output, parsed if it is JSON; put kubectl's own -o after the --.`,
 		Example: `  axle kubectl --clusters tier=prod -- get nodes
   axle kubectl --clusters edge-1,edge-2 --parallel 2 -- rollout status deploy/web -n web
   axle kubectl --clusters all -o json -- get pods -A -o json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("say what to run, as: %s -- get nodes", c.CommandPath())
+				return usagef("name the command to run, such as: %s -- get nodes", c.CommandPath())
 			}
 			return nil
 		},
@@ -59,14 +61,14 @@ output as an object where it is one; give kubectl its own -o behind the --.`,
 			return a.overClusters(c.Context(), r)
 		},
 	}
-	c.Flags().StringSliceVar(&r.clusters, "clusters", nil, "which clusters: names, tags as KEY=VALUE that all must match, or all")
+	c.Flags().StringSliceVar(&r.clusters, "clusters", nil, "clusters to run on: names, tags as KEY=VALUE (all must match), or all")
 	c.Flags().StringVar(&r.project, "project", "", "only clusters of this project")
-	c.Flags().IntVar(&r.parallel, "parallel", 10, "how many at a time")
-	c.Flags().DurationVar(&r.timeout, "timeout", 0, "how long each may take; 0 is as long as it takes")
+	c.Flags().IntVar(&r.parallel, "parallel", 10, "how many clusters at a time")
+	c.Flags().DurationVar(&r.timeout, "timeout", 0, "how long each run may take; 0 sets no limit")
 	return c
 }
 
-// outcome is what came of one cluster.
+// outcome is the result on one cluster.
 type outcome struct {
 	Cluster  string          `json:"cluster"`
 	OK       bool            `json:"ok"`
@@ -95,7 +97,7 @@ func (a *app) overClusters(ctx context.Context, r kubectlRequest) error {
 	}
 	dir, err := os.MkdirTemp("", "axle-kubectl-")
 	if err != nil {
-		return errcode.New(errcode.Invalid, "no folder for kubeconfigs: %w", err)
+		return errcode.New(errcode.Invalid, "create a folder for kubeconfigs: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	outcomes := make([]outcome, len(clusters))
@@ -112,11 +114,11 @@ func (a *app) overClusters(ctx context.Context, r kubectlRequest) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // each outcome tells
+	_ = group.Wait() // the outcomes hold the errors
 	return a.summary(outcomes)
 }
 
-// chosen are the names of the clusters that a selection means.
+// chosen returns the names of the clusters that match a selection.
 func (a *app) chosen(ctx context.Context, r kubectlRequest) ([]string, error) {
 	names, tags, all := []string{}, map[string]string{}, false
 	for _, term := range r.clusters {
@@ -134,10 +136,10 @@ func (a *app) chosen(ctx context.Context, r kubectlRequest) ([]string, error) {
 		}
 	}
 	if len(names) > 0 && (len(tags) > 0 || all) {
-		return nil, usagef("--clusters takes names, or tags, or all; not a mixture")
+		return nil, usagef("--clusters takes names, or tags, or all; do not mix them")
 	}
 	if len(names)+len(tags) == 0 && !all && r.project == "" {
-		return nil, usagef("say which clusters with --clusters; all are: --clusters all")
+		return nil, usagef("select clusters with --clusters; for all, use --clusters all")
 	}
 	if len(names) > 0 {
 		return names, nil
@@ -187,14 +189,15 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 	case errors.As(err, &ended):
 		result.ExitCode, result.Error = ended.ExitCode(), err.Error()
 	case err != nil:
-		result.ExitCode, result.Error = exitFailed, err.Error()
+		result.ExitCode, result.Error = exitcode.Failed, err.Error()
 		fmt.Fprintf(errs, "%s\n", err)
 	}
 	return result
 }
 
-// reachable is an error for a cluster without a tunnel. kubectl, which asks
-// first what is served, would say only that the server cannot handle that.
+// reachable returns an error for a cluster without a tunnel. Without this check
+// kubectl's discovery request would fail with an error that does not name the
+// cause.
 func (a *app) reachable(ctx context.Context, name string) error {
 	client, err := a.client()
 	if err != nil {
@@ -202,10 +205,9 @@ func (a *app) reachable(ctx context.Context, name string) error {
 	}
 	c, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
 	if err != nil || c.Msg.GetTunnel() == "Up" {
-		return nil // what cannot be known is left to the hub's answer
+		return nil // leave what cannot be known here to the hub's answer
 	}
-	state := a.clusterView(c.Msg)
-	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more, and axle-agent doctor, run where its agent runs, what keeps it down", name, state.state(), state.tunnel(), name)
+	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more; axle-agent doctor, run where the agent runs, shows what keeps the tunnel down", name, clusterState(c.Msg), tunnelOf(a, c.Msg), name)
 }
 
 func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {
@@ -230,7 +232,8 @@ func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		return err
 	}
-	// A cache of its own: clusters behind one hub differ in what they serve.
+	// Each run has its own cache: the clusters behind one hub serve different
+	// APIs.
 	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", path, "--cache-dir", filepath.Join(dir, "cache")}, args...)...)
 	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -238,7 +241,7 @@ func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []
 	return cmd.Run()
 }
 
-// summary ends the output.
+// summary prints the result of all clusters.
 func (a *app) summary(outcomes []outcome) error {
 	var failed []string
 	for _, o := range outcomes {
@@ -253,14 +256,14 @@ func (a *app) summary(outcomes []outcome) error {
 	}
 	if len(failed) == 0 {
 		if !a.quiet {
-			fmt.Fprintf(a.Err, "%d clusters: all succeeded\n", len(outcomes))
+			fmt.Fprintf(a.Err, "%s: all succeeded\n", output.Count(len(outcomes), "cluster"))
 		}
 		return nil
 	}
 	return errcode.New(errcode.Unavailable, "%d of %d clusters failed: %s", len(failed), len(outcomes), strings.Join(failed, ", "))
 }
 
-// labelled puts a label before each whole line.
+// labelled puts a label before each complete line.
 type labelled struct {
 	to    io.Writer
 	label string
@@ -290,10 +293,10 @@ func (l *labelled) line(text []byte) error {
 	return err
 }
 
-// end writes a last line that has no end of its own.
+// end writes a last line that has no newline.
 func (l *labelled) end() {
 	if len(l.rest) > 0 {
-		// The output is gone, then.
+		// An error means that the output is already closed.
 		_ = l.line(append(l.rest, '\n'))
 	}
 }

@@ -15,12 +15,14 @@ import (
 	"golang.org/x/term"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/skew"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// loginFlags are how axle login is to get its token.
+// loginFlags say how axle login gets its token.
 type loginFlags struct {
 	name, setupFile, email string
 	device, browser        bool
@@ -33,19 +35,19 @@ func (a *app) login() *cobra.Command {
 	var f loginFlags
 	c := &cobra.Command{
 		Use:   "login URL",
-		Short: "Log in to a hub, through a browser or with a token",
+		Short: "Log in to a hub, with a browser or a token",
 		Long: `Log in to a hub and remember it. On a terminal this opens a browser, where you
-log in and allow the command line to act as you; with --device a code is shown
-that you type into a browser elsewhere. The token that comes back lives 12
-hours, or what --expires says, at most 7 days.
+log in and allow the command line to act as you. With --device it shows a code
+that you enter in a browser on another machine. The resulting token is valid for
+12 hours, or as --expires says, at most 7 days.
 
-A token of your own, such as one of axle tokens create, is read from
---token-file or from standard input; never from an argument, where other users
-of the machine could read it.
+A token of your own, such as one from axle tokens create, is read from
+--token-file or standard input. It is never an argument, because other users of
+the machine could read it there.
 
-The first login to a new hub may trade the setup token, which the hub wrote to
-setup-token in its data folder, for an administrator's API token. A job of a CI
-trades the token that its CI signed, with --federated-token-file.`,
+The first login to a new hub can exchange the setup token, which the hub wrote to
+setup-token in its data folder, for an administrator's API token. A CI job can
+exchange the token that its CI system signed, with --federated-token-file.`,
 		Example: `  axle login https://hub.example.com
   axle login https://hub.example.com --device
   axle login https://hub.example.com --ca data/ca.pem --token-file token
@@ -72,19 +74,19 @@ trades the token that its CI signed, with --federated-token-file.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the context (default: the URL's host)")
-	flags.StringVar(&f.setupFile, "setup-token-file", "", "setup token of a new hub")
-	flags.StringVar(&f.email, "email", "admin@localhost", "e-mail of the administrator that setup makes")
-	flags.BoolVar(&f.device, "device", false, "show a code to type into a browser on another machine")
-	flags.BoolVar(&f.browser, "browser", false, "through a browser, also when standard input is no terminal")
-	flags.StringSliceVar(&f.scopes, "scope", nil, "what the token may do: read, write or admin (default: all that you may)")
+	flags.StringVar(&f.setupFile, "setup-token-file", "", "file with the setup token of a new hub")
+	flags.StringVar(&f.email, "email", "admin@localhost", "e-mail of the administrator that setup creates")
+	flags.BoolVar(&f.device, "device", false, "show a code to enter in a browser on another machine")
+	flags.BoolVar(&f.browser, "browser", false, "log in with a browser even if standard input is not a terminal")
+	flags.StringSliceVar(&f.scopes, "scope", nil, "scopes of the token: read, write or admin (default: all that you have)")
 	flags.DurationVar(&f.expires, "expires", 0, "how long a login lasts (default: 12h; at most 168h)")
-	flags.StringVar(&f.federated, "federated-token-file", "", "token of a CI that the hub trusts; it is traded for one of at most an hour")
-	flags.StringVar(&f.trust, "trust", "", "trust to trade it by, when several fit")
+	flags.StringVar(&f.federated, "federated-token-file", "", "file with a token of a CI system that the hub trusts; exchanged for a hub token valid for at most 1h")
+	flags.StringVar(&f.trust, "trust", "", "name of the trust to exchange it with, if several match")
 	c.MarkFlagsMutuallyExclusive("device", "browser", "setup-token-file", "federated-token-file")
 	return c
 }
 
-// obtain gets the token in the way that the flags, or the terminal, suggest.
+// obtain gets the token in the way that the flags or the terminal call for.
 func (a *app) obtain(c *cobra.Command, t *target, f loginFlags) (err error) {
 	ownToken := a.tokenFile != "" || !a.interactive()
 	switch {
@@ -104,13 +106,13 @@ func (a *app) obtain(c *cobra.Command, t *target, f loginFlags) (err error) {
 	return err
 }
 
-// interactive reports whether a person sits at the terminal.
+// interactive reports whether standard input is a terminal.
 func (a *app) interactive() bool {
 	f, ok := a.In.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// setup trades the setup token for an API token.
+// setup exchanges the setup token for an API token.
 func (a *app) setup(c *cobra.Command, t target, file, email string) (string, error) {
 	token, err := a.secret("setup token", file)
 	if err != nil {
@@ -127,7 +129,7 @@ func (a *app) setup(c *cobra.Command, t target, file, email string) (string, err
 	return made.Msg.GetSecret(), nil
 }
 
-// remember checks the token and keeps it as the current context.
+// remember checks the token and stores it as the current context.
 func (a *app) remember(c *cobra.Command, name string, t target) error {
 	client, err := sdk.New(sdk.Config{URL: t.URL, Token: t.Token, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 	if err != nil {
@@ -166,7 +168,7 @@ func (a *app) secret(what, file string) (string, error) {
 	}
 	line, err := bufio.NewReader(a.In).ReadString('\n')
 	if strings.TrimSpace(line) == "" {
-		return "", usagef("no %s on standard input (%v); name its file, or log in with --browser or --device", what, err)
+		return "", usagef("read the %s from standard input: %v; give it in a file, or log in with --browser or --device", what, err)
 	}
 	return strings.TrimSpace(line), nil
 }
@@ -175,15 +177,15 @@ func (a *app) logout() *cobra.Command {
 	everywhere, all := false, &hubv1.EndSessionsRequest{}
 	c := &cobra.Command{
 		Use:   "logout [CONTEXT]",
-		Short: "Forget a hub and end the login there",
-		Long: `Forget a hub. A token that axle login got through a browser is ended; one that
-you gave it stays valid until axle tokens revoke. With --everywhere all your
-sessions and command line logins end, in browsers too, and with --tokens your
-API tokens as well. What a login made ends with it.`,
-		Args: atMost(1),
+		Short: "Log out of a hub and end the login there",
+		Long: `Log out of a hub. A token that axle login got with a browser is revoked. A token
+that you gave it stays valid until axle tokens revoke. With --everywhere all your
+sessions and command-line logins end, in browsers too; with --tokens also your API
+tokens. Tokens made with a login end with that login.`,
+		Args: atMost(1), ValidArgsFunction: completeHubs(a),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 && a.contextName == "" && first(a.hubURL, a.tokenFile) != "" {
-				return usagef("--hub and --token-file are no login that could be forgotten; name the context, or leave them away")
+				return usagef("logout does not work with --hub or --token-file; name the context, or remove these flags")
 			}
 			s, err := a.loadSettings()
 			if err != nil {
@@ -196,12 +198,12 @@ API tokens as well. What a login made ends with it.`,
 			t, ok := s.Contexts[name]
 			switch {
 			case name == "":
-				return errcode.New(errcode.NotFound, "you are not logged in to a hub; there is nothing to forget")
+				return errcode.New(errcode.NotFound, "you are not logged in to a hub")
 			case !ok:
-				return errcode.New(errcode.NotFound, "no context %q; there are: %s", name, strings.Join(sortedKeys(s.Contexts), ", "))
+				return errcode.New(errcode.NotFound, "there is no context %q; the contexts are: %s", name, strings.Join(sortedKeys(s.Contexts), ", "))
 			}
 			if all.GetTokens() && !everywhere {
-				return usagef("--tokens says nothing without --everywhere; axle tokens revoke ends single ones")
+				return usagef("--tokens does not work without --everywhere; to revoke single tokens, use axle tokens revoke")
 			}
 			said := "the token stays valid until axle tokens revoke"
 			if t.Session || everywhere {
@@ -219,12 +221,12 @@ API tokens as well. What a login made ends with it.`,
 			if err := a.saveSettings(s); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "forgot %s; %s\n", name, said)
+			_, err = fmt.Fprintf(a.Err, "logged out of %s; %s\n", name, said)
 			return err
 		},
 	}
-	c.Flags().BoolVar(&everywhere, "everywhere", false, "end all your sessions and command line logins")
-	c.Flags().BoolVar(&all.Tokens, "tokens", false, "end your API and bootstrap tokens, too (with --everywhere)")
+	c.Flags().BoolVar(&everywhere, "everywhere", false, "end all your sessions and command-line logins")
+	c.Flags().BoolVar(&all.Tokens, "tokens", false, "also revoke your API and bootstrap tokens (with --everywhere)")
 	return c
 }
 
@@ -243,13 +245,9 @@ type identityView struct {
 func (a *app) whoami() *cobra.Command {
 	return &cobra.Command{
 		Use:   "whoami",
-		Short: "Show who the hub takes you for",
+		Short: "Show your identity at the hub",
 		Args:  noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			who, err := client.Sessions.WhoAmI(c.Context(), connect.NewRequest(&hubv1.WhoAmIRequest{}))
 			if err != nil {
 				return err
@@ -258,14 +256,14 @@ func (a *app) whoami() *cobra.Command {
 			m := who.Msg
 			view := identityView{m.GetKind(), m.GetName(), m.GetId(), m.GetAdmin(), m.GetTokenId(), m.GetScopes(), stamp(m.GetTokenExpiresAt()), t.URL, m.GetHubVersion()}
 			return printOne(a, view, func(v identityView) string { return v.Name },
-				column[identityView]{"Name", func(v identityView) string { return v.Name }},
-				column[identityView]{"Kind", func(v identityView) string { return v.Kind }},
-				column[identityView]{"Administrator", func(v identityView) string { return yesNo(v.Admin) }},
-				column[identityView]{"Scopes", func(v identityView) string { return strings.Join(v.Scopes, ", ") }},
-				column[identityView]{"Token expires", func(v identityView) string { return v.ExpiresAt }},
-				column[identityView]{"Hub", func(v identityView) string { return v.Hub + " (" + v.HubVersion + ")" }},
+				col("Name", func(v identityView) string { return v.Name }),
+				col("Kind", func(v identityView) string { return v.Kind }),
+				col("Administrator", func(v identityView) string { return yesNo(v.Admin) }),
+				col("Scopes", func(v identityView) string { return strings.Join(v.Scopes, ", ") }),
+				col("Token expires", func(v identityView) string { return v.ExpiresAt }),
+				col("Hub", func(v identityView) string { return v.Hub + " (" + v.HubVersion + ")" }),
 			)
-		},
+		}),
 	}
 }
 
@@ -283,7 +281,7 @@ type versionView struct {
 	HubVersion string `json:"hubVersion"`
 }
 
-// hubVersion asks the hub; empty when this command is logged in to none.
+// hubVersion asks the hub for its version. It is empty without a login.
 func (a *app) hubVersion(ctx context.Context) (string, error) {
 	hub, err := a.client()
 	if errcode.Is(err, errcode.Unauthorized) {
@@ -303,15 +301,20 @@ func (a *app) version() *cobra.Command {
 	var client bool
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this command and of the hub",
-		Args:  noArgs,
+		Short: "Show the versions of this command and the hub",
+		Long: `Show the versions of this command and the hub. A warning says when they are more than
+one minor version apart. axle --version shows only the version of this command.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			view := versionView{Version: buildinfo.Version, Commit: buildinfo.Commit(), Go: buildinfo.Go()}
 			var err error
 			if !client {
 				view.HubVersion, err = a.hubVersion(c.Context())
 			}
-			if a.output == "json" || a.output == "yaml" {
+			if warning := skew.Warning(view.Version, view.HubVersion); warning != "" {
+				fmt.Fprintf(a.Err, "Warning: %s\n", warning)
+			}
+			if output.Data(a.output) {
 				return errors.Join(a.encode(view), err)
 			}
 			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", view.Version, view.Commit, view.Go)

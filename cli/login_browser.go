@@ -37,7 +37,7 @@ func (t target) anonymous() (*sdk.Client, error) {
 	return sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 }
 
-// clientName says which machine and user asks, for the page that decides.
+// clientName says which user on which machine asks. The approval page shows it.
 func clientName() string {
 	name := "axle"
 	if host, err := os.Hostname(); err == nil {
@@ -49,15 +49,15 @@ func clientName() string {
 	return name
 }
 
-// answer is what the browser brings back.
+// answer is what the browser returns.
 type answer struct {
 	code string
 	err  error
 }
 
-// loginByBrowser lets a person log in and say yes in a browser on this
-// machine. What comes back through the browser is a code that is of no use
-// without the verifier that stays here.
+// loginByBrowser lets a person log in and approve in a browser on this machine.
+// The browser returns a code that is useless without the verifier, which never
+// leaves this process.
 func (a *app) loginByBrowser(ctx context.Context, t target, f loginFlags) (string, error) {
 	client, err := t.anonymous()
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *app) loginByBrowser(ctx context.Context, t target, f loginFlags) (strin
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", errcode.New(errcode.Unavailable, "no port for the browser's answer: %w; use --device", err)
+		return "", errcode.New(errcode.Unavailable, "open a port for the browser's answer: %w; use --device", err)
 	}
 	verifier, state := rand.Text()+rand.Text(), rand.Text()
 	answers := make(chan answer, 1)
@@ -74,7 +74,7 @@ func (a *app) loginByBrowser(ctx context.Context, t target, f loginFlags) (strin
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	defer func() {
-		// The answer's page is on its way while this ends.
+		// The page with the answer is still being sent.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = server.Shutdown(end)
@@ -95,10 +95,10 @@ func (a *app) loginByBrowser(ctx context.Context, t target, f loginFlags) (strin
 		return made.Msg.GetSecret(), nil
 	case err := <-served:
 		served <- err
-		return "", errcode.New(errcode.Unavailable, "the browser's answer cannot be taken: %w; use --device", err)
+		return "", errcode.New(errcode.Unavailable, "receive the browser's answer: %w; use --device", err)
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return "", errcode.New(errcode.Unavailable, "nobody logged in within %s; run it again, or use --device", browserTimeout)
+			return "", errcode.New(errcode.Unavailable, "nobody logged in within %s; run the command again, or use --device", browserTimeout)
 		}
 		return "", ctx.Err()
 	}
@@ -119,8 +119,8 @@ func authorizeQuery(redirect, state, verifier string, f loginFlags) string {
 	return query.Encode()
 }
 
-// takeAnswer takes the one answer that has our state; anything else on this
-// port, from another page or program, changes nothing.
+// takeAnswer accepts the one answer that carries our state. Requests from other
+// pages or programs to this port change nothing.
 func takeAnswer(state string, answers chan<- answer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +132,7 @@ func takeAnswer(state string, answers chan<- answer) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state)) != 1 {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, page("This answer is not for the command that runs here."))
+			_, _ = io.WriteString(w, page("This answer is not for the command that is waiting here."))
 			return
 		}
 		got, text := answer{code: query.Get("code")}, "You are logged in. You may close this page and go back to the terminal."
@@ -153,7 +153,8 @@ func page(text string) string {
 	return "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><meta name=color-scheme content='light dark'><title>Axle</title><h1>Axle</h1><p>" + text + "</p></html>\n"
 }
 
-// showBrowser opens the address, and says it for whoever has to do so himself.
+// showBrowser opens the address. It also prints it, for people who open it
+// themselves.
 func (a *app) showBrowser(ctx context.Context, address string) {
 	fmt.Fprintf(a.Err, "log in at\n  %s\n", address)
 	command := strings.Fields(a.getenv("BROWSER"))
@@ -168,14 +169,15 @@ func (a *app) showBrowser(ctx context.Context, address string) {
 	default:
 		command = []string{"xdg-open"}
 	}
-	// The browser outlives this command. Without one the line above is enough.
+	// The browser outlives this command. If there is none, the printed address
+	// is enough.
 	c := exec.CommandContext(context.WithoutCancel(ctx), command[0], append(command[1:], address)...)
 	if err := c.Start(); err == nil {
 		go func() { _ = c.Wait() }()
 	}
 }
 
-// loginByDevice shows a code for a browser elsewhere and waits for it.
+// loginByDevice shows a code for a browser on another machine and waits for it.
 func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string, error) {
 	client, err := t.anonymous()
 	if err != nil {
@@ -186,7 +188,7 @@ func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string
 		return "", err
 	}
 	m := started.Msg
-	fmt.Fprintf(a.Err, "open\n  %s\non any machine, log in, and enter the code\n  %s\n", m.GetVerificationUrl(), m.GetUserCode())
+	fmt.Fprintf(a.Err, "open\n  %s\non any machine, log in, and enter this code\n  %s\n", m.GetVerificationUrl(), m.GetUserCode())
 	wait := time.Duration(m.GetIntervalMicros()) * time.Microsecond
 	for {
 		select {
@@ -197,7 +199,7 @@ func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string
 		polled, err := client.Logins.PollDevice(ctx, connect.NewRequest(&hubv1.PollDeviceRequest{DeviceCode: m.GetDeviceCode()}))
 		switch {
 		case errcode.Is(sdk.Error(err, t.URL), errcode.Unavailable):
-			continue // the code lives on while the hub restarts
+			continue // the code stays valid while the hub restarts
 		case err != nil:
 			return "", err
 		}
@@ -207,14 +209,14 @@ func (a *app) loginByDevice(ctx context.Context, t target, f loginFlags) (string
 		case "denied":
 			return "", errcode.New(errcode.Forbidden, "the login was refused in the browser")
 		case "expired":
-			return "", errcode.New(errcode.Unauthorized, "nobody entered the code in time; run it again")
+			return "", errcode.New(errcode.Unauthorized, "nobody entered the code in time; run the command again")
 		}
 		wait = max(wait, time.Duration(polled.Msg.GetIntervalMicros())*time.Microsecond)
 	}
 }
 
-// endLogin ends the token of a context at its hub, or everything that its user
-// has open there, and says what it did.
+// endLogin ends the token of a context at its hub, or all logins of its user
+// there, and returns a sentence about the result.
 func (a *app) endLogin(c *cobra.Command, t target, everywhere bool, all *hubv1.EndSessionsRequest) (string, error) {
 	client, err := sdk.New(sdk.Config{URL: t.URL, Token: t.Token, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 	if err != nil {
@@ -235,7 +237,7 @@ func (a *app) endLogin(c *cobra.Command, t target, everywhere bool, all *hubv1.E
 	case err == nil, errcode.Is(err, errcode.Unauthorized):
 		return "the login has ended", nil
 	case errcode.Is(err, errcode.Unavailable):
-		return "the hub does not answer, so the login there ends by itself when its time is over", nil
+		return "the hub does not answer; the login there ends when it expires", nil
 	}
 	return "", err
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// said is what a command printed so far.
+// said is the output of a command so far.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -39,7 +39,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// person is somebody with a browser without scripts.
+// person is a user with a browser without scripts.
 type person struct {
 	t      *testing.T
 	client *http.Client
@@ -157,7 +157,7 @@ func TestLoginByBrowserAndByDevice(t *testing.T) {
 	if text, exit := run("logout", "--tokens"); exit == 0 || !strings.Contains(text, "without --everywhere") {
 		t.Errorf("%d %s", exit, text)
 	}
-	if text, exit := run("tokens", "create", "of-a-login"); exit != 0 || !strings.Contains(text, "until the token or login ends that made it") {
+	if text, exit := run("tokens", "create", "of-a-login"); exit != 0 || !strings.Contains(text, "until the token or login that created it ends") {
 		t.Errorf("%d %s", exit, text)
 	}
 	if text, exit := run("tokens", "create", "longer", "--expires", "720h"); exit == 0 || !strings.Contains(text, "/login/account") {
@@ -166,7 +166,7 @@ func TestLoginByBrowserAndByDevice(t *testing.T) {
 	if text, exit := run("sessions", "end", "--tokens", "tok_x"); exit == 0 || !strings.Contains(text, "without --all") {
 		t.Errorf("%d %s", exit, text)
 	}
-	if text, exit := run("logout", "--everywhere", "--tokens"); exit != 0 || !strings.Contains(text, "3 sessions, command line logins and tokens") {
+	if text, exit := run("logout", "--everywhere", "--tokens"); exit != 0 || !strings.Contains(text, "3 sessions, command-line logins and tokens") {
 		t.Errorf("%d %s", exit, text)
 	}
 	if page := ann.get(hub.URL + "/"); !strings.Contains(page, "Log in") {

@@ -26,27 +26,26 @@ func alone(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// What is typed wrong is answered by what was probably meant, before any hub is
-// asked.
+// A typing error is answered with what was probably meant, before any hub is asked.
 func TestMistypedWordsAreAnswered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args string
 		want string
 	}{
-		"a noun":                        {"servces list", `unknown command "servces" for "axle"; is services meant?`},
-		"a verb":                        {"services lst", `unknown command "lst" for "axle services"; is get or list meant?`},
+		"a noun":                        {"servces list", `unknown command "servces" for "axle"; did you mean services?`},
+		"a verb":                        {"services lst", `unknown command "lst" for "axle services"; did you mean get or list?`},
 		"nothing like it":               {"services frobnicate", `unknown command "frobnicate" for "axle services"` + "\n"},
-		"a flag":                        {"services list --clustr edge-1", "unknown flag: --clustr; is --cluster meant?"},
-		"a flag's beginning":            {"services list --proj shop", "is --project meant?"},
-		"a flag of all commands":        {"services list --contxt a", "is --context meant?"},
+		"a flag":                        {"services list --clustr edge-1", "unknown flag: --clustr; did you mean --cluster?"},
+		"a flag's beginning":            {"services list --proj shop", "did you mean --project?"},
+		"a flag of all commands":        {"services list --contxt a", "did you mean --context?"},
 		"a flag like none":              {"services list --frobnicate", "unknown flag: --frobnicate\n"},
 		"a service of nothing":          {"services create edge-1/web", "--repo NAME --ref REF --folder FOLDER"},
 		"a service with options alone":  {"services create edge-1/web --namespace web", "--repo NAME --ref REF --folder FOLDER"},
 		"outputs of nothing":            {"outputs put database", "axle outputs delete database"},
 		"an update of nothing":          {"clusters update edge-1", "--handle, --tag or --metadata"},
 		"a repository as it is":         {"repos update fleet", "--auth none"},
-		"a scope of a bootstrap token":  {"tokens create --bootstrap --scope read", "--scope says nothing with --bootstrap"},
-		"uses of an API token":          {"tokens create ci --max-uses 5", "--max-uses says nothing without --bootstrap"},
+		"a scope of a bootstrap token":  {"tokens create --bootstrap --scope read", "--scope does not work with --bootstrap"},
+		"uses of an API token":          {"tokens create ci --max-uses 5", "--max-uses does not work without --bootstrap"},
 		"a name of a bootstrap token":   {"tokens create ci --bootstrap", "--name-pattern"},
 		"events of a service, no place": {"events --service web", "CLUSTER/web"},
 		"a logout of no context":        {"logout --hub http://127.0.0.1:1", "name the context"},
@@ -63,14 +62,14 @@ func TestMistypedWordsAreAnswered(t *testing.T) {
 	}
 }
 
-// Whoever is not logged in hears where to, as far as it is known.
+// A user who is not logged in is told where to log in, as far as it is known.
 func TestWhoIsNotLoggedInHearsWhere(t *testing.T) {
 	t.Setenv("AXLE_HUB_URL", "")
 	_, _, errs := alone(t, "whoami")
 	if want := "Error: you are not logged in to a hub\nLog in with: axle login URL\n"; errs != want {
 		t.Errorf("logged in to none: %q, want %q", errs, want)
 	}
-	if _, _, errs = alone(t, "logout"); !strings.Contains(errs, "there is nothing to forget") {
+	if _, _, errs = alone(t, "logout"); !strings.Contains(errs, "you are not logged in to a hub") {
 		t.Errorf("logged out of none: %q", errs)
 	}
 }
@@ -105,7 +104,7 @@ func (clustersOfAudit) List(context.Context, *connect.Request[hubv1.ListClusters
 	return connect.NewResponse(&hubv1.ListClustersResponse{Clusters: []*hubv1.Cluster{{Id: "cl_1", Name: "edge-1"}}}), nil
 }
 
-// Who reads that somebody ran a command in a pod reads in which cluster.
+// A record about a command in a pod names the cluster.
 func TestAuditListNamesClusters(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle(hubv1connect.NewAuditHandler(auditHub{}))

@@ -33,8 +33,8 @@ func fill(m protoreflect.Message, deep int) {
 	}
 }
 
-// Whatever a hub says, nothing of it reaches the terminal as a command, in any
-// form of output, and in errors.
+// Nothing that a hub sends reaches the terminal as a control sequence, in any output
+// format or in errors.
 func TestNothingThatAHubSaysIsObeyed(t *testing.T) {
 	service := &hubv1.Service{Cluster: "edge", Name: "web"}
 	fill(service.ProtoReflect(), 4)

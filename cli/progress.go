@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// progress shows that something takes time: after a second a line that counts
-// on a terminal, and a line every ten seconds elsewhere. say changes its text.
+// progress shows that something takes time: on a terminal, after a second, a
+// line with a counter; elsewhere a line every ten seconds. say changes its
+// text.
 type progress struct {
 	a       *app
 	started time.Time
@@ -30,14 +32,14 @@ func (a *app) begin(format string, args ...any) *progress {
 	return p
 }
 
-// say changes the text; elsewhere than on a terminal a change is a new line.
+// say changes the text. Without a terminal each change is a new line.
 func (p *progress) say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	p.mu.Lock()
 	changed := text != p.text
 	p.text = text
 	p.mu.Unlock()
-	if changed && !p.a.quiet && !isTerminal(p.a.Err) {
+	if changed && !p.a.quiet && !output.IsTerminal(p.a.Err) {
 		fmt.Fprintf(p.a.Err, "%s (%s)\n", text, brief(p.a.now().Sub(p.started)))
 	}
 }
@@ -49,7 +51,7 @@ func (p *progress) end() {
 }
 
 func (p *progress) show() {
-	terminal := isTerminal(p.a.Err)
+	terminal := output.IsTerminal(p.a.Err)
 	every := 10 * time.Second
 	if terminal {
 		every = time.Second
@@ -61,7 +63,7 @@ func (p *progress) show() {
 		select {
 		case <-p.stop:
 			if shown && terminal {
-				fmt.Fprint(raw(p.a.Err), "\r\x1b[K")
+				fmt.Fprint(output.Raw(p.a.Err), "\r\x1b[K")
 			}
 			return
 		case <-ticker.C:
@@ -70,7 +72,7 @@ func (p *progress) show() {
 			p.mu.Unlock()
 			took := brief(p.a.now().Sub(p.started))
 			if terminal {
-				fmt.Fprintf(raw(p.a.Err), "\r\x1b[K%s … %s", plain.Line(text, 0), took)
+				fmt.Fprintf(output.Raw(p.a.Err), "\r\x1b[K%s … %s", plain.Line(text, 0), took)
 			} else {
 				fmt.Fprintf(p.a.Err, "%s (%s)\n", text, took)
 			}
@@ -79,15 +81,16 @@ func (p *progress) show() {
 	}
 }
 
-// firstAnswer is what the first of many questions may take at least.
+// firstAnswer is the minimum time for the first of repeated requests.
 const firstAnswer = 15 * time.Second
 
-// pollUntil asks again each second until done says so, the time is over or the
-// command is interrupted. What the last answer lacked is the error.
+// pollUntil repeats a request every second until done returns true, the limit
+// is over or the command is interrupted. Over the limit it returns false and no
+// error.
 func (a *app) pollUntil(ctx context.Context, limit time.Duration, done func(ctx context.Context) (bool, error)) (bool, error) {
 	deadline := time.Now().Add(limit)
-	// The first question is answered however short the limit is: whoever waits
-	// wants to hear what lacks, not that there was no time to ask.
+	// The first request gets enough time however short the limit is: the caller
+	// wants to see what is missing, not a timeout.
 	first, cancelFirst := context.WithTimeout(ctx, max(limit, firstAnswer))
 	defer cancelFirst()
 	ok, err := done(first)
@@ -109,7 +112,7 @@ func (a *app) pollUntil(ctx context.Context, limit time.Duration, done func(ctx 
 		}
 		ok, err := done(ctx)
 		if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
-			return false, nil // what lacks is known from the answer before
+			return false, nil // the answer before already says what is missing
 		}
 		if ok || err != nil {
 			return ok, err

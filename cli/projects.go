@@ -1,97 +1,77 @@
 package cli
 
 import (
-	"fmt"
+	"context"
 	"strconv"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/limits"
+	"github.com/axle-cd/axle/sdk"
 )
 
-type projectView struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Clusters    int32  `json:"clusters"`
-	Services    int32  `json:"services"`
-	CreatedAt   string `json:"createdAt"`
-	CreatedAge  string `json:"createdAge"`
-	ID          string `json:"id"`
-
-	Limits limitsView `json:"limits"`
-}
-
-func (a *app) projectView(p *hubv1.Project) projectView {
-	return projectView{p.GetName(), p.GetDescription(), p.GetClusters(), p.GetServices(), stamp(p.GetCreatedAt()), a.age(p.GetCreatedAt()), p.GetId(), limitsOf(p.GetLimits())}
-}
-
 func (a *app) printProject(p *hubv1.Project) error {
-	rows := []column[projectView]{
-		{"Name", func(v projectView) string { return v.Name }},
-		{"Description", func(v projectView) string { return v.Description }},
-		{"Clusters", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
-		{"Services", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-		{"Created", func(v projectView) string {
-			if v.CreatedAge == "" {
+	rows := []column[*hubv1.Project]{
+		col("Name", (*hubv1.Project).GetName),
+		col("Description", (*hubv1.Project).GetDescription),
+		col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		col("Created", func(v *hubv1.Project) string {
+			if v.GetCreatedAt() == 0 {
 				return "with the hub"
 			}
-			return ago(v.CreatedAge)
-		}},
+			return ago(a.age(v.GetCreatedAt()))
+		}),
 	}
-	return printOne(a, a.projectView(p), func(v projectView) string { return v.Name }, append(rows, limitColumns(p.GetLimits())...)...)
+	for _, line := range limits.Lines(p.GetLimits()) {
+		rows = append(rows, col(line.Title, func(*hubv1.Project) string { return line.Text }))
+	}
+	return printOne(a, p, (*hubv1.Project).GetName, rows...)
+}
+
+func (a *app) printProjects(all []*hubv1.Project) error {
+	return printList(a, all, (*hubv1.Project).GetName,
+		col("NAME", (*hubv1.Project).GetName),
+		col("CLUSTERS", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		col("SERVICES", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		ages("AGE", func(v *hubv1.Project) string { return a.age(v.GetCreatedAt()) }),
+		wide("NAMESPACES", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetNamespaces(), ",") }),
+		wide("KINDS", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetKinds(), ",") }),
+		col("DESCRIPTION", (*hubv1.Project).GetDescription),
+	)
 }
 
 func (a *app) projects() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List projects", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []projectView{}
-			for _, p := range all.Msg.GetProjects() {
-				views = append(views, a.projectView(p))
-			}
-			return printList(a, views, func(v projectView) string { return v.Name },
-				column[projectView]{"NAME", func(v projectView) string { return v.Name }},
-				column[projectView]{"CLUSTERS", func(v projectView) string { return strconv.Itoa(int(v.Clusters)) }},
-				column[projectView]{"SERVICES", func(v projectView) string { return strconv.Itoa(int(v.Services)) }},
-				column[projectView]{"AGE", func(v projectView) string { return v.CreatedAge }},
-				column[projectView]{"DESCRIPTION", func(v projectView) string { return v.Description }},
-			)
-		},
+			return a.printProjects(all.Msg.GetProjects())
+		}),
 	}
 	get := &cobra.Command{
-		Use: "get NAME", Short: "Show one project", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			p, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printProject(p.Msg)
-		},
+		Use: "get NAME…", Short: "Show projects", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Project], error) {
+			return client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
+		}, a.printProject, a.printProjects),
 	}
 	var description string
-	var declared limitFlags
+	var declared limits.Flags
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make a project", Args: exactly(1),
-		Long: `Make a project. What its services may touch is limited by the rights of the
-account that acts for them on the cluster and, beside that, by the limits given
-here: agents refuse what was rendered and is not allowed.`,
+		Use: "create NAME", Short: "Create a project", Args: exactly(1),
+		Long: `Create a project. What its services may touch is limited by the rights of the
+account that acts for them on the cluster, and also by the limits given here:
+agents refuse rendered objects outside these limits.`,
 		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
   axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
 		RunE: func(c *cobra.Command, args []string) error {
-			limits, err := declared.change(c, nil)
+			wanted, err := declared.Change(c, nil)
 			if err != nil {
 				return err
 			}
@@ -99,70 +79,59 @@ here: agents refuse what was rendered and is not allowed.`,
 			if err != nil {
 				return err
 			}
-			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: limits}))
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted}))
 			if err != nil {
 				return err
 			}
 			return a.printProject(p.Msg)
 		},
 	}
-	create.Flags().StringVar(&description, "description", "", "what it is for")
-	declared.register(create)
+	create.Flags().StringVar(&description, "description", "", "purpose of the project")
+	declared.Register(create)
 	remove := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a project that holds nothing", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := client.Projects.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteProjectRequest{Name: args[0]})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "project %s deleted\n", args[0])
+		Use: "delete NAME…", Short: "Delete empty projects", Args: atLeast(1),
+		RunE: removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
 			return err
-		},
+		}),
 	}
-	return noun("projects", "Projects group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
+	return noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
 }
 
 func (a *app) projectsUpdate() *cobra.Command {
 	var description string
-	var declared limitFlags
+	var declared limits.Flags
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change what a project is for, or what its services may touch", Args: exactly(1), ValidArgsFunction: a.completeProjects(),
-		Long: `Change a project. A flag replaces the limit that it names, the others stay. The
-services of the project take new limits with their next poll. Namespaces in which
-services are now cannot be left out.`,
+		Use: "update NAME", Short: "Change the description or the limits of a project", Args: exactly(1),
+		Long: `Change a project. A flag replaces the limit that it names; other limits stay. The
+services of the project get new limits with their next poll. You cannot exclude a
+namespace that services of the project use now.`,
 		Example: `  axle projects update shop --allow-namespace 'shop-*,shared' --allow-kind 'Deployment.apps,Service,ConfigMap'
   axle projects update shop --sync-window 'allow:0 9 * * mon-fri:8h:Europe/Berlin' --sync-window 'deny:0 12 * * *:1h'
   axle projects update shop --allow-namespace ''`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			before, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
 			if err != nil {
 				return err
 			}
 			request := &hubv1.UpdateProjectRequest{Name: args[0]}
-			if request.Limits, err = declared.change(c, before.Msg.GetLimits()); err != nil {
+			if request.Limits, err = declared.Change(c, before.Msg.GetLimits()); err != nil {
 				return err
 			}
 			if c.Flags().Changed("description") {
 				request.Description = &description
 			}
 			if request.Limits == nil && request.Description == nil {
-				return usagef("say what to change; axle projects update --help lists it")
+				return usagef("give a flag to change something; axle projects update --help lists the flags")
 			}
 			p, err := client.Projects.Update(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
 			return a.printProject(p.Msg)
-		},
+		}),
 	}
-	c.Flags().StringVar(&description, "description", "", "what it is for")
-	declared.register(c)
+	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	declared.Register(c)
 	return c
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -12,99 +13,60 @@ import (
 	"github.com/spf13/pflag"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
-
-type providerView struct {
-	Name            string            `json:"name"`
-	Title           string            `json:"title"`
-	Issuer          string            `json:"issuer"`
-	ClientID        string            `json:"clientId"`
-	Scopes          []string          `json:"scopes"`
-	GroupsClaim     string            `json:"groupsClaim"`
-	Groups          map[string]string `json:"groups"`
-	EmailDomains    []string          `json:"emailDomains"`
-	AllowUnverified bool              `json:"allowUnverified"`
-	CallbackURL     string            `json:"callbackUrl"`
-	LogoutURL       string            `json:"logoutUrl"`
-	CreatedAt       string            `json:"createdAt"`
-}
-
-func viewProvider(p *hubv1.Provider) providerView {
-	return providerView{
-		p.GetName(), p.GetTitle(), p.GetIssuer(), p.GetClientId(), append([]string{}, p.GetScopes()...), p.GetGroupsClaim(), maps.Clone(p.GetGroups()),
-		append([]string{}, p.GetEmailDomains()...), p.GetAllowUnverified(), p.GetCallbackUrl(), p.GetLogoutUrl(), stamp(p.GetCreatedAt()),
-	}
-}
 
 func (a *app) providers() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []providerView{}
-			for _, p := range all.Msg.GetProviders() {
-				views = append(views, viewProvider(p))
-			}
-			return printList(a, views, func(v providerView) string { return v.Name },
-				column[providerView]{"NAME", func(v providerView) string { return v.Name }},
-				column[providerView]{"ISSUER", func(v providerView) string { return v.Issuer }},
-				column[providerView]{"CLIENT", func(v providerView) string { return v.ClientID }},
-				column[providerView]{"GROUPS CLAIM", func(v providerView) string { return v.GroupsClaim }},
-				column[providerView]{"GROUPS", func(v providerView) string {
+			return printList(a, all.Msg.GetProviders(), (*hubv1.Provider).GetName,
+				col("NAME", (*hubv1.Provider).GetName),
+				col("ISSUER", (*hubv1.Provider).GetIssuer),
+				col("CLIENT", (*hubv1.Provider).GetClientId),
+				col("GROUPS CLAIM", (*hubv1.Provider).GetGroupsClaim),
+				col("GROUPS", func(v *hubv1.Provider) string {
 					var all []string
-					for _, from := range slices.Sorted(maps.Keys(v.Groups)) {
-						all = append(all, from+"="+v.Groups[from])
+					for _, from := range slices.Sorted(maps.Keys(v.GetGroups())) {
+						all = append(all, from+"="+v.GetGroups()[from])
 					}
 					return strings.Join(all, ",")
-				}},
-				column[providerView]{"DOMAINS", func(v providerView) string { return strings.Join(v.EmailDomains, ",") }},
-				column[providerView]{"CALLBACK", func(v providerView) string { return v.CallbackURL }},
+				}),
+				col("DOMAINS", func(v *hubv1.Provider) string { return strings.Join(v.GetEmailDomains(), ",") }),
+				col("CALLBACK", (*hubv1.Provider).GetCallbackUrl),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Remove a login provider, its sessions and the memberships that it gave", Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := client.Providers.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteProviderRequest{Name: args[0]})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "login provider %s deleted\n", args[0])
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: atLeast(1),
+		RunE: removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name}))
 			return err
-		},
+		}),
 	}
 	unlink := &cobra.Command{
-		Use: "unlink EMAIL", Short: "Forget which accounts at providers a user has", Args: exactly(1),
-		Long: `Forget which accounts at providers a user has. The next account whose verified
-address is the user's becomes his: for somebody who moved to another provider.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
+		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
+provider. The next account with the user's verified e-mail is then linked.`,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "%s has no account at a provider any more\n", args[0])
+			_, err := fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
 			return err
-		},
+		}),
 	}
-	return noun("providers", "OpenID Connect issuers that people log in through", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
+	return noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
 }
 
-// providerFlags are the fields of a provider as flags, with the names that an
-// update sets them by.
+// providerFlags are the fields of a provider as flags, with the field names
+// that an update uses.
 type providerFlags struct {
 	provider           *hubv1.Provider
 	secretFile, caFile string
@@ -117,18 +79,18 @@ var providerFields = map[string]string{
 
 func (f *providerFlags) add(flags *pflag.FlagSet) {
 	p := f.provider
-	flags.StringVar(&p.ClientId, "client-id", "", "the hub's name at the provider")
-	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's secret there, - for standard input (none: a public client)")
-	flags.StringVar(&p.Title, "title", "", "what the button says (default: the name)")
-	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to ask for beside openid (default: email, profile)")
-	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds groups, such as groups or realm_access.roles")
-	flags.StringToStringVar(&p.Groups, "group", nil, "value of the claim and the hub's group that it stands for, VALUE=GROUP")
-	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "the only domains whose addresses may log in (default: any)")
-	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "take addresses that the provider does not call verified")
-	flags.StringVar(&f.caFile, "provider-ca", "", "file with the authority to trust for the provider")
+	flags.StringVar(&p.ClientId, "client-id", "", "client ID of the hub at the provider")
+	flags.StringVar(&f.secretFile, "client-secret-file", "", "file with the hub's client secret, - for standard input (default: none, a public client)")
+	flags.StringVar(&p.Title, "title", "", "label of the login button (default: the name)")
+	flags.StringSliceVar(&p.Scopes, "scope", nil, "scopes to request besides openid (default: email, profile)")
+	flags.StringVar(&p.GroupsClaim, "groups-claim", "", "claim that holds the groups, such as groups or realm_access.roles")
+	flags.StringToStringVar(&p.Groups, "group", nil, "map a value of the claim to a group of the hub, VALUE=GROUP")
+	flags.StringSliceVar(&p.EmailDomains, "email-domain", nil, "e-mail domains that may log in (default: any)")
+	flags.BoolVar(&p.AllowUnverified, "allow-unverified", false, "accept e-mail addresses that the provider did not verify")
+	flags.StringVar(&f.caFile, "provider-ca", "", "file with the certificate authority to trust for the provider")
 }
 
-// read reads the files that flags name.
+// read reads the files named by flags.
 func (f *providerFlags) read(a *app) (secret string, err error) {
 	if f.caFile != "" {
 		pem, err := os.ReadFile(f.caFile)
@@ -146,14 +108,10 @@ func (f *providerFlags) read(a *app) (secret string, err error) {
 func (a *app) providersCreate() *cobra.Command {
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
-		Use: "create NAME", Short: "Let people log in through an OpenID Connect issuer", Args: exactly(1),
+		Use: "create NAME", Short: "Add a login provider (an OpenID Connect issuer)", Args: exactly(1),
 		Example: `  axle providers create okta --issuer https://example.okta.com --client-id 0oa1b2c3 --client-secret-file secret \
     --scope email,profile,groups --groups-claim groups --group platform=platform-team --email-domain example.com`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			f.provider.Name = args[0]
 			secret, err := f.read(a)
 			if err != nil {
@@ -163,15 +121,15 @@ func (a *app) providersCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output == "json" || a.output == "yaml" {
-				return a.encode(viewProvider(made.Msg))
+			if output.Data(a.output) {
+				return a.encode(made.Msg)
 			}
-			_, err = fmt.Fprintf(a.Err, "login provider %s made; enter this callback URL there: %s\nand, if it has back-channel logout, this URL for it: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
+			_, err = fmt.Fprintf(a.Err, "login provider %s created; enter this callback URL there: %s\nand, if it supports back-channel logout, this logout URL: %s\n", args[0], made.Msg.GetCallbackUrl(), made.Msg.GetLogoutUrl())
 			return err
-		},
+		}),
 	}
 	f.add(c.Flags())
-	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, as its tokens say it")
+	c.Flags().StringVar(&f.provider.Issuer, "issuer", "", "URL of the issuer, exactly as in its tokens")
 	_ = c.MarkFlagRequired("issuer")
 	_ = c.MarkFlagRequired("client-id")
 	return c
@@ -180,13 +138,9 @@ func (a *app) providersCreate() *cobra.Command {
 func (a *app) providersUpdate() *cobra.Command {
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change what flags name of a login provider", Args: exactly(1),
+		Use: "update NAME", Short: "Change the given fields of a login provider", Args: exactly(1),
 		Example: `  axle providers update okta --group platform=platform-team,sre=platform-team`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			f.provider.Name = args[0]
 			secret, err := f.read(a)
 			if err != nil {
@@ -206,7 +160,7 @@ func (a *app) providersUpdate() *cobra.Command {
 			}
 			_, err = fmt.Fprintf(a.Err, "login provider %s changed\n", args[0])
 			return err
-		},
+		}),
 	}
 	f.add(c.Flags())
 	return c

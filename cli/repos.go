@@ -12,10 +12,11 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
 func (a *app) repos() *cobra.Command {
-	return noun("repos", "Repositories that services come from", []string{"repo", "repositories"},
+	return noun("repos", "Manage the repositories that services come from", []string{"repo", "repositories"},
 		a.reposList(), a.reposGet(), a.reposAdd(), a.reposUpdate(), a.reposRefresh(), a.reposDelete())
 }
 
@@ -80,13 +81,13 @@ func (a *app) repoView(r *hubv1.Repository) repoView {
 	return v
 }
 
-// owner is who fetches it, and who is to.
+// owner says which replica fetches the repository and which one should.
 func (v repoView) owner() string {
 	switch {
 	case v.Owner == "" && v.Preferred == "":
 		return ""
 	case v.Owner == "":
-		return "none right now, " + v.Preferred + " is to be"
+		return "none right now (" + v.Preferred + " is next)"
 	case v.Preferred != "" && v.Preferred != v.Owner:
 		return v.Owner + ", moving to " + v.Preferred
 	}
@@ -94,28 +95,28 @@ func (v repoView) owner() string {
 }
 
 func (a *app) printRepo(r *hubv1.Repository) error {
-	return printOne(a, a.repoView(r), func(v repoView) string { return v.Name },
-		column[repoView]{"Name", func(v repoView) string { return v.Name }},
-		column[repoView]{"URL", func(v repoView) string { return v.URL }},
-		column[repoView]{"Type", func(v repoView) string { return v.Type }},
-		column[repoView]{"Project", func(v repoView) string { return v.Project }},
-		column[repoView]{"Proxy", func(v repoView) string { return v.Proxy }},
-		column[repoView]{"Verified by", func(v repoView) string { return v.Verify }},
-		column[repoView]{"Login", func(v repoView) string { return v.Auth }},
-		column[repoView]{"Health", func(v repoView) string { return v.Health }},
-		column[repoView]{"Message", func(v repoView) string { return v.Message }},
-		column[repoView]{"Failing since", func(v repoView) string { return v.FailingAge }},
-		column[repoView]{"Last fetch", func(v repoView) string { return ago(v.LastFetchAge) }},
-		column[repoView]{"Next fetch", func(v repoView) string { return v.NextFetchAt }},
-		column[repoView]{"Owner", repoView.owner},
-		column[repoView]{"Follower", func(v repoView) string {
+	return printOne(a, a.repoView(r), repoName,
+		col("Name", func(v repoView) string { return v.Name }),
+		col("URL", func(v repoView) string { return v.URL }),
+		col("Type", func(v repoView) string { return v.Type }),
+		col("Project", func(v repoView) string { return v.Project }),
+		col("Proxy", func(v repoView) string { return v.Proxy }),
+		col("Verified by", func(v repoView) string { return v.Verify }),
+		col("Login", func(v repoView) string { return v.Auth }),
+		col("Health", func(v repoView) string { return v.Health }),
+		col("Message", func(v repoView) string { return v.Message }),
+		col("Failing since", func(v repoView) string { return v.FailingAge }),
+		col("Last fetch", func(v repoView) string { return ago(v.LastFetchAge) }),
+		col("Next fetch", func(v repoView) string { return v.NextFetchAt }),
+		col("Owner", repoView.owner),
+		col("Follower", func(v repoView) string {
 			if v.Follower == "" || v.FollowedAt == "" {
 				return v.Follower
 			}
-			return v.Follower + ", had everything " + ago(v.FollowedAge)
-		}},
-		column[repoView]{"Services", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
-		column[repoView]{"Heads", func(v repoView) string {
+			return v.Follower + ", up to date " + ago(v.FollowedAge)
+		}),
+		col("Services", func(v repoView) string { return strconv.Itoa(int(v.Services)) }),
+		col("Heads", func(v repoView) string {
 			var lines []string
 			for _, h := range v.Heads {
 				line := fmt.Sprintf("%s %s  %s", h.Ref, first(h.Folder, "."), short(h.Revision))
@@ -125,56 +126,54 @@ func (a *app) printRepo(r *hubv1.Repository) error {
 				lines = append(lines, line)
 			}
 			return strings.Join(lines, "\n")
-		}},
+		}),
+	)
+}
+
+func repoName(v repoView) string { return v.Name }
+
+func (a *app) printRepos(all []*hubv1.Repository) error {
+	views := []repoView{}
+	for _, r := range all {
+		views = append(views, a.repoView(r))
+	}
+	return printList(a, views, repoName,
+		col("NAME", repoName),
+		col("TYPE", func(v repoView) string { return v.Type }),
+		col("HEALTH", func(v repoView) string { return v.Health }),
+		ages("FETCHED", func(v repoView) string { return v.LastFetchAge }),
+		col("SERVICES", func(v repoView) string { return strconv.Itoa(int(v.Services)) }),
+		wide("PROJECT", func(v repoView) string { return v.Project }),
+		wide("LOGIN", func(v repoView) string { return v.Auth }),
+		wide("VERIFIED BY", func(v repoView) string { return v.Verify }),
+		wide("OWNER", func(v repoView) string { return v.Owner }),
+		col("URL", func(v repoView) string { return v.URL }),
+		col("MESSAGE", func(v repoView) string { return v.Message }),
 	)
 }
 
 func (a *app) reposList() *cobra.Command {
 	var project string
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List repositories and how old the last fetch of each is", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "list", Aliases: []string{"ls"}, Short: "List repositories with the age of their last fetch", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{Project: project}))
 			if err != nil {
 				return err
 			}
-			views := []repoView{}
-			for _, r := range list.Msg.GetRepositories() {
-				views = append(views, a.repoView(r))
-			}
-			return printList(a, views, func(v repoView) string { return v.Name },
-				column[repoView]{"NAME", func(v repoView) string { return v.Name }},
-				column[repoView]{"TYPE", func(v repoView) string { return v.Type }},
-				column[repoView]{"HEALTH", func(v repoView) string { return v.Health }},
-				column[repoView]{"FETCHED", func(v repoView) string { return v.LastFetchAge }},
-				column[repoView]{"SERVICES", func(v repoView) string { return strconv.Itoa(int(v.Services)) }},
-				column[repoView]{"URL", func(v repoView) string { return v.URL }},
-				column[repoView]{"MESSAGE", func(v repoView) string { return v.Message }},
-			)
-		},
+			return a.printRepos(list.Msg.GetRepositories())
+		}),
 	}
-	c.Flags().StringVar(&project, "project", "", "only of this project")
+	c.Flags().StringVar(&project, "project", "", "only repositories of this project")
 	return c
 }
 
 func (a *app) reposGet() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME", Short: "Show one repository, its health and its heads", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			r, err := client.Repositories.Get(c.Context(), connect.NewRequest(&hubv1.GetRepositoryRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printRepo(r.Msg)
-		},
+		Use: "get NAME…", Short: "Show repositories, their health and their heads", Args: atLeast(1),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Repository], error) {
+			return client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
+		}, a.printRepo, a.printRepos),
 	}
 }
 
@@ -187,12 +186,9 @@ func (a *app) reposAdd() *cobra.Command {
 		Long:    repoAddLong,
 		Example: repoAddExample,
 		Args:    exactly(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name, request.Url = args[0], args[1]
+			var err error
 			if request.Credentials, err = a.repoCredentials(&login); err != nil {
 				return err
 			}
@@ -225,12 +221,12 @@ func (a *app) reposAdd() *cobra.Command {
 				return err
 			}
 			if last.GetHealth() == "Failed" {
-				return errcode.New(errcode.Unavailable, "repository %s is registered, but cannot be fetched: %s; the hub keeps trying. Mend it with axle repos update", request.GetName(), last.GetMessage())
+				return errcode.New(errcode.Unavailable, "repository %s is registered, but cannot be fetched: %s; the hub keeps trying; fix it with axle repos update", request.GetName(), last.GetMessage())
 			}
 			return nil
-		},
+		}),
 	}
-	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and its like)")
+	c.Flags().StringVar(&request.Type, "type", "git", "git, helm (charts over http), oci (charts or manifests in a registry) or bucket (S3 and compatible)")
 	complete(c, "type", "git", "helm", "oci", "bucket")
 	c.Flags().StringVar(&request.Project, "project", "", "project of the repository (default: default)")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait for the first fetch; 0 does not wait")
@@ -242,19 +238,15 @@ func (a *app) reposUpdate() *cobra.Command {
 	var login repoLogin
 	var url string
 	c := &cobra.Command{
-		Use: "update NAME", Short: "Change where a repository is, and how the hub logs in to it, reaches it and verifies it", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		Long: `Credentials that are given replace all that were there; options that are given replace all options. What is not given stays; --auth none forgets the credentials.
+		Use: "update NAME", Short: "Change the URL, credentials or options of a repository", Args: exactly(1),
+		Long: `New credentials replace all present ones, and new options replace all present options.
+What you do not give stays. --auth none removes the credentials.
 
-What changes where credentials go, or who can read them on the way (--url, --proxy, --endpoint,
---region, --github-api-url, --plain-http, --pass-credentials), needs them in the same call.
-
-With another URL the repository begins anew: services keep what they have until it was fetched
-from there, and get its content then.`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+Flags that change where credentials are sent, or who can read them on the way (--url, --proxy,
+--endpoint, --region, --github-api-url, --plain-http, --pass-credentials), need the credentials
+in the same call. With another URL the repository starts over: services keep their content
+until the first fetch from the new URL, then get the content from there.`,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			credentials, err := a.repoCredentials(&login)
 			if err != nil {
 				return err
@@ -264,16 +256,16 @@ from there, and get its content then.`,
 				return err
 			}
 			if credentials == nil && options == nil && login.auth == "" && url == "" {
-				return usagef("name what to change: --url, credentials or options, or --auth none to forget the credentials")
+				return usagef("give something to change: --url, credentials or options, or --auth none to remove the credentials")
 			}
 			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options, Url: url}))
 			if err != nil {
 				return err
 			}
 			return a.printRepo(r.Msg)
-		},
+		}),
 	}
-	c.Flags().StringVar(&url, "url", "", "where it is from now on")
+	c.Flags().StringVar(&url, "url", "", "new URL of the repository")
 	login.flags(c)
 	return c
 }
@@ -281,12 +273,8 @@ from there, and get its content then.`,
 func (a *app) reposRefresh() *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
-		Use: "refresh NAME", Short: "Fetch a repository now instead of within two minutes", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "refresh NAME", Short: "Fetch a repository now instead of within 2 minutes", Args: exactly(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), 5*time.Minute)
 			defer cancel()
 			if wait {
@@ -300,27 +288,20 @@ func (a *app) reposRefresh() *cobra.Command {
 			if wait {
 				return a.printRepo(r.Msg)
 			}
-			_, err = fmt.Fprintf(a.Err, "fetch of %s asked for\n", args[0])
+			_, err = fmt.Fprintf(a.Err, "requested a fetch of %s\n", args[0])
 			return err
-		},
+		}),
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "until the fetch has ended")
+	c.Flags().BoolVar(&wait, "wait", false, "wait until the fetch has ended")
 	return c
 }
 
 func (a *app) reposDelete() *cobra.Command {
 	return &cobra.Command{
-		Use: "delete NAME", Short: "Forget a repository that no service uses", Args: exactly(1), ValidArgsFunction: a.completeRepos,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			if _, err := client.Repositories.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: args[0]})); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Err, "repository %s deleted\n", args[0])
+		Use: "delete NAME…", Short: "Delete repositories that no service uses", Args: atLeast(1),
+		RunE: removes(a, "repository", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name}))
 			return err
-		},
+		}),
 	}
 }

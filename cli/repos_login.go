@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
@@ -15,16 +14,16 @@ import (
 
 const repoAddLong = `Register a repository and wait for its first fetch.
 
-The type says what lies behind the URL:
+The type says what is behind the URL:
   git     a Git repository, over https or ssh
-  helm    a chart repository: an https URL below which index.yaml lies
-  oci     a repository in a registry, or the folder of several: oci://HOST/PATH
+  helm    a chart repository: an https URL with index.yaml below it
+  oci     a repository in a registry, or a path above several: oci://HOST/PATH
   bucket  an object store: s3://BUCKET, gs://BUCKET, azblob://ACCOUNT/CONTAINER
           or the https URL of a bucket
 
 Secrets come from files, never from the command line: every --…-file takes a
-path, - for standard input, or env:NAME for a variable of the environment.
-With --auth aws, gcp or azure the hub's own role needs no keys: --hub-identity.`
+path, - for standard input, or env:NAME for an environment variable.
+With --auth aws, gcp or azure, --hub-identity uses the hub's own role without keys.`
 
 const repoAddExample = `  axle repos add fleet https://git.example.com/platform/fleet.git
   axle repos add fleet https://git.example.com/platform/fleet.git --username ci --password-file token
@@ -36,8 +35,8 @@ const repoAddExample = `  axle repos add fleet https://git.example.com/platform/
   axle repos add signed oci://registry.example.com/team/app --type oci --verify cosign --verify-key-file cosign.pub
   axle repos add files s3://acme-manifests --type bucket --region eu-central-1 --aws-access-key-id AKIA… --aws-secret-access-key-file key`
 
-// repoLogin are the flags of how a repository is reached, logged in to and
-// verified. Secrets come from files.
+// repoLogin are the flags for reaching, logging in to and verifying a
+// repository. Secrets come from files.
 type repoLogin struct {
 	credentials hubv1.RepositoryCredentials
 	options     hubv1.RepositoryOptions
@@ -47,7 +46,7 @@ type repoLogin struct {
 	verifyFiles []string
 }
 
-// secretFile is a flag whose value is where a secret lies.
+// secretFile is a flag whose value says where to read a secret.
 type secretFile struct {
 	flag string
 	path *string
@@ -63,40 +62,40 @@ func (l *repoLogin) flags(c *cobra.Command) {
 		f.StringVar(path, flag, "", usage)
 		l.files = append(l.files, secretFile{flag, path, into, trim})
 	}
-	f.StringVar(&l.auth, "auth", "", "none, basic, token, ssh, app, bearer, aws, gcp or azure (default: what the credentials are for)")
+	f.StringVar(&l.auth, "auth", "", "none, basic, token, ssh, app, bearer, aws, gcp or azure (default: derived from the credentials)")
 	complete(c, "auth", "none", "basic", "token", "ssh", "app", "bearer", "aws", "gcp", "azure")
-	f.StringVar(&r.Username, "username", "", "user name for https; any when the password is a token")
-	file("password-file", &r.Password, true, "file with the password or token; - is standard input, env:NAME the environment")
+	f.StringVar(&r.Username, "username", "", "user name for https; any name if the password is a token")
+	file("password-file", &r.Password, true, "file with the password or token; - for standard input, env:NAME for an environment variable")
 	file("ssh-key-file", &r.PrivateKey, false, "file with the private key for ssh")
-	file("ssh-passphrase-file", &r.Passphrase, true, "file with the key's passphrase")
+	file("ssh-passphrase-file", &r.Passphrase, true, "file with the passphrase of the ssh key")
 	file("known-hosts-file", &r.KnownHosts, false, "file with the server's host keys for ssh")
-	file("ca-cert-file", &r.CaPem, false, "certificate authority of the server")
-	file("client-cert-file", &r.ClientCertificate, false, "certificate to show to the server")
-	file("client-key-file", &r.ClientKey, false, "key of that certificate")
-	f.StringVar(&r.AppId, "github-app-id", "", "id of a GitHub App")
-	f.StringVar(&r.InstallationId, "github-app-installation-id", "", "id of the App's installation")
+	file("ca-cert-file", &r.CaPem, false, "file with the server's certificate authority")
+	file("client-cert-file", &r.ClientCertificate, false, "file with the client certificate for the server")
+	file("client-key-file", &r.ClientKey, false, "file with the key of the client certificate")
+	f.StringVar(&r.AppId, "github-app-id", "", "ID of a GitHub App")
+	f.StringVar(&r.InstallationId, "github-app-installation-id", "", "ID of the App's installation")
 	file("github-app-key-file", &r.PrivateKey, false, "file with the App's private key")
-	f.StringVar(&o.ApiUrl, "github-api-url", "", "where the App gets its tokens, for GitHub Enterprise")
-	f.StringVar(&r.AccessKeyId, "aws-access-key-id", "", "id of an access key of AWS, or of what speaks S3")
+	f.StringVar(&o.ApiUrl, "github-api-url", "", "API URL that issues the App's tokens, for GitHub Enterprise")
+	f.StringVar(&r.AccessKeyId, "aws-access-key-id", "", "access key ID for AWS or an S3-compatible store")
 	file("aws-secret-access-key-file", &r.SecretAccessKey, true, "file with the secret access key")
 	file("aws-session-token-file", &r.SessionToken, true, "file with the session token")
-	f.StringVar(&r.AssumeRoleArn, "aws-role-arn", "", "role to take on")
+	f.StringVar(&r.AssumeRoleArn, "aws-role-arn", "", "AWS role to assume")
 	file("gcp-service-account-file", &r.ServiceAccountJson, false, "file with the JSON key of a service account")
 	f.StringVar(&r.TenantId, "azure-tenant-id", "", "tenant of an Azure application")
-	f.StringVar(&r.ClientId, "azure-client-id", "", "id of the application")
-	file("azure-client-secret-file", &r.ClientSecret, true, "file with the application's secret")
-	f.StringVar(&o.Proxy, "proxy", "", "proxy to reach it by: http, https or socks5 URL without password (default: the hub's environment)")
+	f.StringVar(&r.ClientId, "azure-client-id", "", "ID of the Azure application")
+	file("azure-client-secret-file", &r.ClientSecret, true, "file with the secret of the Azure application")
+	f.StringVar(&o.Proxy, "proxy", "", "proxy for the repository: an http, https or socks5 URL without password (default: the hub's environment)")
 	f.StringVar(&r.ProxyUsername, "proxy-username", "", "user name for the proxy")
 	file("proxy-password-file", &r.ProxyPassword, true, "file with the password for the proxy")
 	f.StringVar(&o.Region, "region", "", "region of a bucket or registry")
-	f.StringVar(&o.Endpoint, "endpoint", "", "URL of an object store, or of a registry's token service, instead of the cloud's own")
-	f.BoolVar(&o.PlainHttp, "plain-http", false, "speak http to a registry, where the hub allows it")
-	f.BoolVar(&o.PassCredentials, "pass-credentials", false, "send credentials to other hosts that a chart index names")
-	f.BoolVar(&o.HubIdentity, "hub-identity", false, "let the hub's own role in the cloud read it, in place of keys; administrators only")
-	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "most that the hub keeps of it on disk (default: the hub's own bound)")
-	f.StringVar(&l.verify, "verify", "", "what must be signed: head or tag for git, provenance for helm, cosign or provenance for oci")
+	f.StringVar(&o.Endpoint, "endpoint", "", "URL of an object store or of a registry's token service (default: the cloud's own)")
+	f.BoolVar(&o.PlainHttp, "plain-http", false, "use http for a registry, if the hub allows it")
+	f.BoolVar(&o.PassCredentials, "pass-credentials", false, "also send the credentials to other hosts named in a chart index")
+	f.BoolVar(&o.HubIdentity, "hub-identity", false, "use the hub's own cloud role in place of keys (administrators only)")
+	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "maximum bytes that the hub keeps of it on disk (default: the hub's limit)")
+	f.StringVar(&l.verify, "verify", "", "signature to require: head or tag for git, provenance for helm, cosign or provenance for oci")
 	complete(c, "verify", "head", "tag", "provenance", "cosign")
-	f.StringArrayVar(&l.verifyFiles, "verify-key-file", nil, "file with public keys that are trusted; may be given again")
+	f.StringArrayVar(&l.verifyFiles, "verify-key-file", nil, "file with trusted public keys; may be repeated")
 }
 
 // complete offers the fixed values of a flag.
@@ -104,8 +103,8 @@ func complete(c *cobra.Command, flag string, values ...string) {
 	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// readSecret reads what a flag points at: a file, standard input or a variable
-// of the environment.
+// readSecret reads a secret from where a flag says: a file, standard input or
+// an environment variable.
 func (a *app) readSecret(flag, path string, trim bool) (string, error) {
 	if path == "-" && !trim {
 		data, err := io.ReadAll(io.LimitReader(a.In, 1<<20))
@@ -131,7 +130,7 @@ func (a *app) readSecret(flag, path string, trim bool) (string, error) {
 	return string(data), nil
 }
 
-// repoCredentials are the credentials that were given; nil when none were.
+// repoCredentials returns the given credentials, or nil if none were given.
 func (a *app) repoCredentials(l *repoLogin) (*hubv1.RepositoryCredentials, error) {
 	from := map[*string]string{}
 	for _, f := range l.files {
@@ -160,7 +159,7 @@ func (a *app) repoCredentials(l *repoLogin) (*hubv1.RepositoryCredentials, error
 	return &l.credentials, nil
 }
 
-// repoOptions are the options that were given; nil when none were.
+// repoOptions returns the given options, or nil if none were given.
 func (a *app) repoOptions(l *repoLogin) (*hubv1.RepositoryOptions, error) {
 	if (l.verify == "") != (len(l.verifyFiles) == 0) && l.verify != "none" {
 		return nil, usagef("--verify and --verify-key-file go together")
@@ -179,24 +178,4 @@ func (a *app) repoOptions(l *repoLogin) (*hubv1.RepositoryOptions, error) {
 		return nil, nil
 	}
 	return &l.options, nil
-}
-
-// completeRepos offers the names of repositories.
-func (a *app) completeRepos(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{}))
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, r := range list.Msg.GetRepositories() {
-		names = append(names, r.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -2,34 +2,25 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/examples"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/suggest"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// Exit codes.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitNever is of --wait: waiting does not help.
-	exitNever = 3
-	// exitDiffers and exitNoDiff are those of diffs, as kubectl's.
-	exitDiffers = 1
-	exitNoDiff  = 2
-)
-
-// Streams are where the command reads and writes.
+// Streams are the input and outputs of the command.
 type Streams struct {
 	In  io.Reader
 	Out io.Writer
@@ -39,6 +30,8 @@ type Streams struct {
 // app is one invocation.
 type app struct {
 	Streams
+	// args is the command line, without the program.
+	args   []string
 	getenv func(string) string
 	now    func() time.Time
 
@@ -49,36 +42,16 @@ type app struct {
 	tokenFile   string
 	caFile      string
 	quiet       bool
+	noHeaders   bool
 }
 
-// usageError marks an error that is the caller's typing.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
-// exitError is an error with a code of its own; without a text it is none, only
-// an answer.
-type exitError struct {
-	err  error
-	code int
-}
-
-func (e exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exitError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return exitcode.Usagef(format, args...) }
 
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
-	// What hubs, clusters and repositories say is shown, never obeyed.
+	// Text from hubs, clusters and repositories must not control the terminal.
 	streams.Out, streams.Err = &plain.Writer{To: streams.Out}, &plain.Writer{To: streams.Err}
-	a := &app{Streams: streams, getenv: os.Getenv, now: time.Now}
+	a := &app{Streams: streams, args: args, getenv: os.Getenv, now: time.Now}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(streams.In)
@@ -86,37 +59,39 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	root.SetErr(streams.Err)
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitDone
+		return exitcode.Done
 	}
-	var usage usageError
-	if errors.As(err, &usage) || isCobraUsage(err) {
-		fmt.Fprintf(streams.Err, "Error: %s\nRun '%s --help' for usage.\n", err, command.CommandPath())
-		return exitUsage
+	if isCobraUsage(err) {
+		err = exitcode.Usage(err)
 	}
-	code, exit := exitFailed, exitError{}
-	if errors.As(err, &exit) {
-		if code = exit.code; exit.err == nil {
-			return code
+	return exitcode.Write(streams.Err, err, exitcode.Note{
+		Command: command.CommandPath(), Hint: a.hint(command, err), JSON: a.output == output.JSON || exitcode.IsUsage(err) && wantsJSON(args),
+	})
+}
+
+// wantsJSON finds -o json in a command line that could not be read to its end.
+func wantsJSON(args []string) bool {
+	for i, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-ojson", "-o=json", "--output=json":
+			return true
+		case "-o", "--output":
+			return i+1 < len(args) && args[i+1] == output.JSON
 		}
 	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(streams.Err, "interrupted")
-		return code
-	}
-	fmt.Fprintf(streams.Err, "Error: %s\n", err)
-	if hint := a.hint(command, err); hint != "" {
-		fmt.Fprintf(streams.Err, "%s\n", hint)
-	}
-	return code
+	return false
 }
 
-// isCobraUsage recognises what cobra itself says of unknown commands; flags
-// and arguments are wrapped where they are declared.
+// isCobraUsage recognises cobra's own errors about unknown commands and groups
+// of flags. Errors about single flags and arguments are wrapped where they are
+// declared.
 func isCobraUsage(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag")
+	return slices.ContainsFunc([]string{"unknown command", "required flag", "if any flags in the group"}, func(begin string) bool { return strings.HasPrefix(err.Error(), begin) })
 }
 
-// hint says what to do next where the hub's sentence cannot know.
+// hint suggests the next step when the hub's message cannot know it.
 func (a *app) hint(command *cobra.Command, err error) string {
 	if errcode.Of(err) != errcode.Unauthorized || command.Name() == "login" {
 		return ""
@@ -126,7 +101,7 @@ func (a *app) hint(command *cobra.Command, err error) string {
 	case targetErr != nil:
 		return "Log in with: axle login URL"
 	case first(a.tokenFile, a.getenv("AXLE_TOKEN_FILE"), a.getenv("AXLE_TOKEN")) != "":
-		return "The token came from --token-file or the environment; give another one, or log in with: axle login " + t.URL
+		return "The token came from --token-file or the environment; use another one, or log in with: axle login " + t.URL
 	}
 	return "Log in again with: axle login " + t.URL
 }
@@ -134,8 +109,8 @@ func (a *app) hint(command *cobra.Command, err error) string {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "axle",
-		Short: "Deliver what is in Git to every cluster, and see what is true",
-		Long: `axle talks to an Axle hub: it registers clusters and repositories, deploys
+		Short: "Deploy from Git to every cluster, and see what runs where",
+		Long: `axle is the client of an Axle hub: it registers clusters and repositories, deploys
 services to clusters, and shows what runs where, with the age of each fact.`,
 		Example: `  axle login https://hub.example.com --token-file token
   axle repos add fleet https://git.example.com/fleet.git
@@ -144,33 +119,40 @@ services to clusters, and shows what runs where, with the age of each fact.`,
   axle services list`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownVerb,
+		Version:       buildinfo.Version,
+		Args:          suggest.Verb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		// A wrong -o is found before anything is done.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(output.Check(a.output)) },
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError{likelyFlag(c, err)} })
+	root.SetVersionTemplate("axle {{.Version}}\n")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(suggest.Flag(c, err)) })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.contextName, "context", "", "hub to talk to, by the name it was logged in under (env AXLE_CONTEXT)")
-	flags.StringVarP(&a.output, "output", "o", "table", "table, json, yaml or name")
+	flags.StringVar(&a.contextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
+	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
+	flags.BoolVar(&a.noHeaders, "no-headers", false, "print tables without their titles")
 	flags.StringVar(&a.hubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
 	flags.StringVar(&a.tokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
 	flags.StringVar(&a.caFile, "ca", "", "file with the certificate authority to trust (env AXLE_CA_FILE)")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		a.login(), a.logout(), a.whoami(), a.version(), a.completion(root),
-		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(),
+		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(), logs(a), docs(),
 	)
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = root.RegisterFlagCompletionFunc("context", completeHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
-	exemplify(root)
+	examples.Add(root)
 	a.completeNames(root)
+	askFirst(a, root)
 	return root
 }
 
-// noun is a command that only groups others.
+// noun is a command that only groups other commands.
 func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use: use, Short: short, Aliases: aliases,
-		Args: knownVerb,
+		Args: suggest.Verb,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(verbs...)
@@ -178,12 +160,12 @@ func noun(use, short string, aliases []string, verbs ...*cobra.Command) *cobra.C
 }
 
 // Argument checks whose errors count as usage.
-func noArgs(c *cobra.Command, args []string) error { return usage(cobra.NoArgs(c, args)) }
+func noArgs(c *cobra.Command, args []string) error { return exitcode.Usage(cobra.NoArgs(c, args)) }
 
 func exactly(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usagef("%q takes %d argument(s), got %d: %s", c.CommandPath(), n, len(args), c.UseLine())
+			return usagef("%q takes %s, got %d: %s", c.CommandPath(), output.Count(n, "argument"), len(args), c.UseLine())
 		}
 		return nil
 	}
@@ -192,7 +174,7 @@ func exactly(n int) cobra.PositionalArgs {
 func atLeast(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
-			return usagef("%q takes at least %d argument(s): %s", c.CommandPath(), n, c.UseLine())
+			return usagef("%q takes at least %s: %s", c.CommandPath(), output.Count(n, "argument"), c.UseLine())
 		}
 		return nil
 	}
@@ -201,17 +183,10 @@ func atLeast(n int) cobra.PositionalArgs {
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
-			return usagef("%q takes at most %d argument(s): %s", c.CommandPath(), n, c.UseLine())
+			return usagef("%q takes at most %s: %s", c.CommandPath(), output.Count(n, "argument"), c.UseLine())
 		}
 		return nil
 	}
-}
-
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{err}
 }
 
 // client returns a client for the chosen hub.
@@ -221,27 +196,4 @@ func (a *app) client() (*sdk.Client, error) {
 		return nil, err
 	}
 	return sdk.New(sdk.Config{URL: target.URL, Token: target.Token, CAPEM: []byte(target.CA), UserAgent: "axle/" + buildinfo.Version})
-}
-
-func (a *app) completion(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:       "completion bash|zsh|fish|powershell",
-		Short:     "Write the shell's completion script",
-		Example:   "  source <(axle completion bash)",
-		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      exactly(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			switch args[0] {
-			case "bash":
-				return root.GenBashCompletionV2(a.Out, true)
-			case "zsh":
-				return root.GenZshCompletion(a.Out)
-			case "fish":
-				return root.GenFishCompletion(a.Out, true)
-			case "powershell":
-				return root.GenPowerShellCompletionWithDesc(a.Out)
-			}
-			return usagef("no completion for %q; bash, zsh, fish and powershell have one", args[0])
-		},
-	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,106 +11,67 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
-type serviceAccountView struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Admin       bool   `json:"admin"`
-	CreatedAt   string `json:"createdAt"`
-	Tokens      int32  `json:"tokens"`
-	LastUsedAt  string `json:"lastUsedAt"`
-	LastUsedAge string `json:"lastUsedAge"`
-}
-
-func (a *app) serviceAccountView(s *hubv1.ServiceAccount) serviceAccountView {
-	return serviceAccountView{
-		ID: s.GetId(), Name: s.GetName(), Admin: s.GetAdmin(), CreatedAt: stamp(s.GetCreatedAt()),
-		Tokens: s.GetTokens(), LastUsedAt: stamp(s.GetLastUsedAt()), LastUsedAge: a.age(s.GetLastUsedAt()),
-	}
-}
-
-func (a *app) printServiceAccounts(views []serviceAccountView) error {
-	return printList(a, views, func(v serviceAccountView) string { return v.Name },
-		column[serviceAccountView]{"NAME", func(v serviceAccountView) string { return v.Name }},
-		column[serviceAccountView]{"ADMIN", func(v serviceAccountView) string { return strconv.FormatBool(v.Admin) }},
-		column[serviceAccountView]{"TOKENS", func(v serviceAccountView) string { return strconv.Itoa(int(v.Tokens)) }},
-		column[serviceAccountView]{"LAST USED", func(v serviceAccountView) string { return ago(v.LastUsedAge) }},
-		column[serviceAccountView]{"CREATED", func(v serviceAccountView) string { return v.CreatedAt }},
+func (a *app) printServiceAccounts(all []*hubv1.ServiceAccount) error {
+	return printList(a, all, (*hubv1.ServiceAccount).GetName,
+		col("NAME", (*hubv1.ServiceAccount).GetName),
+		col("ADMIN", func(v *hubv1.ServiceAccount) string { return strconv.FormatBool(v.GetAdmin()) }),
+		col("TOKENS", func(v *hubv1.ServiceAccount) string { return strconv.Itoa(int(v.GetTokens())) }),
+		col("LAST USED", func(v *hubv1.ServiceAccount) string { return ago(a.age(v.GetLastUsedAt())) }),
+		col("CREATED", func(v *hubv1.ServiceAccount) string { return stamp(v.GetCreatedAt()) }),
 	)
 }
 
 func (a *app) serviceAccounts() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List service accounts", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.ServiceAccounts.List(c.Context(), connect.NewRequest(&hubv1.ListServiceAccountsRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []serviceAccountView{}
-			for _, s := range all.Msg.GetAccounts() {
-				views = append(views, a.serviceAccountView(s))
-			}
-			return a.printServiceAccounts(views)
-		},
+			return a.printServiceAccounts(all.Msg.GetAccounts())
+		}),
 	}
 	request := &hubv1.CreateServiceAccountRequest{}
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make an identity for a program", Args: exactly(1),
-		Long: `Make an identity for a program. It may do nothing until a role binding, or
---admin, says so, and has no token until one is made for it, or a CI is trusted
-to be it (axle federation).`,
+		Use: "create NAME", Short: "Create an identity for a program", Args: exactly(1),
+		Long: `Create an identity for a program. It has no rights until a role binding or --admin
+gives some, and no token until you create one or trust a CI system's tokens for it
+(axle federation).`,
 		Example: `  axle serviceaccounts create ci
   axle serviceaccounts token ci --name pipeline --scope write --expires 720h`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			made, err := client.ServiceAccounts.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
-			return a.printServiceAccounts([]serviceAccountView{a.serviceAccountView(made.Msg)})
-		},
+			return a.printServiceAccounts([]*hubv1.ServiceAccount{made.Msg})
+		}),
 	}
-	create.Flags().BoolVar(&request.Admin, "admin", false, "may do everything that its tokens' scopes let through")
+	create.Flags().BoolVar(&request.Admin, "admin", false, "make it an administrator, limited only by the scopes of its tokens")
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete service accounts; their tokens end within 5 s everywhere", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.ServiceAccounts.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "service account %s deleted\n", name)
-			}
-			return nil
-		},
+		RunE: removes(a, "service account", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name}))
+			return err
+		}),
 	}
-	return noun("serviceaccounts", "Identities of programs", []string{"serviceaccount", "sa"}, list, create, a.serviceAccountToken(), remove)
+	return noun("serviceaccounts", "Manage service accounts, the identities of programs", []string{"serviceaccount", "sa"}, list, create, a.serviceAccountToken(), remove)
 }
 
 func (a *app) serviceAccountToken() *cobra.Command {
 	request := &hubv1.CreateServiceAccountTokenRequest{}
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "token ACCOUNT", Short: "Make a token of a service account and show it once", Args: exactly(1),
+		Use: "token ACCOUNT", Short: "Create a token for a service account and show it once", Args: exactly(1),
 		Example: `  axle serviceaccounts token ci --name pipeline --scope write --expires 720h >token`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Account, request.LifetimeMicros = args[0], expires.Microseconds()
 			if request.Name == "" {
 				request.Name = args[0]
@@ -118,20 +80,19 @@ func (a *app) serviceAccountToken() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.output != "table" {
-				view := a.tokenView(made.Msg.GetToken())
-				view.Secret = made.Msg.GetSecret()
-				return printOne(a, view, func(v tokenView) string { return v.Secret })
+			if !output.Human(a.output) {
+				view := fields.Of(made.Msg.GetToken(), a.age).With("secret", made.Msg.GetSecret())
+				return printOne(a, view, func(fields.Object) string { return made.Msg.GetSecret() })
 			}
-			fmt.Fprintf(a.Err, "token %s of %s, scopes %s, ends %s; it is shown only now\n", made.Msg.GetToken().GetId(), args[0],
+			fmt.Fprintf(a.Err, "token %s of %s, scopes %s, ends %s; it is shown only once\n", made.Msg.GetToken().GetId(), args[0],
 				strings.Join(made.Msg.GetToken().GetScopes(), ","), stamp(made.Msg.GetToken().GetExpiresAt()))
 			_, err = fmt.Fprintln(a.Out, made.Msg.GetSecret())
 			return err
-		},
+		}),
 	}
 	flags := c.Flags()
-	flags.StringVar(&request.Name, "name", "", "what the token is for (default: the account's name)")
-	flags.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: read)")
-	flags.DurationVar(&expires, "expires", 0, "lifetime (default: 2160h, 90 days)")
+	flags.StringVar(&request.Name, "name", "", "name of the token, such as its purpose (default: the account's name)")
+	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: read)")
+	flags.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 2160h, 90 days)")
 	return c
 }

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,22 +13,25 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/diffview"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/filter"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
 func (a *app) services() *cobra.Command {
-	return noun("services", "Services: what is delivered to one cluster", []string{"service", "svc"},
+	return noun("services", "Manage services, each a deployment to one cluster", []string{"service", "svc"},
 		a.servicesList(), a.servicesGet(), a.servicesCreate(), a.servicesUpdate(),
 		a.servicesSync(),
-		a.serviceVerb("pause", "Stop applying, healing and deleting", "paused",
+		a.serviceVerb("pause", "Pause services: stop applying, healing and deleting", "paused",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref}))
 			}),
-		a.serviceVerb("resume", "End a pause, or the pin that a rollback made", "resumed",
+		a.serviceVerb("resume", "Resume paused services, or unpin them after a rollback", "resumed",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Resume(ctx, connect.NewRequest(&hubv1.ResumeServiceRequest{Ref: ref}))
 			}),
-		a.serviceVerb("approve-prune", "Let a held prune delete what it named", "prune approved",
+		a.serviceVerb("approve-prune", "Approve a held prune, so that it deletes the objects it named", "prune approved",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
@@ -35,13 +40,13 @@ func (a *app) services() *cobra.Command {
 
 func (a *app) servicesSync() *cobra.Command {
 	var resources []string
-	c := a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync asked for",
+	c := a.serviceVerb("sync", "Fetch and apply now instead of at the next poll", "sync requested",
 		func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 			return c.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: ref, Resources: resources}))
 		})
 	c.Example = `  axle services sync edge-1/web --wait
   axle services sync edge-1/web --resource apps:Deployment:web --resource :ConfigMap:web`
-	c.Flags().StringArrayVar(&resources, "resource", nil, "only this object, also of a paused service: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; repeat it for more")
+	c.Flags().StringArrayVar(&resources, "resource", nil, "sync only this object, even if the service is paused: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; may be repeated")
 	return c
 }
 
@@ -120,7 +125,7 @@ func (a *app) sourceView(s *hubv1.ServiceSource) sourceView {
 	}
 }
 
-// what says what is followed: ref and folder, or chart and version.
+// what names what is followed: ref and folder, or chart and version.
 func (v sourceView) what() string {
 	if v.Chart != "" {
 		return v.Chart + " " + first(v.Version, "newest")
@@ -128,7 +133,7 @@ func (v sourceView) what() string {
 	return strings.TrimSpace(v.Ref + " " + first(v.Folder, "."))
 }
 
-// line is the source in one line, with its error beneath.
+// line is the source on one line, with its error on the next.
 func (v sourceView) line() string {
 	at := ""
 	if v.Path != "" {
@@ -158,7 +163,7 @@ type componentView struct {
 	Synced    bool   `json:"synced"`
 	Health    string `json:"health"`
 	Message   string `json:"message"`
-	// Drift are the fields that are not as they were applied.
+	// Drift is the fields that differ from what was applied.
 	Drift []diffview.Drift `json:"drift,omitempty"`
 }
 
@@ -198,7 +203,7 @@ func (v serviceView) syncText() string {
 	return v.Sync
 }
 
-// problem is the one sentence to read first.
+// problem is the most important problem, in one sentence.
 func (v serviceView) problem() string {
 	if v.Message == "" && len(v.Errors) > 0 {
 		return v.Errors[0].Source + ": " + v.Errors[0].Message
@@ -206,60 +211,76 @@ func (v serviceView) problem() string {
 	return v.Message
 }
 
-func (a *app) printServices(views []serviceView) error {
-	return printList(a, views, func(v serviceView) string { return v.Cluster + "/" + v.Name },
-		column[serviceView]{"CLUSTER", func(v serviceView) string { return v.Cluster }},
-		column[serviceView]{"SERVICE", func(v serviceView) string { return v.Name }},
-		column[serviceView]{"SYNC", serviceView.syncText},
-		column[serviceView]{"HEALTH", func(v serviceView) string { return v.Health }},
-		column[serviceView]{"APPLIED", func(v serviceView) string { return short(v.AppliedRevision) }},
-		column[serviceView]{"DESIRED", func(v serviceView) string {
+func serviceName(v serviceView) string { return v.Cluster + "/" + v.Name }
+
+func (a *app) serviceViews(all []*hubv1.Service) []serviceView {
+	views := []serviceView{}
+	for _, s := range all {
+		views = append(views, a.serviceView(s))
+	}
+	return views
+}
+
+func serviceColumns() []column[serviceView] {
+	return []column[serviceView]{
+		col("CLUSTER", func(v serviceView) string { return v.Cluster }),
+		col("SERVICE", func(v serviceView) string { return v.Name }),
+		col("SYNC", serviceView.syncText),
+		col("HEALTH", func(v serviceView) string { return v.Health }),
+		col("APPLIED", func(v serviceView) string { return short(v.AppliedRevision) }),
+		col("DESIRED", func(v serviceView) string {
 			if v.PinnedRevision > 0 {
 				return short(v.DesiredRevision) + " (pinned)"
 			}
 			return short(v.DesiredRevision)
-		}},
-		column[serviceView]{"FRESHNESS", func(v serviceView) string { return v.Freshness }},
-		column[serviceView]{"POLLED", func(v serviceView) string { return v.PolledAge }},
-		column[serviceView]{"MESSAGE", serviceView.problem},
-	)
+		}),
+		col("FRESHNESS", func(v serviceView) string { return v.Freshness }),
+		ages("POLLED", func(v serviceView) string { return v.PolledAge }),
+		wide("NAMESPACE", func(v serviceView) string { return v.Namespace }),
+		wide("PROJECT", func(v serviceView) string { return v.Project }),
+		wide("REPOSITORY", func(v serviceView) string { return v.Repository }),
+		wide("REF", func(v serviceView) string { return v.Ref }),
+		wide("FOLDER", func(v serviceView) string { return v.Folder }),
+		wide("OBJECTS", func(v serviceView) string { return fmt.Sprintf("%d/%d", v.Objects.Healthy, v.Objects.Total) }),
+		col("MESSAGE", serviceView.problem),
+	}
 }
 
 func (a *app) printService(s *hubv1.Service) error {
-	return printOne(a, a.serviceView(s), func(v serviceView) string { return v.Cluster + "/" + v.Name },
-		column[serviceView]{"Service", func(v serviceView) string { return v.Cluster + "/" + v.Name }},
-		column[serviceView]{"Namespace", func(v serviceView) string { return v.Namespace }},
-		column[serviceView]{"Sources", func(v serviceView) string {
+	return printOne(a, a.serviceView(s), serviceName,
+		col("Service", serviceName),
+		col("Namespace", func(v serviceView) string { return v.Namespace }),
+		col("Sources", func(v serviceView) string {
 			lines := make([]string, len(v.Sources))
 			for i, s := range v.Sources {
 				lines[i] = s.line()
 			}
 			return strings.Join(lines, "\n")
-		}},
-		column[serviceView]{"Sync", serviceView.syncText},
-		column[serviceView]{"Health", func(v serviceView) string { return v.Health }},
-		column[serviceView]{"Freshness", func(v serviceView) string { return v.Freshness + ", polled " + ago(v.PolledAge) }},
-		column[serviceView]{"Reported", func(v serviceView) string { return ago(v.ReportedAge) }},
-		column[serviceView]{"Desired", func(v serviceView) string { return v.DesiredRevision }},
-		column[serviceView]{"Applied", func(v serviceView) string { return v.AppliedRevision }},
-		column[serviceView]{"Commit", func(v serviceView) string { return strings.SplitN(v.CommitMessage, "\n", 2)[0] }},
-		column[serviceView]{"Author", func(v serviceView) string { return v.CommitAuthor }},
-		column[serviceView]{"Revision", func(v serviceView) string {
+		}),
+		col("Sync", serviceView.syncText),
+		col("Health", func(v serviceView) string { return v.Health }),
+		col("Freshness", func(v serviceView) string { return v.Freshness + ", polled " + ago(v.PolledAge) }),
+		col("Reported", func(v serviceView) string { return ago(v.ReportedAge) }),
+		col("Desired", func(v serviceView) string { return v.DesiredRevision }),
+		col("Applied", func(v serviceView) string { return v.AppliedRevision }),
+		col("Commit", func(v serviceView) string { return strings.SplitN(v.CommitMessage, "\n", 2)[0] }),
+		col("Author", func(v serviceView) string { return v.CommitAuthor }),
+		col("Revision", func(v serviceView) string {
 			if v.PinnedRevision > 0 {
 				return fmt.Sprintf("%d, pinned to %d (axle services resume unpins)", v.Revision, v.PinnedRevision)
 			}
 			return strconv.FormatInt(v.Revision, 10)
-		}},
-		column[serviceView]{"Message", func(v serviceView) string { return v.Message }},
-		column[serviceView]{"Errors", func(v serviceView) string {
+		}),
+		col("Message", func(v serviceView) string { return v.Message }),
+		col("Errors", func(v serviceView) string {
 			var lines []string
 			for _, e := range v.Errors {
 				lines = append(lines, fmt.Sprintf("%s: %s (since %s)", e.Source, e.Message, first(e.Age, "?")))
 			}
 			return strings.Join(lines, "\n")
-		}},
-		column[serviceView]{"Not acting yet", func(v serviceView) string { return strings.Join(v.NotActing, ", ") }},
-		column[serviceView]{"Objects", func(v serviceView) string {
+		}),
+		col("Not acting yet", func(v serviceView) string { return strings.Join(v.NotActing, ", ") }),
+		col("Objects", func(v serviceView) string {
 			lines := []string{fmt.Sprintf("%d, %d healthy, %d progressing, %d degraded", v.Objects.Total, v.Objects.Healthy, v.Objects.Progressing, v.Objects.Degraded)}
 			for _, c := range v.Components {
 				lines = append(lines, strings.TrimSpace(fmt.Sprintf("%-12s %s %s  %s", c.Health, c.Kind, strings.TrimPrefix(c.Namespace+"/"+c.Name, "/"), c.Message)))
@@ -268,12 +289,12 @@ func (a *app) printService(s *hubv1.Service) error {
 				}
 			}
 			return strings.Join(lines, "\n")
-		}},
+		}),
 	)
 }
 
-// service returns a client and the service that an argument names; the argument
-// is read first, so that a mistake in it needs no hub.
+// service returns a client and the service that an argument names. It parses
+// the argument first, so that a mistake there is found without a hub.
 func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef, error) {
 	ref, err := serviceRef(argument, cluster)
 	if err != nil {
@@ -287,7 +308,7 @@ func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef,
 func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 	if before, after, ok := strings.Cut(argument, "/"); ok {
 		if cluster != "" && cluster != before {
-			return nil, usagef("%q names another cluster than --cluster %s", argument, cluster)
+			return nil, usagef("the cluster of %q is not --cluster %s", argument, cluster)
 		}
 		return &hubv1.ServiceRef{Cluster: before, Name: after}, nil
 	}
@@ -297,31 +318,58 @@ func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 	return &hubv1.ServiceRef{Cluster: cluster, Name: argument}, nil
 }
 
+// serviceArgs accepts arguments that each name a service. A mistake there is
+// found without a hub.
+func serviceArgs(cluster *string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := atLeast(1)(c, args); err != nil {
+			return err
+		}
+		return each(args, func(name string) error {
+			_, err := serviceRef(name, *cluster)
+			return err
+		})
+	}
+}
+
 func (a *app) servicesList() *cobra.Command {
 	request := &hubv1.ListServicesRequest{PageSize: 500}
+	var watch bool
+	sync := filter.Words{Flag: "sync", Allowed: []string{"Synced", "Pending", "Applying", "Drifted", "Failed", "Held", "Paused", "Deleting"}}
+	health := filter.Words{Flag: "health", Allowed: []string{"Healthy", "Progressing", "Degraded", "Suspended", "Missing", "Unknown"}}
 	c := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List services: desired and applied revision, sync, health, and how old that is", Args: noArgs,
-		Example: `  axle services list --cluster edge-1
-  axle services list -o json | jq '.[] | select(.health != "Healthy")'`,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
+		Use: "list", Aliases: []string{"ls"}, Short: "List services with their revisions, sync, health and the age of that state", Args: noArgs,
+		Example: `  axle services list --cluster edge-1 -o wide
+  axle services list --health Degraded,Missing --watch
+  axle services list --sync Held -q
+  axle services list -o json | jq '.[] | select(.health != "Healthy")'
+  axle services list --no-headers -o jsonpath='{range [*]}{.cluster}/{.name} {.health}{"\n"}{end}'`,
+		PreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(errors.Join(sync.Check(), health.Check())) },
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			read := func(ctx context.Context) ([]serviceView, error) {
+				all, err := listServices(ctx, client, request)
+				if err != nil {
+					return nil, err
+				}
+				return slices.DeleteFunc(a.serviceViews(all), func(v serviceView) bool {
+					state := v.Sync
+					if v.Deleting {
+						state = "Deleting"
+					}
+					return !sync.Keeps(state) || !health.Keeps(first(v.Health, "Unknown"))
+				}), nil
 			}
-			all, err := listServices(c.Context(), client, request)
-			if err != nil {
-				return err
-			}
-			views := []serviceView{}
-			for _, s := range all {
-				views = append(views, a.serviceView(s))
-			}
-			return a.printServices(views)
-		},
+			return follow(c.Context(), a, watch, output.Watched[serviceView]{Read: read, Name: serviceName, Columns: serviceColumns()})
+		}),
 	}
-	c.Flags().StringVar(&request.Cluster, "cluster", "", "only on this cluster")
-	c.Flags().StringVar(&request.Project, "project", "", "only of this project")
-	c.Flags().StringVar(&request.Name, "name", "", "only of this name")
+	c.Flags().StringVar(&request.Cluster, "cluster", "", "only services on this cluster")
+	c.Flags().StringVar(&request.Project, "project", "", "only services of this project")
+	c.Flags().StringVar(&request.Name, "name", "", "only services with this name")
+	c.Flags().StringSliceVar(&sync.Given, "sync", nil, "only services in these sync states: "+sync.List())
+	complete(c, "sync", sync.Allowed...)
+	c.Flags().StringSliceVar(&health.Given, "health", nil, "only services with this health: "+health.List())
+	complete(c, "health", health.Allowed...)
+	watchFlag(c, &watch)
 	return c
 }
 
@@ -344,20 +392,18 @@ func listServices(ctx context.Context, client *sdk.Client, request *hubv1.ListSe
 func (a *app) servicesGet() *cobra.Command {
 	var cluster string
 	c := &cobra.Command{
-		Use: "get CLUSTER/NAME", Short: "Show one service and its objects", Args: exactly(1), ValidArgsFunction: a.completeServices,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, ref, err := a.service(args[0], cluster)
+		Use: "get CLUSTER/NAME…", Short: "Show services and their objects", Args: serviceArgs(&cluster),
+		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Service], error) {
+			ref, err := serviceRef(name, cluster)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			s, err := client.Services.Get(c.Context(), connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
-			if err != nil {
-				return err
-			}
-			return a.printService(s.Msg)
-		},
+			return client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+		}, a.printService, func(all []*hubv1.Service) error {
+			return printList(a, a.serviceViews(all), serviceName, serviceColumns()...)
+		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
 	return c
 }
 
@@ -366,12 +412,8 @@ func (a *app) serviceVerb(verb, about, done string, call func(context.Context, *
 	var cluster string
 	var wait waiting
 	c := &cobra.Command{
-		Use: verb + " CLUSTER/NAME…", Short: about, Args: atLeast(1), ValidArgsFunction: a.completeServices,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: verb + " CLUSTER/NAME…", Short: about, Args: atLeast(1),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			var refs []*hubv1.ServiceRef
 			for _, argument := range args {
 				ref, err := serviceRef(argument, cluster)
@@ -390,31 +432,11 @@ func (a *app) serviceVerb(verb, about, done string, call func(context.Context, *
 				return a.waitFor(c.Context(), client, refs, wait)
 			}
 			return nil
-		},
+		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the arguments are only NAMEs")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
 	if verb == "sync" || verb == "resume" {
 		wait.flags(c)
 	}
 	return c
-}
-
-// completeServices offers CLUSTER/NAME.
-func (a *app) completeServices(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := a.client()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	all, err := listServices(c.Context(), client, &hubv1.ListServicesRequest{PageSize: 500})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var names []string
-	for _, s := range all {
-		names = append(names, s.GetCluster()+"/"+s.GetName())
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // configView is one key of a service's configuration.
 type configView struct {
 	Key string `json:"key"`
-	// Value is empty when secret; Hash tells one secret value from another.
+	// Value is empty for a secret. Hash distinguishes secret values.
 	Value  string      `json:"value"`
 	Secret bool        `json:"secret"`
 	Hash   string      `json:"hash,omitempty"`
@@ -23,7 +24,7 @@ type configView struct {
 	Layers []layerView `json:"layers"`
 }
 
-// layerView is what one layer says of a key.
+// layerView is the value of a key in one layer.
 type layerView struct {
 	Layer  string `json:"layer"`
 	Source string `json:"source"`
@@ -33,7 +34,7 @@ type layerView struct {
 	Counts bool   `json:"counts"`
 }
 
-// shown is the value for a table.
+// shown is the value as a table shows it.
 func (l layerView) shown() string {
 	if l.Secret {
 		return "(secret " + l.Hash + ")"
@@ -58,20 +59,20 @@ func configViewOf(v *hubv1.ConfigValue) configView {
 func (a *app) servicesConfig() *cobra.Command {
 	var cluster, explain string
 	c := &cobra.Command{
-		Use: "config CLUSTER/NAME", Short: "Show what templates see as configuration, and where each value comes from",
-		Long: `Show what templates see as configuration at the present revision. Where two
-layers have a key the later one counts:
+		Use: "config CLUSTER/NAME", Short: "Show a service's configuration and where each value comes from",
+		Long: `Show the configuration that templates see at the present revision. If two layers
+have the same key, the later layer wins:
 
   cluster     the cluster's metadata
   context     the contexts that the service binds, in order
   import      the outputs that it imports, in order
   service     its own configuration and secrets
-  reference   what it refers to in a backend (secretRefs)
+  reference   its references to a backend (secretRefs)
 
-Secrets are shown as a short hash that changes when the value does.`,
+Secrets are shown as a short hash that changes when the value changes.`,
 		Example: `  axle services config edge-1/web
   axle services config edge-1/web --explain replicas`,
-		Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
@@ -96,9 +97,9 @@ Secrets are shown as a short hash that changes when the value does.`,
 		},
 	}
 	c.Flags().StringVar(&explain, "explain", "", "show every layer that has this key")
-	c.PersistentFlags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.PersistentFlags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.AddCommand(a.configSet(&cluster), a.configUnset(&cluster))
-	return completeFlag(c, "explain", a.completeKeys(&cluster))
+	return c
 }
 
 func keysOf(views []configView) (keys []string) {
@@ -110,37 +111,37 @@ func keysOf(views []configView) (keys []string) {
 
 func (a *app) printConfig(views []configView) error {
 	return printList(a, views, func(v configView) string { return v.Key },
-		column[configView]{"KEY", func(v configView) string { return v.Key }},
-		column[configView]{"VALUE", func(v configView) string { return v.Layers[0].shown() }},
-		column[configView]{"FROM", func(v configView) string { return v.From }},
-		column[configView]{"INSTEAD OF", func(v configView) string {
+		col("KEY", func(v configView) string { return v.Key }),
+		col("VALUE", func(v configView) string { return v.Layers[0].shown() }),
+		col("FROM", func(v configView) string { return v.From }),
+		col("INSTEAD OF", func(v configView) string {
 			var others []string
 			for _, l := range v.Layers[1:] {
 				others = append(others, l.from())
 			}
 			return strings.Join(others, ", ")
-		}},
+		}),
 	)
 }
 
 func (a *app) printLayers(v configView) error {
-	if a.output == "json" || a.output == "yaml" {
+	if output.Data(a.output) {
 		return a.encode(v)
 	}
 	return printList(a, v.Layers, func(l layerView) string { return l.from() },
-		column[layerView]{"LAYER", func(l layerView) string { return l.Layer }},
-		column[layerView]{"SOURCE", func(l layerView) string { return l.Source }},
-		column[layerView]{"VALUE", layerView.shown},
-		column[layerView]{"COUNTS", func(l layerView) string {
+		col("LAYER", func(l layerView) string { return l.Layer }),
+		col("SOURCE", func(l layerView) string { return l.Source }),
+		col("VALUE", layerView.shown),
+		col("COUNTS", func(l layerView) string {
 			if l.Counts {
 				return "yes"
 			}
 			return ""
-		}},
+		}),
 	)
 }
 
-// change is what a verb does to the values of a service.
+// change is how a verb changes the values of a service.
 type change struct {
 	spec   *hubv1.ServiceSpec
 	fields []string
@@ -150,7 +151,7 @@ func newChange() *change {
 	return &change{spec: &hubv1.ServiceSpec{Configuration: map[string]string{}, Secrets: map[string]string{}, SecretRefs: map[string]*hubv1.SecretRef{}}}
 }
 
-// clear takes a key away from where it may be.
+// clear removes a key from wherever it is set.
 func (ch *change) clear(key string) {
 	ch.fields = append(ch.fields, "configuration."+key, "secrets."+key, "secretRefs."+key)
 }
@@ -162,7 +163,7 @@ func (a *app) changeConfig(c *cobra.Command, argument, cluster string, ch *chang
 	}
 	for _, field := range ch.fields {
 		if _, key, _ := strings.Cut(field, "."); strings.Contains(key, ".") {
-			return usagef("key %q has a dot; set it in a file, by axle apply -f", key)
+			return usagef("key %q has a dot; set it in a file with axle apply -f", key)
 		}
 	}
 	client, err := a.client()
@@ -180,7 +181,7 @@ func (a *app) changeConfig(c *cobra.Command, argument, cluster string, ch *chang
 func (a *app) configSet(cluster *string) *cobra.Command {
 	var secrets, references []string
 	c := &cobra.Command{
-		Use: "set CLUSTER/NAME [KEY=VALUE…]", Short: "Set values of a service and leave the others", Args: atLeast(1), ValidArgsFunction: a.completeServices,
+		Use: "set CLUSTER/NAME [KEY=VALUE…]", Short: "Set values of a service and keep the others", Args: atLeast(1),
 		Example: `  axle services config set edge-1/web replicas=3
   axle services config set edge-1/web --secret password=env:DB_PASSWORD
   axle services config set edge-1/web --ref token=vault:apps/web#token`,
@@ -211,17 +212,17 @@ func (a *app) configSet(cluster *string) *cobra.Command {
 				ch.spec.SecretRefs[key] = r
 			}
 			if len(ch.fields) == 0 {
-				return usagef("name what to set: KEY=VALUE, --secret or --ref")
+				return usagef("give something to set: KEY=VALUE, --secret or --ref")
 			}
 			return a.changeConfig(c, args[0], *cluster, ch)
 		},
 	}
-	c.Flags().StringArrayVar(&secrets, "secret", nil, "KEY=FILE of a secret value; - is standard input, env:NAME the environment")
-	c.Flags().StringArrayVar(&references, "ref", nil, "KEY=BACKEND:PATH[#NAME]: read the value from a backend")
+	c.Flags().StringArrayVar(&secrets, "secret", nil, "secret value, KEY=FILE; FILE can be - for standard input or env:NAME for an environment variable")
+	c.Flags().StringArrayVar(&references, "ref", nil, "read the value from a backend, KEY=BACKEND:PATH[#NAME]")
 	return c
 }
 
-// reference reads KEY=BACKEND:PATH[#NAME].
+// reference parses KEY=BACKEND:PATH[#NAME].
 func reference(text string) (string, *hubv1.SecretRef, error) {
 	key, rest, _ := strings.Cut(text, "=")
 	backend, path, ok := strings.Cut(rest, ":")
@@ -234,7 +235,7 @@ func reference(text string) (string, *hubv1.SecretRef, error) {
 
 func (a *app) configUnset(cluster *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2), ValidArgsFunction: a.completeServices,
+		Use: "unset CLUSTER/NAME KEY…", Short: "Remove values, secrets or references of a service", Args: atLeast(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], *cluster)
 			if err != nil {
@@ -247,7 +248,7 @@ func (a *app) configUnset(cluster *string) *cobra.Command {
 			ch := newChange()
 			for _, key := range args[1:] {
 				if !owns(s.Msg.GetSpec(), key) {
-					return errcode.New(errcode.NotFound, "%s/%s has no value %q of its own; axle services config %s/%s shows where each comes from", ref.GetCluster(), ref.GetName(), key, ref.GetCluster(), ref.GetName())
+					return errcode.New(errcode.NotFound, "%s/%s has no value %q of its own; axle services config %s/%s shows where each value comes from", ref.GetCluster(), ref.GetName(), key, ref.GetCluster(), ref.GetName())
 				}
 				ch.clear(key)
 			}

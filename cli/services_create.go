@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// specFlags are the parts of a service's spec that have a flag. fields names
-// the spec field behind each, as the hub's update takes it.
+// specFlags are the parts of a service's spec that have a flag. fields holds
+// the spec field of each flag, with the name that the hub's update uses.
 type specFlags struct {
 	spec        *hubv1.ServiceSpec
 	ref, folder string
@@ -23,7 +23,8 @@ type specFlags struct {
 	release     string
 	valuesFile  string
 	values      []string
-	// sets are put into --values-file, else into before: what the service has.
+	// sets are added to --values-file if given, otherwise to before, the
+	// service's present values.
 	sets                 chartvalues.Sets
 	before               string
 	kustomize            string
@@ -52,33 +53,33 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringVar(&s.spec.Repository, "repo", "", "repository, by name")
 	f.StringVar(&s.ref, "ref", "", "branch, tag or commit")
 	f.StringVar(&s.folder, "folder", "", "folder in the repository")
-	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root")
+	f.StringSliceVar(&s.files, "file", nil, "more files of the repository, added at the root of the delivered files under their base names")
 	f.StringVar(&s.spec.Namespace, "namespace", "", "namespace on the cluster (default: NAME)")
 	f.StringVar(&s.release, "release", "", "Helm release name (default: NAME)")
-	f.StringVar(&s.valuesFile, "values-file", "", "file on this machine with Helm values that override all others")
-	f.StringSliceVar(&s.values, "values", nil, "values files in the repository's folder, later ones win")
+	f.StringVar(&s.valuesFile, "values-file", "", "local file with Helm values that override all others")
+	f.StringSliceVar(&s.values, "values", nil, "values files in the repository's folder; later ones win")
 	f.BoolVar(&s.ignoreHooks, "ignore-hooks", false, "leave Helm hooks out")
 	f.BoolVar(&s.ignoreC, "ignore-crds", false, "leave the chart's crds folder out")
-	f.BoolVar(&s.submodules, "submodules", false, "bring the files of the repository's submodules")
-	f.BoolVar(&s.lfs, "lfs", false, "bring the files behind Git LFS pointers")
-	f.StringVar(&s.chart.Chart, "chart", "", "chart, from --chart-repo or --chart-url; --values are then looked for in --folder first")
+	f.BoolVar(&s.submodules, "submodules", false, "include the repository's submodules")
+	f.BoolVar(&s.lfs, "lfs", false, "replace Git LFS pointers by their files")
+	f.StringVar(&s.chart.Chart, "chart", "", "name of a chart from --chart-repo or --chart-url; --values are then first looked up in --folder")
 	f.StringVar(&s.chart.Version, "chart-version", "", "version or range of the chart (default: the newest)")
-	f.StringVar(&s.chart.Repository, "chart-repo", "", "repository of charts, by name")
-	f.StringVar(&s.chart.Url, "chart-url", "", "URL of a repository of charts, https:// or oci://")
+	f.StringVar(&s.chart.Repository, "chart-repo", "", "chart repository, by name")
+	f.StringVar(&s.chart.Url, "chart-url", "", "URL of a chart repository, https:// or oci://")
 	f.StringArrayVar(&s.sources, "source", nil, "a further source: path=PATH,repo=NAME,ref=REF,folder=FOLDER or path=PATH,repo=NAME,chart=CHART,version=RANGE; may be repeated")
 	f.StringVar(&s.kustomize, "kustomize", "", "path of the kustomization in the folder, when it is not its root")
-	f.StringArrayVar(&s.sets.Plain, "set", nil, "values of the chart as Helm's --set takes them, over --values-file or what the service has: image.tag=v2,hosts={a,b}")
-	f.StringArrayVar(&s.sets.Strings, "set-string", nil, "values of the chart as texts")
-	f.StringArrayVar(&s.sets.Files, "set-file", nil, "values of the chart out of files on this machine, key=file")
+	f.StringArrayVar(&s.sets.Plain, "set", nil, "chart values in the syntax of Helm's --set, over --values-file or the service's present values: image.tag=v2,hosts={a,b}")
+	f.StringArrayVar(&s.sets.Strings, "set-string", nil, "chart values that are always strings")
+	f.StringArrayVar(&s.sets.Files, "set-file", nil, "chart values read from local files, key=file")
 	f.StringToStringVar(&s.spec.Configuration, "var", nil, "plain values for templates, key=value")
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
-	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "contexts whose values the service takes, in order: of two that have a key the later counts")
+	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "contexts that the service takes values from, in order; for the same key the later one wins")
 	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
 	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services of the same cluster that must be healthy first")
-	f.BoolVar(&s.createNamespace, "create-namespace", true, "make the namespace")
+	f.BoolVar(&s.createNamespace, "create-namespace", true, "create the namespace")
 	f.BoolVar(&s.spec.Protect, "protect", false, "refuse deletion")
-	f.BoolVar(&s.spec.Adopt, "adopt", false, "take over objects that somebody else made")
-	f.StringVar(&s.spec.Drift, "drift", "", "report (default) or strict")
+	f.BoolVar(&s.spec.Adopt, "adopt", false, "take over existing objects that another tool or person created")
+	f.StringVar(&s.spec.Drift, "drift", "", "what to do about drift: report (default) or strict")
 	f.StringVar(&s.spec.ServiceAccount, "service-account", "", "service account to act as, NAMESPACE/NAME")
 }
 
@@ -139,7 +140,7 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	return spec, slices.Compact(fields), nil
 }
 
-// chartValues reads the values of the chart and sets what --set says.
+// chartValues reads the chart values and applies the --set flags.
 func (s *specFlags) chartValues() error {
 	if s.valuesFile != "" {
 		data, err := os.ReadFile(s.valuesFile)
@@ -156,7 +157,7 @@ func (s *specFlags) chartValues() error {
 	return err
 }
 
-// parseSource reads "path=a,repo=fleet,ref=main,folder=b".
+// parseSource parses "path=a,repo=fleet,ref=main,folder=b".
 func parseSource(text string) (*hubv1.Source, error) {
 	source, git := &hubv1.Source{}, &hubv1.Git{}
 	into := map[string]*string{
@@ -167,7 +168,7 @@ func parseSource(text string) (*hubv1.Source, error) {
 		key, value, ok := strings.Cut(pair, "=")
 		field := into[key]
 		if !ok || field == nil {
-			return nil, usagef("--source %q: %q is not path=, repo=, ref=, folder=, chart=, version= or url=", text, pair)
+			return nil, usagef("--source %q: %q is not one of path=, repo=, ref=, folder=, chart=, version= or url=", text, pair)
 		}
 		*field = value
 	}
@@ -184,9 +185,9 @@ func (a *app) servicesCreate() *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use: "create CLUSTER/NAME", Short: "Deliver a folder of a repository to a cluster",
-		Long: `Deliver a folder of a repository to a cluster. A folder with a Chart.yaml is
-rendered by Helm, one with a kustomization.yaml by Kustomize, any other is
-applied as it is.`,
+		Long: `Deliver a folder of a repository to a cluster. Helm renders a folder with a
+Chart.yaml, and Kustomize one with a kustomization.yaml. The manifests of any other
+folder are applied as they are.`,
 		Example: `  axle services create edge-1/web --repo fleet --ref main --folder apps/web --wait
   axle services create web --cluster edge-1 --repo fleet --ref v1.2.0 --folder charts/web --values-file my-values.yaml
   axle services create edge-1/queue --chart-url https://charts.example.test --chart queue --chart-version 2.x --repo fleet --ref main --folder helm --values queue.yaml
@@ -202,7 +203,7 @@ applied as it is.`,
 				return err
 			}
 			if spec.GetGit() == nil && spec.GetHelm().GetChart() == "" && len(spec.GetSources()) == 0 {
-				return usagef("say what to deliver: --repo NAME --ref REF --folder FOLDER, or a chart with --chart-url URL --chart NAME, or --source")
+				return usagef("name what to deliver: --repo NAME --ref REF --folder FOLDER, or a chart with --chart-url URL --chart NAME, or --source")
 			}
 			client, err := a.client()
 			if err != nil {
@@ -218,7 +219,7 @@ applied as it is.`,
 			}
 			fmt.Fprintf(a.Err, "service %s/%s created\n", ref.GetCluster(), ref.GetName())
 			for _, field := range s.Msg.GetNotActing() {
-				fmt.Fprintf(a.Err, "Warning: %s is kept, but does not act yet\n", field)
+				fmt.Fprintf(a.Err, "Warning: %s is stored, but has no effect yet\n", field)
 			}
 			if wait.wanted {
 				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
@@ -228,7 +229,7 @@ applied as it is.`,
 	}
 	flags.flags(c)
 	wait.flags(c)
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.Flags().StringVar(&project, "project", "", "project (default: the cluster's)")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
 	return c
@@ -240,7 +241,7 @@ func (a *app) servicesUpdate() *cobra.Command {
 	var cluster string
 	var dryRun bool
 	c := &cobra.Command{
-		Use: "update CLUSTER/NAME", Short: "Change what the given flags name, and nothing else", ValidArgsFunction: a.completeServices,
+		Use: "update CLUSTER/NAME", Short: "Change only the fields given by flags",
 		Example: "  axle services update edge-1/web --ref v1.3.0 --wait",
 		Args:    exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -264,7 +265,7 @@ func (a *app) servicesUpdate() *cobra.Command {
 				return err
 			}
 			if len(fields) == 0 {
-				return usagef("name what to change, such as --ref")
+				return usagef("give a flag for what to change, such as --ref")
 			}
 			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun}))
 			if err != nil {
@@ -283,7 +284,7 @@ func (a *app) servicesUpdate() *cobra.Command {
 	}
 	flags.flags(c)
 	wait.flags(c)
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
 	return c
 }

@@ -11,11 +11,19 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/diffview"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// asker is how diffs ask a hub.
+// The exit codes of diffs, as of kubectl diff.
+const (
+	exitDiffers = 1
+	exitNoDiff  = 2
+)
+
+// asker returns what requests diffs from a hub.
 func asker(client *sdk.Client) diffview.Asker {
 	return diffview.Asker{
 		AskDiff: func(ctx context.Context, r *hubv1.DiffServiceRequest) (*hubv1.ServiceDiff, error) {
@@ -35,21 +43,21 @@ func asker(client *sdk.Client) diffview.Asker {
 	}
 }
 
-// exitsOfDiff makes errors of a diff exit as kubectl diff's do.
+// exitsOfDiff gives errors of a diff the exit code of kubectl diff.
 func exitsOfDiff(run func(c *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := run(c, args)
-		if _, own := err.(exitError); err == nil || own {
+		if err == nil || exitcode.Has(err) {
 			return err
 		}
-		return exitError{err, exitNoDiff}
+		return exitcode.With(err, exitNoDiff)
 	}
 }
 
-// differs is the answer of a diff that is not empty.
+// differs returns the exit code of a diff with differences, if yes.
 func differs(yes bool) error {
 	if yes {
-		return exitError{nil, exitDiffers}
+		return exitcode.With(nil, exitDiffers)
 	}
 	return nil
 }
@@ -60,20 +68,20 @@ func (a *app) servicesDiff() *cobra.Command {
 	var timeout time.Duration
 	want := &hubv1.PreviewServiceRequest{Refresh: true}
 	c := &cobra.Command{
-		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster, without changing it", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "diff CLUSTER/NAME", Short: "Show what applying a service would change on its cluster", Args: exactly(1),
 		Long: `Show what applying a service would change on its cluster, without changing it.
 
-The agent goes the way of an apply and asks its API server by dry run, so what
-is shown has its defaults and what admission makes of it. Values of Secrets are
-shown as short hashes. It works for paused services, in closed sync windows, and
-for services with dryRun. What is compared is named in the last line.
+The agent runs the steps of an apply, with dry-run requests to its API server. The
+result includes defaults and changes by admission webhooks. Values of Secrets are
+shown as short hashes. The command also works for paused services, in closed sync
+windows, and for services with dryRun. The last line says what was compared.
 
-With --ref, --revision or --file the service is compared as if it were made of
-that; nothing of it is declared or applied. --file sends a folder of this
-machine, at most 4 MiB packed, in the place of the service's files.
+With --ref, --revision or --file, the service is compared as if it used that source.
+Nothing is stored or applied. --file sends a local folder, at most 4 MiB packed, in
+place of the service's files.
 
-It ends with 0 when nothing would change, 1 when something would, and 2 when
-there is no diff.`,
+The exit code is 0 if nothing would change, 1 if something would, and 2 if no diff
+could be made.`,
 		Example: `  axle services diff edge-1/web
   axle services diff edge-1/web --ref my-branch
   axle services diff edge-1/web --revision 12
@@ -90,11 +98,11 @@ there is no diff.`,
 			return diffOne(ctx, a, asker(client), want, dir, last)
 		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
-	c.Flags().BoolVar(&last, "last", false, "what the agent last worked out, without asking it again")
-	c.Flags().StringVar(&want.SourceRef, "ref", "", "compare as of this branch, tag or commit of the service's repository")
-	c.Flags().Int64Var(&want.Revision, "revision", 0, "compare as of an earlier revision of the service, with its settings")
-	c.Flags().StringVar(&dir, "file", "", "compare as of a folder of this machine")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
+	c.Flags().BoolVar(&last, "last", false, "show the agent's last diff without requesting a new one")
+	c.Flags().StringVar(&want.SourceRef, "ref", "", "compare with this branch, tag or commit of the service's repository")
+	c.Flags().Int64Var(&want.Revision, "revision", 0, "compare with an earlier revision of the service, including its settings")
+	c.Flags().StringVar(&dir, "file", "", "compare with a local folder")
 	c.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait for the agent")
 	c.MarkFlagsMutuallyExclusive("ref", "revision", "file", "last")
 	return c
@@ -117,15 +125,15 @@ func diffOne(ctx context.Context, a *app, ask diffview.Asker, want *hubv1.Previe
 	}
 	view := diffview.Of(want.GetRef(), of, d)
 	switch {
-	case a.output != "table":
+	case !output.Human(a.output):
 		err = printOne(a, view, func(v diffview.View) string { return v.Cluster + "/" + v.Name })
 	case view.Error != "":
 		return errcode.New(errcode.Unprocessable, "there is no diff of %s/%s: %s", view.Cluster, view.Name, view.Error)
 	default:
-		view.Write(raw(a.Out), colourful(a.Out, a.getenv))
+		view.Write(output.Raw(a.Out), output.Colourful(a.Out, a.getenv))
 	}
 	if err != nil || view.Error != "" {
-		return exitError{err, exitNoDiff}
+		return exitcode.With(err, exitNoDiff)
 	}
 	return differs(view.Differs())
 }
@@ -140,20 +148,20 @@ func ofPreview(want *hubv1.PreviewServiceRequest) string {
 	return "files"
 }
 
-// diff is what a ref would do to every service of a repository.
+// diff shows what a ref would change in every service of a repository.
 func (a *app) diff() *cobra.Command {
 	var repository, ref, base, cluster string
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use: "diff --repo NAME --ref REF", Short: "Show what a ref, such as a pull request's, would change on all clusters", Args: noArgs,
-		Long: `Show what a ref, such as a pull request's branch, would change on all clusters:
-every service that follows the repository is compared as if it followed that ref.
-Services whose files stay the same are not asked about, and what differs from its
-declared state for another reason shows with those that are. Needs what changing
-the services needs; those that you may not change are counted as failed.
+		Long: `Show what a ref, such as a pull request's branch, would change on all clusters. Every
+service that follows the repository is compared as if it followed that ref. Agents are
+not asked about services whose files stay the same. Differences from the declared state
+that have other causes are shown too. You need the right to change the services; those
+that you may not change count as failed.
 
-It ends with 0 when nothing would change, 1 when something would, and 2 when a
-service could not be compared.`,
+The exit code is 0 if nothing would change, 1 if something would, and 2 if a service
+could not be compared.`,
 		Example: `  axle diff --repo fleet --ref my-branch --base main
   axle diff --repo fleet --ref refs/pull/12/head -o json | jq .summary`,
 		RunE: exitsOfDiff(func(c *cobra.Command, _ []string) error {
@@ -176,27 +184,27 @@ service could not be compared.`,
 				})
 			})
 			if len(services) == 0 {
-				return errcode.New(errcode.NotFound, "no service that you may see follows repository %s there", repository)
+				return errcode.New(errcode.NotFound, "no service that you may read follows repository %s with these filters", repository)
 			}
-			p := a.begin("comparing %d services", len(services))
+			p := a.begin("comparing %s", output.Count(len(services), "service"))
 			fleet := asker(client).All(ctx, services, repository, ref, func(done, differ int) {
 				p.say("%d of %d compared, %d differ", done, len(services), differ)
 			})
 			p.end()
-			if a.output != "table" {
+			if !output.Human(a.output) {
 				err = printOne(a, fleet, func(f diffview.Fleet) string { return f.Repository })
 			} else {
-				fleet.Write(raw(a.Out), colourful(a.Out, a.getenv))
+				fleet.Write(output.Raw(a.Out), output.Colourful(a.Out, a.getenv))
 			}
 			if err != nil || fleet.Summary.Failed > 0 {
-				return exitError{err, exitNoDiff}
+				return exitcode.With(err, exitNoDiff)
 			}
 			return differs(fleet.Summary.Differ > 0)
 		}),
 	}
 	c.Flags().StringVar(&repository, "repo", "", "repository, by name")
 	c.Flags().StringVar(&ref, "ref", "", "branch, tag or commit to compare with")
-	c.Flags().StringVar(&base, "base", "", "only services that follow this ref now, such as the branch that is merged into")
+	c.Flags().StringVar(&base, "base", "", "only services that follow this ref now, such as the target branch of a merge")
 	c.Flags().StringVar(&cluster, "cluster", "", "only services of this cluster")
 	c.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for all agents")
 	return c

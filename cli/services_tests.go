@@ -3,15 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/testlog"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -66,7 +65,7 @@ func (a *app) testViews(runs []*hubv1.TestRun) []testView {
 	for _, run := range runs {
 		for _, t := range run.GetTests() {
 			v := testView{
-				Revision: run.GetRevision(), SourceRevision: run.GetSourceRevision(), Test: testName(t), State: t.GetState(),
+				Revision: run.GetRevision(), SourceRevision: run.GetSourceRevision(), Test: testlog.Name(t), State: t.GetState(),
 				Attempt: t.GetAttempt(), Attempts: t.GetAttempts(), StartedAt: stamp(t.GetStartedAt()), EndedAt: stamp(t.GetEndedAt()),
 				Duration: a.duration(t.GetStartedAt(), t.GetEndedAt()), Message: t.GetMessage(), Tail: t.GetTail(),
 			}
@@ -82,10 +81,6 @@ func (a *app) testViews(runs []*hubv1.TestRun) []testView {
 	return views
 }
 
-func testName(t *hubv1.TestResult) string {
-	return strings.TrimPrefix(t.GetNamespace()+"/"+t.GetName(), "/")
-}
-
 // cases is the report in one word.
 func (v testView) cases() string {
 	if v.Report == nil {
@@ -96,18 +91,18 @@ func (v testView) cases() string {
 
 func (a *app) printTests(views []testView) error {
 	return printList(a, views, func(v testView) string { return v.Test },
-		column[testView]{"REVISION", func(v testView) string { return strconv.FormatInt(v.Revision, 10) + " " + short(v.SourceRevision) }},
-		column[testView]{"TEST", func(v testView) string { return v.Test }},
-		column[testView]{"STATE", func(v testView) string { return v.State }},
-		column[testView]{"ATTEMPT", func(v testView) string {
+		col("REVISION", func(v testView) string { return strconv.FormatInt(v.Revision, 10) + " " + short(v.SourceRevision) }),
+		col("TEST", func(v testView) string { return v.Test }),
+		col("STATE", func(v testView) string { return v.State }),
+		col("ATTEMPT", func(v testView) string {
 			if v.Attempt == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%d of %d", v.Attempt, v.Attempts)
-		}},
-		column[testView]{"TOOK", func(v testView) string { return v.Duration }},
-		column[testView]{"CASES", testView.cases},
-		column[testView]{"MESSAGE", func(v testView) string { return v.Message }},
+		}),
+		col("TOOK", func(v testView) string { return v.Duration }),
+		col("CASES", testView.cases),
+		col("MESSAGE", func(v testView) string { return v.Message }),
 	)
 }
 
@@ -117,7 +112,7 @@ func (a *app) servicesTests() *cobra.Command {
 	var timeout time.Duration
 	request := &hubv1.ListTestsRequest{}
 	c := &cobra.Command{
-		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "tests CLUSTER/NAME", Short: "Show how a service's tests ran, or follow them as they run", Args: exactly(1),
 		Long: "Show how a service's tests ran: those of the newest run, or of all that are kept.\n\n" +
 			"With --follow the logs are shown as the tests write them, until all have ended;\n" +
 			"the exit status is then 1 when one failed. A test is a Job or Pod of the service with\n" +
@@ -161,14 +156,14 @@ func (a *app) servicesTests() *cobra.Command {
 
 // followTests shows the newest run until it has ended.
 func (a *app) followTests(ctx context.Context, client *sdk.Client, request *hubv1.ListTestsRequest) error {
-	shown := testLog{out: a.Out, seen: map[string]int64{}, said: map[string]string{}}
+	shown := testlog.Log{Out: a.Out}
 	for {
 		answer, err := client.Services.ListTests(ctx, connect.NewRequest(request))
 		if err != nil {
 			return err
 		}
 		if runs := answer.Msg.GetRuns(); len(runs) > 0 {
-			shown.show(runs[0])
+			shown.Show(runs[0])
 			switch runs[0].GetState() {
 			case "Passed":
 				return nil
@@ -176,58 +171,10 @@ func (a *app) followTests(ctx context.Context, client *sdk.Client, request *hubv
 				return fmt.Errorf("tests failed: %s", runs[0].GetMessage())
 			}
 		} else {
-			shown.say("", "no test has run yet; tests run once everything else is healthy, and axle services get says what is not")
+			shown.Say("", "no test has run yet; tests run once everything else is healthy, and axle services get says what is not")
 		}
 		if err := jitter.Wait(ctx, testsEvery); err != nil {
 			return fmt.Errorf("the tests have not ended: %w", err)
 		}
 	}
-}
-
-// testLog remembers what was shown of each test.
-type testLog struct {
-	out  io.Writer
-	seen map[string]int64
-	said map[string]string
-}
-
-// show prints what is new, a prefix before each line.
-func (l *testLog) show(run *hubv1.TestRun) {
-	if run.GetState() == "Waiting" {
-		l.say("", run.GetMessage())
-	}
-	for _, t := range run.GetTests() {
-		name := testName(t)
-		if t.GetAttempt() == 0 {
-			continue
-		}
-		attempt := fmt.Sprintf("%s %s %d", run.GetKey(), name, t.GetAttempt())
-		l.say(name, fmt.Sprintf("attempt %d of %d", t.GetAttempt(), t.GetAttempts()))
-		more := t.GetLogBytes() - l.seen[attempt]
-		l.seen[attempt] = t.GetLogBytes()
-		tail := t.GetTail()
-		if more > int64(len(tail)) {
-			fmt.Fprintf(l.out, "%s | … %d bytes are not shown\n", name, more-int64(len(tail)))
-			more = int64(len(tail))
-		}
-		for line := range strings.Lines(tail[int64(len(tail))-max(0, more):]) {
-			fmt.Fprintf(l.out, "%s | %s\n", name, strings.TrimRight(line, "\n"))
-		}
-		if state := t.GetState(); state == "Passed" || state == "Failed" || t.GetMessage() != "" {
-			l.say(name, strings.TrimSuffix(state+": "+t.GetMessage(), ": "))
-		}
-	}
-}
-
-// say prints a line once.
-func (l *testLog) say(name, text string) {
-	if text == "" || l.said[name] == text {
-		return
-	}
-	l.said[name] = text
-	if name == "" {
-		fmt.Fprintln(l.out, text)
-		return
-	}
-	fmt.Fprintf(l.out, "%s: %s\n", name, text)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 )
 
 // treeView is a service's tree as -o json and -o yaml show it.
@@ -55,8 +56,8 @@ func (a *app) treeNodeViews(nodes []*hubv1.TreeNode) []treeNodeView {
 	return views
 }
 
-// treeRows draws nodes, each below its owner. What is in its owner's namespace
-// goes without one.
+// treeRows draws nodes, each below its owner. A node in its owner's namespace
+// is shown without the namespace.
 func treeRows(nodes []treeNodeView, namespace, indent string) (rows []treeRow) {
 	for i, n := range nodes {
 		branch, below := "├─ ", "│  "
@@ -77,23 +78,23 @@ func treeRows(nodes []treeNodeView, namespace, indent string) (rows []treeRow) {
 }
 
 func (a *app) printTree(v treeView) error {
-	if a.output != "table" {
+	if !output.Human(a.output) {
 		return printOne(a, v, func(v treeView) string { return v.Cluster + "/" + v.Service })
 	}
 	err := printList(a, treeRows(v.Objects, "", ""), func(r treeRow) string { return r.Name },
-		column[treeRow]{"OBJECT", func(r treeRow) string { return r.title }},
-		column[treeRow]{"HEALTH", func(r treeRow) string { return r.Health }},
-		column[treeRow]{"AGE", func(r treeRow) string { return r.Age }},
-		column[treeRow]{"MESSAGE", func(r treeRow) string { return r.Message }},
+		col("OBJECT", func(r treeRow) string { return r.title }),
+		col("HEALTH", func(r treeRow) string { return r.Health }),
+		col("AGE", func(r treeRow) string { return r.Age }),
+		col("MESSAGE", func(r treeRow) string { return r.Message }),
 	)
 	if err != nil {
 		return err
 	}
 	if v.Failing != "" {
-		fmt.Fprintf(a.Out, "\nfails first: %s\n", strings.Join(strings.Fields(v.Failing), " "))
+		fmt.Fprintf(a.Out, "\nfirst failure: %s\n", strings.Join(strings.Fields(v.Failing), " "))
 	}
 	for _, note := range v.Notes {
-		fmt.Fprintf(a.Err, "not seen: %s\n", note)
+		fmt.Fprintf(a.Err, "not shown: %s\n", note)
 	}
 	return nil
 }
@@ -101,11 +102,11 @@ func (a *app) printTree(v treeView) error {
 func (a *app) servicesTree() *cobra.Command {
 	var cluster string
 	c := &cobra.Command{
-		Use: "tree CLUSTER/NAME", Short: "Show what a service's objects own, down to the pods, and which fails first", Args: exactly(1), ValidArgsFunction: a.completeServices,
-		Long: "Show what a service's objects own, down to the pods, and which of them fails first.\n\n" +
-			"The service's own objects are as its agent reported them last; what they own is read\n" +
-			"from the cluster now, in your name and with your rights there. Lists that you may not\n" +
-			"read are named below the tree. ReplicaSets of earlier revisions are left out.",
+		Use: "tree CLUSTER/NAME", Short: "Show the tree of a service's objects down to the pods, and the first failure", Args: exactly(1),
+		Long: "Show the objects of a service and what they own, down to the pods, and which of them failed first.\n\n" +
+			"The service's own objects are shown as its agent last reported them. What they own is\n" +
+			"read from the cluster now, with your name and your rights there. Lists that you may\n" +
+			"not read are named below the tree. ReplicaSets of earlier revisions are left out.",
 		Example: `  axle services tree edge-1/shop
   axle services tree shop --cluster edge-1
   axle services tree edge-1/shop -o json | jq -r .failing`,
@@ -125,6 +126,6 @@ func (a *app) servicesTree() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	return c
 }

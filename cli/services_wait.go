@@ -10,19 +10,21 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/final"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// waiting is what to wait for, and how long.
+// waiting says whether and how long to wait.
 type waiting struct {
 	wanted  bool
 	timeout time.Duration
 }
 
 func (w *waiting) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&w.wanted, "wait", false, "until it is synced and healthy")
+	c.Flags().BoolVar(&w.wanted, "wait", false, "wait until the service is synced and healthy")
 	c.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "how long to wait")
 }
 
@@ -31,20 +33,16 @@ func (a *app) servicesWait() *cobra.Command {
 	var cluster, revision string
 	var all bool
 	c := &cobra.Command{
-		Use: "wait [CLUSTER/NAME…]", Short: "Wait until services are synced and healthy at their desired revision", ValidArgsFunction: a.completeServices,
+		Use: "wait [CLUSTER/NAME…]", Short: "Wait until services are synced and healthy at their desired revision",
 		Long: `Wait until services are synced and healthy at their desired revision.
 
-It ends with 0 once all are, with 3 as soon as one cannot get so by waiting (it
-does not render, it is refused or held, its repository refuses the credentials)
-and says what to do, and with 1 when the time is over or the hub is not reached.
---wait of other commands ends in the same way.`,
+The exit code is 0 once all are. It is 3 as soon as waiting cannot make one ready: it
+does not render, it is refused or held, or its repository rejects the credentials. The
+message then says what to do. It is 1 when the time is over or the hub cannot be
+reached. --wait of other commands has the same exit codes.`,
 		Example: `  axle services wait edge-1/web edge-2/web --timeout 5m
   axle services wait --all --revision 3f2a9c1`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			var refs []*hubv1.ServiceRef
 			for _, argument := range args {
 				ref, err := serviceRef(argument, cluster)
@@ -57,11 +55,11 @@ and says what to do, and with 1 when the time is over or the hub is not reached.
 				return usagef("name services, or add --all")
 			}
 			return a.waitUntil(c.Context(), client, refs, cluster, revision, wait.timeout)
-		},
+		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the arguments, or with --all only of this cluster")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster of the arguments; with --all, only services of this cluster")
 	c.Flags().BoolVar(&all, "all", false, "all services")
-	c.Flags().StringVar(&revision, "revision", "", "and run this revision (or one that starts so)")
+	c.Flags().StringVar(&revision, "revision", "", "also require this revision, or one that starts with it")
 	c.Flags().DurationVar(&wait.timeout, "timeout", 10*time.Minute, "how long to wait")
 	return c
 }
@@ -70,8 +68,8 @@ func (a *app) waitFor(ctx context.Context, client *sdk.Client, refs []*hubv1.Ser
 	return a.waitUntil(ctx, client, refs, "", "", w.timeout)
 }
 
-// waitUntil waits until each service runs what it should, or fails with what
-// still lacks.
+// waitUntil waits until each service is ready. It fails with what is still
+// missing.
 func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceRef, cluster, revision string, limit time.Duration) error {
 	p := a.begin("waiting for services")
 	defer p.end()
@@ -87,13 +85,13 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 		for _, s := range services {
 			if why := a.serviceView(s).lacks(revision); why != "" {
 				if never := watch.Why(s, time.Now()); never != "" {
-					return false, exitError{errcode.New(errcode.Unprocessable, "%s/%s does not get ready by waiting: %s", s.GetCluster(), s.GetName(), never), exitNever}
+					return false, exitcode.With(errcode.New(errcode.Unprocessable, "waiting cannot make %s/%s ready: %s", s.GetCluster(), s.GetName(), never), exitcode.Never)
 				}
 				lacking = append(lacking, fmt.Sprintf("%s/%s: %s", s.GetCluster(), s.GetName(), why))
 			}
 		}
 		if len(lacking) > 0 {
-			p.say("%d of %d ready; %s", count-len(lacking), count, oneLine(lacking[0]))
+			p.say("%d of %d ready; %s", count-len(lacking), count, output.OneLine(lacking[0]))
 		}
 		return len(lacking) == 0, nil
 	})
@@ -103,7 +101,7 @@ func (a *app) waitUntil(ctx context.Context, client *sdk.Client, refs []*hubv1.S
 	if !ok {
 		return errcode.New(errcode.Unavailable, "not ready within %s:\n  %s", limit, strings.Join(lacking, "\n  "))
 	}
-	_, err = fmt.Fprintf(a.Err, "%d service(s) synced and healthy\n", count)
+	_, err = fmt.Fprintf(a.Err, "%s synced and healthy\n", output.Count(count, "service"))
 	return err
 }
 
@@ -122,8 +120,8 @@ func getServices(ctx context.Context, client *sdk.Client, refs []*hubv1.ServiceR
 	return services, nil
 }
 
-// lacks says why a service is not ready, empty when it is. What an agent said
-// long ago does not count.
+// lacks says why a service is not ready; it is empty if the service is ready.
+// An outdated report of an agent does not count.
 func (v serviceView) lacks(revision string) string {
 	switch {
 	case revision != "" && !strings.HasPrefix(v.AppliedRevision, revision):
@@ -146,10 +144,10 @@ func (a *app) servicesRollback() *cobra.Command {
 	var wait waiting
 	c := &cobra.Command{
 		Use: "rollback CLUSTER/NAME", Short: "Go back to an earlier revision and stay there",
-		Long: `Go back to an earlier revision: its commit and its settings. The service is
-pinned to it and follows its branch no more until axle services resume.`,
+		Long: `Go back to an earlier revision: its commit and its settings. The service is pinned
+to it and does not follow its branch until axle services resume.`,
 		Example: "  axle services rollback edge-1/web --revision 12 --wait",
-		Args:    exactly(1), ValidArgsFunction: a.completeServices,
+		Args:    exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
@@ -159,14 +157,14 @@ pinned to it and follows its branch no more until axle services resume.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); axle services resume %s follows its branch again\n", args[0], s.Msg.GetPinnedRevision(), short(s.Msg.GetDesiredRevision()), args[0])
+			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); to follow its branch again: axle services resume %s\n", args[0], s.Msg.GetPinnedRevision(), short(s.Msg.GetDesiredRevision()), args[0])
 			if wait.wanted {
 				return a.waitFor(c.Context(), client, []*hubv1.ServiceRef{ref}, wait)
 			}
 			return nil
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	c.Flags().Int64Var(&revision, "revision", 0, "revision to go back to (default: the one before)")
 	wait.flags(c)
 	return c
@@ -189,7 +187,7 @@ type revisionView struct {
 func (a *app) servicesRevisions() *cobra.Command {
 	var cluster string
 	c := &cobra.Command{
-		Use: "revisions CLUSTER/NAME", Short: "List the last 20 revisions, newest first", Args: exactly(1), ValidArgsFunction: a.completeServices,
+		Use: "revisions CLUSTER/NAME", Short: "List the last 20 revisions, newest first", Args: exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			client, ref, err := a.service(args[0], cluster)
 			if err != nil {
@@ -204,21 +202,21 @@ func (a *app) servicesRevisions() *cobra.Command {
 				views = append(views, revisionView{r.GetNumber(), r.GetCurrent(), r.GetSourceRevision(), r.GetDigest(), r.GetCause(), r.GetBy(), r.GetMessage(), r.GetAuthor(), stamp(r.GetCommittedAt()), stamp(r.GetCreatedAt()), a.age(r.GetCreatedAt())})
 			}
 			return printList(a, views, func(v revisionView) string { return fmt.Sprint(v.Number) },
-				column[revisionView]{"REVISION", func(v revisionView) string {
+				col("REVISION", func(v revisionView) string {
 					if v.Current {
 						return fmt.Sprintf("%d *", v.Number)
 					}
 					return fmt.Sprint(v.Number)
-				}},
-				column[revisionView]{"COMMIT", func(v revisionView) string { return short(v.SourceRevision) }},
-				column[revisionView]{"CAUSE", func(v revisionView) string { return v.Cause }},
-				column[revisionView]{"BY", func(v revisionView) string { return first(v.By, v.Author) }},
-				column[revisionView]{"AGE", func(v revisionView) string { return v.Age }},
-				column[revisionView]{"MESSAGE", func(v revisionView) string { return strings.SplitN(v.Message, "\n", 2)[0] }},
+				}),
+				col("COMMIT", func(v revisionView) string { return short(v.SourceRevision) }),
+				col("CAUSE", func(v revisionView) string { return v.Cause }),
+				col("BY", func(v revisionView) string { return first(v.By, v.Author) }),
+				col("AGE", func(v revisionView) string { return v.Age }),
+				col("MESSAGE", func(v revisionView) string { return strings.SplitN(v.Message, "\n", 2)[0] }),
 			)
 		},
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
 	return c
 }
 
@@ -227,53 +225,67 @@ func (a *app) servicesDelete() *cobra.Command {
 	var detach, dryRun bool
 	var wait time.Duration
 	c := &cobra.Command{
-		Use: "delete CLUSTER/NAME", Short: "Delete a service and its objects, and wait until they are gone",
-		Long: `Delete a service. Its agent removes the objects and says so; until then the
-service is shown as Deleting. With --detach the objects stay. With --dry-run the
-objects are listed that the agent has reported, and nothing is deleted.`,
-		Args: exactly(1), ValidArgsFunction: a.completeServices,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, ref, err := a.service(args[0], cluster)
-			if err != nil {
-				return err
+		Use: "delete CLUSTER/NAME…", Short: "Delete services and their objects, and wait until they are gone",
+		Long: `Delete services. Their agents remove the objects and report it; until then a
+service is shown as Deleting. With --detach, the objects stay on the cluster. With
+--dry-run, the command lists the objects that the agents reported and deletes nothing.`,
+		Args: serviceArgs(&cluster),
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			one := func(do func(ref *hubv1.ServiceRef) error) error {
+				return each(args, func(name string) error {
+					ref, err := serviceRef(name, cluster)
+					if err != nil {
+						return err
+					}
+					return do(ref)
+				})
 			}
 			if dryRun {
-				return a.wouldDelete(c.Context(), client, ref, detach)
+				return one(func(ref *hubv1.ServiceRef) error { return a.wouldDelete(c.Context(), client, ref, detach) })
 			}
-			if _, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach})); err != nil {
-				return err
-			}
-			if wait == 0 {
-				_, err = fmt.Fprintf(a.Err, "service %s is being deleted\n", args[0])
-				return err
-			}
-			p := a.begin("waiting for the agent to remove %s", args[0])
-			defer p.end()
-			gone, err := a.pollUntil(c.Context(), wait, func(ctx context.Context) (bool, error) {
-				_, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
-				if sdk.IsNotFound(err) {
-					return true, nil
+			err := one(func(ref *hubv1.ServiceRef) error {
+				_, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach}))
+				if err == nil && wait == 0 {
+					_, err = fmt.Fprintf(a.Err, "service %s/%s is being deleted\n", ref.GetCluster(), ref.GetName())
 				}
-				return false, err
+				return err
 			})
-			if err != nil {
+			if err != nil || wait == 0 {
 				return err
 			}
-			if !gone {
-				return errcode.New(errcode.Unavailable, "service %s is still being deleted after %s; axle services get %s says what it waits for", args[0], wait, args[0])
-			}
-			_, err = fmt.Fprintf(a.Err, "service %s deleted\n", args[0])
-			return err
-		},
+			return one(func(ref *hubv1.ServiceRef) error { return awaitGone(c.Context(), a, client, ref, wait) })
+		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, when the argument is only NAME")
+	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
 	c.Flags().BoolVar(&detach, "detach", false, "leave the objects on the cluster")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, delete nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, without deleting it")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait; 0 does not wait")
 	return c
 }
 
-// wouldDelete lists what goes with a service.
+// awaitGone waits until a service is deleted.
+func awaitGone(ctx context.Context, a *app, client *sdk.Client, ref *hubv1.ServiceRef, wait time.Duration) error {
+	name := ref.GetCluster() + "/" + ref.GetName()
+	p := a.begin("waiting for the agent to remove %s", name)
+	defer p.end()
+	gone, err := a.pollUntil(ctx, wait, func(ctx context.Context) (bool, error) {
+		_, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
+		if sdk.IsNotFound(err) {
+			return true, nil
+		}
+		return false, err
+	})
+	if err != nil {
+		return err
+	}
+	if !gone {
+		return errcode.New(errcode.Unavailable, "service %s is still being deleted after %s; axle services get %s shows what it waits for", name, wait, name)
+	}
+	_, err = fmt.Fprintf(a.Err, "service %s deleted\n", name)
+	return err
+}
+
+// wouldDelete lists the objects that are deleted with a service.
 func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.ServiceRef, detach bool) error {
 	s, err := client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
 	if err != nil {
@@ -284,17 +296,17 @@ func (a *app) wouldDelete(ctx context.Context, client *sdk.Client, ref *hubv1.Se
 	if detach {
 		objects, total = nil, 0
 	}
-	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %d objects on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), total)
+	fmt.Fprintf(a.Err, "service %s/%s would be deleted with %s on the cluster (dry run, nothing is deleted)\n", ref.GetCluster(), ref.GetName(), output.Count(total, "object"))
 	if total > len(objects) {
-		fmt.Fprintf(a.Err, "only %d of them are listed: of a large service the agent reports the worst ones by name\n", len(objects))
+		fmt.Fprintf(a.Err, "only %d of them are listed: for a large service the agent names only the least healthy objects\n", len(objects))
 	}
-	if len(objects) == 0 && a.output == "table" {
+	if len(objects) == 0 && output.Human(a.output) {
 		return nil
 	}
 	return printList(a, objects, func(c componentView) string { return c.Kind + "/" + c.Name },
-		column[componentView]{"KIND", func(c componentView) string { return c.Kind }},
-		column[componentView]{"NAMESPACE", func(c componentView) string { return c.Namespace }},
-		column[componentView]{"NAME", func(c componentView) string { return c.Name }},
-		column[componentView]{"HEALTH", func(c componentView) string { return c.Health }},
+		col("KIND", func(c componentView) string { return c.Kind }),
+		col("NAMESPACE", func(c componentView) string { return c.Namespace }),
+		col("NAME", func(c componentView) string { return c.Name }),
+		col("HEALTH", func(c componentView) string { return c.Health }),
 	)
 }

@@ -7,72 +7,49 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
 )
-
-type sessionView struct {
-	ID          string `json:"id"`
-	Kind        string `json:"kind"`
-	Name        string `json:"name"`
-	Source      string `json:"source"`
-	Agent       string `json:"agent"`
-	CreatedAt   string `json:"createdAt"`
-	LastUsedAge string `json:"lastUsedAge"`
-	ExpiresAt   string `json:"expiresAt"`
-	Current     bool   `json:"current"`
-}
 
 func (a *app) sessions() *cobra.Command {
 	var user string
 	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List open sessions of browsers and command lines", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		Use: "list", Aliases: []string{"ls"}, Short: "List open browser sessions and command-line logins", Args: noArgs,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Logins.ListSessions(c.Context(), connect.NewRequest(&hubv1.ListSessionsRequest{User: user}))
 			if err != nil {
 				return err
 			}
-			views := []sessionView{}
-			for _, s := range all.Msg.GetSessions() {
-				views = append(views, sessionView{s.GetId(), s.GetKind(), s.GetName(), s.GetSource(), s.GetAgent(), stamp(s.GetCreatedAt()), a.age(s.GetLastUsedAt()), stamp(s.GetExpiresAt()), s.GetCurrent()})
-			}
-			return printList(a, views, func(v sessionView) string { return v.ID },
-				column[sessionView]{"ID", func(v sessionView) string { return v.ID }},
-				column[sessionView]{"KIND", func(v sessionView) string { return v.Kind }},
-				column[sessionView]{"NAME", func(v sessionView) string { return v.Name }},
-				column[sessionView]{"FROM", func(v sessionView) string { return v.Source }},
-				column[sessionView]{"SINCE", func(v sessionView) string { return v.CreatedAt }},
-				column[sessionView]{"LAST USED", func(v sessionView) string { return ago(v.LastUsedAge) }},
-				column[sessionView]{"EXPIRES", func(v sessionView) string { return v.ExpiresAt }},
+			return printList(a, all.Msg.GetSessions(), (*hubv1.Session).GetId,
+				col("ID", (*hubv1.Session).GetId),
+				col("KIND", (*hubv1.Session).GetKind),
+				col("NAME", (*hubv1.Session).GetName),
+				col("FROM", (*hubv1.Session).GetSource),
+				col("SINCE", func(v *hubv1.Session) string { return stamp(v.GetCreatedAt()) }),
+				col("LAST USED", func(v *hubv1.Session) string { return ago(a.age(v.GetLastUsedAt())) }),
+				col("EXPIRES", func(v *hubv1.Session) string { return stamp(v.GetExpiresAt()) }),
 			)
-		},
+		}),
 	}
-	list.Flags().StringVar(&user, "user", "", "e-mail of somebody else (administrators)")
-	return noun("sessions", "Open logins of browsers and command lines", []string{"session"}, list, endSessions(a))
+	list.Flags().StringVar(&user, "user", "", "e-mail of another user (administrators)")
+	return noun("sessions", "Manage open browser sessions and command-line logins", []string{"session"}, list, endSessions(a))
 }
 
 func endSessions(a *app) *cobra.Command {
 	var all bool
 	request := &hubv1.EndSessionsRequest{}
 	c := &cobra.Command{
-		Use: "end [ID…]", Short: "End sessions and what they made, within 5 s everywhere",
+		Use: "end [ID…]", Short: "End sessions and the tokens they made, within 5 s everywhere",
 		Example: "  axle sessions end tok_abc\n  axle sessions end --all --user leaver@example.com\n  axle sessions end --all --tokens --user leaver@example.com",
 		Args: func(c *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return usagef("name sessions, or give --all")
+				return usagef("give the IDs of sessions, or --all")
 			}
 			if request.GetTokens() && !all {
-				return usagef("--tokens says nothing without --all; axle tokens revoke ends single ones")
+				return usagef("--tokens does not work without --all; to revoke single tokens, use axle tokens revoke")
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if all {
 				ended, err := client.Logins.EndSessions(c.Context(), connect.NewRequest(request))
 				if err != nil {
@@ -81,25 +58,32 @@ func endSessions(a *app) *cobra.Command {
 				_, err = fmt.Fprintln(a.Err, endedText(request, ended.Msg.GetEnded()))
 				return err
 			}
-			for _, id := range args {
+			return each(args, func(id string) error {
 				if _, err := client.Logins.EndSession(c.Context(), connect.NewRequest(&hubv1.EndSessionRequest{Id: id})); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
+					return err
 				}
-				fmt.Fprintf(a.Err, "session %s ended\n", id)
-			}
-			return nil
-		},
+				_, err := fmt.Fprintf(a.Err, "session %s ended\n", id)
+				return err
+			})
+		}),
 	}
-	c.Flags().BoolVar(&all, "all", false, "all of them")
-	c.Flags().StringVar(&request.User, "user", "", "e-mail of somebody else (administrators, with --all)")
-	c.Flags().BoolVar(&request.Tokens, "tokens", false, "API and bootstrap tokens, too (with --all)")
+	c.Flags().BoolVar(&all, "all", false, "end all sessions of the user")
+	c.Flags().StringVar(&request.User, "user", "", "e-mail of another user (administrators, with --all)")
+	c.Flags().BoolVar(&request.Tokens, "tokens", false, "also revoke API and bootstrap tokens (with --all)")
 	return c
 }
 
-// endedText says what ended everywhere.
+// endedText says what ended.
 func endedText(r *hubv1.EndSessionsRequest, n int32) string {
-	if r.GetTokens() {
-		return fmt.Sprintf("%d sessions, command line logins and tokens ended", n)
+	switch {
+	case r.GetTokens() && n == 1:
+		return "1 session, command-line login or token ended"
+	case r.GetTokens():
+		return fmt.Sprintf("%d sessions, command-line logins and tokens ended", n)
 	}
-	return fmt.Sprintf("%d sessions and command line logins ended; API tokens go on, unless you give --tokens", n)
+	what := "sessions and command-line logins"
+	if n == 1 {
+		what = "session or command-line login"
+	}
+	return fmt.Sprintf("%d %s ended; API tokens stay valid unless you give --tokens", n, what)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,87 +11,46 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
-
-type tokenView struct {
-	ID          string   `json:"id"`
-	Kind        string   `json:"kind"`
-	Name        string   `json:"name"`
-	Owner       string   `json:"owner"`
-	Scopes      []string `json:"scopes"`
-	CreatedAt   string   `json:"createdAt"`
-	ExpiresAt   string   `json:"expiresAt"`
-	LastUsedAt  string   `json:"lastUsedAt"`
-	LastUsedAge string   `json:"lastUsedAge"`
-	Project     string   `json:"project"`
-	UsesLeft    int32    `json:"usesLeft"`
-	NamePattern string   `json:"namePattern"`
-	EndsWith    string   `json:"endsWith,omitempty"`
-	MadeBy      string   `json:"madeBy,omitempty"`
-	// Secret is only there when the token was just made.
-	Secret string `json:"secret,omitempty"`
-}
-
-func (a *app) tokenView(t *hubv1.Token) tokenView {
-	return tokenView{
-		ID: t.GetId(), Kind: t.GetKind(), Name: t.GetName(), Owner: t.GetOwner(), Scopes: append([]string{}, t.GetScopes()...),
-		CreatedAt: stamp(t.GetCreatedAt()), ExpiresAt: stamp(t.GetExpiresAt()), LastUsedAt: stamp(t.GetLastUsedAt()), LastUsedAge: a.age(t.GetLastUsedAt()),
-		Project: t.GetProject(), UsesLeft: t.GetUsesLeft(), NamePattern: t.GetNamePattern(), EndsWith: t.GetEndsWith(), MadeBy: t.GetMadeBy(),
-	}
-}
 
 func (a *app) tokens() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List tokens; secrets are never shown again", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Tokens.List(c.Context(), connect.NewRequest(&hubv1.ListTokensRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []tokenView{}
-			for _, t := range all.Msg.GetTokens() {
-				views = append(views, a.tokenView(t))
-			}
-			return printList(a, views, func(v tokenView) string { return v.ID },
-				column[tokenView]{"ID", func(v tokenView) string { return v.ID }},
-				column[tokenView]{"KIND", func(v tokenView) string { return v.Kind }},
-				column[tokenView]{"NAME", func(v tokenView) string { return v.Name }},
-				column[tokenView]{"OWNER", func(v tokenView) string { return v.Owner }},
-				column[tokenView]{"SCOPES", func(v tokenView) string { return strings.Join(v.Scopes, ",") }},
-				column[tokenView]{"EXPIRES", func(v tokenView) string { return v.ExpiresAt }},
-				column[tokenView]{"ENDS WITH", func(v tokenView) string { return v.EndsWith }},
-				column[tokenView]{"MADE BY", func(v tokenView) string { return v.MadeBy }},
-				column[tokenView]{"LAST USED", func(v tokenView) string { return ago(v.LastUsedAge) }},
-				column[tokenView]{"USES LEFT", func(v tokenView) string {
-					if v.Kind != "bootstrap" {
+			return printList(a, all.Msg.GetTokens(), (*hubv1.Token).GetId,
+				col("ID", (*hubv1.Token).GetId),
+				col("KIND", (*hubv1.Token).GetKind),
+				col("NAME", (*hubv1.Token).GetName),
+				col("OWNER", (*hubv1.Token).GetOwner),
+				col("SCOPES", func(v *hubv1.Token) string { return strings.Join(v.GetScopes(), ",") }),
+				col("EXPIRES", func(v *hubv1.Token) string { return stamp(v.GetExpiresAt()) }),
+				col("ENDS WITH", (*hubv1.Token).GetEndsWith),
+				col("MADE BY", (*hubv1.Token).GetMadeBy),
+				col("LAST USED", func(v *hubv1.Token) string { return ago(a.age(v.GetLastUsedAt())) }),
+				col("USES LEFT", func(v *hubv1.Token) string {
+					if v.GetKind() != "bootstrap" {
 						return ""
 					}
-					return strconv.Itoa(int(v.UsesLeft))
-				}},
+					return strconv.Itoa(int(v.GetUsesLeft()))
+				}),
 			)
-		},
+		}),
 	}
 	revoke := &cobra.Command{
-		Use: "revoke ID…", Short: "Make tokens invalid, within 5 s everywhere", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, id := range args {
-				if _, err := client.Tokens.Revoke(c.Context(), connect.NewRequest(&hubv1.RevokeTokenRequest{Id: id})); err != nil {
-					return fmt.Errorf("%s: %w", id, err)
-				}
-				fmt.Fprintf(a.Err, "token %s revoked\n", id)
-			}
-			return nil
-		},
+		Use: "revoke ID…", Short: "Revoke tokens, within 5 s everywhere", Args: atLeast(1),
+		RunE: removes(a, "token", "revoked", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Tokens.Revoke(ctx, connect.NewRequest(&hubv1.RevokeTokenRequest{Id: name}))
+			return err
+		}),
 	}
-	return noun("tokens", "API tokens of people and programs, bootstrap tokens of new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
+	return noun("tokens", "Manage API tokens, and bootstrap tokens for new clusters", []string{"token"}, list, a.tokensCreate(), revoke)
 }
 
 func (a *app) tokensCreate() *cobra.Command {
@@ -99,26 +59,23 @@ func (a *app) tokensCreate() *cobra.Command {
 	var bootstrap bool
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "create [NAME]", Short: "Make a token and show it once",
-		Long: `Make a token and show it once: the secret alone goes to standard output.
-With --bootstrap it is one that new clusters register with; a token for more
-than one use leaves each cluster waiting for axle clusters approve.
+		Use: "create [NAME]", Short: "Create a token and show it once",
+		Long: `Create a token and show it once. The secret alone goes to standard output. With
+--bootstrap, it is a token that new clusters register with. Clusters that register
+with a token for more than one use wait for axle clusters approve.
 
-It ends with the token or login that it is made with, and lives no longer. For
-one that outlives your login, open /login/account at the hub, which asks for
-your password or passkey; for programs, axle serviceaccounts token.`,
+The new token ends with the token or login that created it, and cannot outlive it.
+For a token that outlives your login, open /login/account at the hub, which asks for
+your password or passkey. For programs, use axle serviceaccounts token.`,
 		Example: `  axle tokens create ci --scope read --expires 2h
   axle tokens create --bootstrap --name-pattern 'edge-*' --max-uses 50 --allow-tag tier=edge`,
 		Args: atMost(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			if err := fitting(c, bootstrap, args); err != nil {
 				return err
 			}
 			var made *connect.Response[hubv1.CreatedToken]
+			var err error
 			if bootstrap {
 				boot.LifetimeMicros = expires.Microseconds()
 				made, err = client.Tokens.CreateBootstrap(c.Context(), connect.NewRequest(boot))
@@ -129,37 +86,37 @@ your password or passkey; for programs, axle serviceaccounts token.`,
 			if err != nil {
 				return err
 			}
-			view := a.tokenView(made.Msg.GetToken())
-			view.Secret = made.Msg.GetSecret()
-			if a.output == "json" || a.output == "yaml" {
-				return a.encode(view)
+			token := made.Msg.GetToken()
+			if output.Data(a.output) {
+				return a.encode(fields.Of(token, a.age).With("secret", made.Msg.GetSecret()))
 			}
-			fmt.Fprintf(a.Err, "token %s made, good until %s; it is shown only now:\n", view.ID, view.until())
-			_, err = fmt.Fprintln(a.Out, view.Secret)
+			fmt.Fprintf(a.Err, "token %s created, valid until %s; it is shown only once:\n", token.GetId(), untilOf(token))
+			_, err = fmt.Fprintln(a.Out, made.Msg.GetSecret())
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
-	f.StringSliceVar(&request.Scopes, "scope", nil, "read, write or admin (default: your own)")
-	f.DurationVar(&expires, "expires", 0, "lifetime (default: 90 days, 24h with --bootstrap, or what your own login has left)")
-	f.BoolVar(&bootstrap, "bootstrap", false, "a token that new clusters register with")
+	f.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the token: read, write or admin (default: your own)")
+	f.DurationVar(&expires, "expires", 0, "lifetime of the token (default: 90 days, 24h with --bootstrap, or the rest of your own login)")
+	f.BoolVar(&bootstrap, "bootstrap", false, "create a token that new clusters register with")
 	f.StringVar(&boot.Project, "project", "", "project of the clusters (with --bootstrap)")
-	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that their names must match (with --bootstrap)")
-	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags they may have, key=value or key=* (with --bootstrap)")
-	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters (with --bootstrap)")
+	f.StringVar(&boot.NamePattern, "name-pattern", "", "glob that the clusters' names must match (with --bootstrap)")
+	f.StringToStringVar(&boot.AllowedTags, "allow-tag", nil, "tags that the clusters may have, key=value or key=* (with --bootstrap)")
+	f.Int32Var(&boot.MaxUses, "max-uses", 1, "how many clusters may register (with --bootstrap)")
 	f.BoolVar(&boot.Approved, "approved", false, "clusters need no approval (with --bootstrap)")
 	return c
 }
 
-func (v tokenView) until() string {
-	if v.EndsWith == "" {
-		return v.ExpiresAt
+// untilOf says how long a token is valid.
+func untilOf(t *hubv1.Token) string {
+	if t.GetEndsWith() == "" {
+		return stamp(t.GetExpiresAt())
 	}
-	return v.ExpiresAt + ", or until the token or login ends that made it"
+	return stamp(t.GetExpiresAt()) + ", or until the token or login that created it ends"
 }
 
-// fitting refuses what says nothing of the kind of token that is made: who asks
-// for a bound would not get it.
+// fitting rejects flags that do not apply to this kind of token: a limit that
+// the user asked for would have no effect.
 func fitting(c *cobra.Command, bootstrap bool, args []string) error {
 	switch {
 	case bootstrap && len(args) > 0:
@@ -173,7 +130,7 @@ func fitting(c *cobra.Command, bootstrap bool, args []string) error {
 	}
 	for _, name := range wrong {
 		if c.Flags().Changed(name) {
-			return usagef("--%s says nothing %s", name, kind)
+			return usagef("--%s does not work %s", name, kind)
 		}
 	}
 	return nil

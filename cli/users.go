@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,138 +11,100 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
-
-type userView struct {
-	Name       string   `json:"name"`
-	Kind       string   `json:"kind"`
-	Admin      bool     `json:"admin"`
-	Groups     []string `json:"groups"`
-	CreatedAt  string   `json:"createdAt"`
-	CreatedAge string   `json:"createdAge"`
-	ID         string   `json:"id"`
-	// Token is only there when it was just made.
-	Token string `json:"token,omitempty"`
-}
-
-func (a *app) userView(u *hubv1.User) userView {
-	return userView{
-		Name: u.GetName(), Kind: u.GetKind(), Admin: u.GetAdmin(), Groups: append([]string{}, u.GetGroups()...),
-		CreatedAt: stamp(u.GetCreatedAt()), CreatedAge: a.age(u.GetCreatedAt()), ID: u.GetId(),
-	}
-}
 
 func (a *app) users() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List people and service accounts", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Users.List(c.Context(), connect.NewRequest(&hubv1.ListUsersRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []userView{}
-			for _, u := range all.Msg.GetUsers() {
-				views = append(views, a.userView(u))
-			}
-			return printList(a, views, func(v userView) string { return v.Name },
-				column[userView]{"NAME", func(v userView) string { return v.Name }},
-				column[userView]{"KIND", func(v userView) string { return v.Kind }},
-				column[userView]{"ADMIN", func(v userView) string { return strconv.FormatBool(v.Admin) }},
-				column[userView]{"GROUPS", func(v userView) string { return strings.Join(v.Groups, ",") }},
-				column[userView]{"AGE", func(v userView) string { return v.CreatedAge }},
+			return printList(a, all.Msg.GetUsers(), (*hubv1.User).GetName,
+				col("NAME", (*hubv1.User).GetName),
+				col("KIND", (*hubv1.User).GetKind),
+				col("ADMIN", func(v *hubv1.User) string { return strconv.FormatBool(v.GetAdmin()) }),
+				col("GROUPS", func(v *hubv1.User) string { return strings.Join(v.GetGroups(), ",") }),
+				col("AGE", func(v *hubv1.User) string { return a.age(v.GetCreatedAt()) }),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
-		Use: "delete EMAIL…", Short: "Delete people with their tokens, bindings and memberships", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Users.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteUserRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "user %s deleted\n", name)
-			}
-			return nil
-		},
+		Use: "delete EMAIL…", Short: "Delete users with their tokens, bindings and group memberships", Args: atLeast(1),
+		RunE: removes(a, "user", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name}))
+			return err
+		}),
 	}
-	return noun("users", "People and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
+	return noun("users", "Manage users and service accounts (administrators)", []string{"user"}, list, a.usersCreate(), a.usersAdmin(), remove)
 }
 
 func (a *app) usersCreate() *cobra.Command {
 	request := &hubv1.CreateUserRequest{}
 	var expires time.Duration
 	c := &cobra.Command{
-		Use: "create EMAIL", Short: "Add a person ahead of the first login", Args: exactly(1),
-		Long: `Add a person ahead of the first login. Whoever is new sees nothing until
-axle auth bind gives access. With --token-scope a first API token is made as
-well; it alone goes to standard output, once.`,
+		Use: "create EMAIL", Short: "Create a user before their first login", Args: exactly(1),
+		Long: `Create a user before their first login. A new user sees nothing until axle auth bind
+gives access. With --token-scope, the command also creates a first API token. Only
+the token goes to standard output, once.`,
 		Example: `  axle users create ann@example.com
   axle users create ann@example.com --token-scope write --token-expires 8h > ann.token`,
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Email, request.TokenLifetimeMicros = args[0], expires.Microseconds()
 			made, err := client.Users.Create(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
-			view := a.userView(made.Msg.GetUser())
-			view.Token = made.Msg.GetToken()
-			if a.output == "json" || a.output == "yaml" {
+			name, token := made.Msg.GetUser().GetName(), made.Msg.GetToken()
+			if output.Data(a.output) {
+				view := fields.Of(made.Msg.GetUser(), a.age)
+				if token != "" {
+					view = view.With("token", token)
+				}
 				return a.encode(view)
 			}
-			fmt.Fprintf(a.Err, "user %s made; give access with: axle auth bind --user %s --action read --project NAME\n", view.Name, view.Name)
-			if view.Token == "" {
+			fmt.Fprintf(a.Err, "user %s created; give access with: axle auth bind --user %s --action read --project NAME\n", name, name)
+			if token == "" {
 				return nil
 			}
-			fmt.Fprintf(a.Err, "a first token, good until %s; it is shown only now:\n", stamp(made.Msg.GetTokenExpiresAt()))
-			_, err = fmt.Fprintln(a.Out, view.Token)
+			fmt.Fprintf(a.Err, "first token, valid until %s; it is shown only once:\n", stamp(made.Msg.GetTokenExpiresAt()))
+			_, err = fmt.Fprintln(a.Out, token)
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
-	f.BoolVar(&request.Admin, "admin", false, "make an administrator, who may do everything")
-	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "make a first token too: read, write or admin")
-	f.DurationVar(&expires, "token-expires", 0, "lifetime of that token (default: 24h)")
+	f.BoolVar(&request.Admin, "admin", false, "make the user an administrator, who may do everything")
+	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "also create a first token with these scopes: read, write or admin")
+	f.DurationVar(&expires, "token-expires", 0, "lifetime of the first token (default: 24h)")
 	return c
 }
 
 func (a *app) usersAdmin() *cobra.Command {
 	var revoke bool
 	c := &cobra.Command{
-		Use: "admin EMAIL", Short: "Make somebody an administrator, or no more", Args: exactly(1),
-		Long:    "Make somebody an administrator, who may do everything that his token's scopes\nlet through, or take that back. The last administrator stays.",
+		Use: "admin EMAIL", Short: "Grant or revoke administrator rights", Args: exactly(1),
+		Long:    "Make a user an administrator, or revoke that with --revoke. An administrator may do\neverything that the scopes of their token allow. The last administrator cannot be revoked.",
 		Example: "  axle users admin ann@example.com\n  axle users admin ann@example.com --revoke",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			u, err := client.Users.SetAdmin(c.Context(), connect.NewRequest(&hubv1.SetAdminRequest{Name: args[0], Admin: !revoke}))
 			if err != nil {
 				return err
 			}
-			if a.output == "json" || a.output == "yaml" {
-				return a.encode(a.userView(u.Msg))
+			if output.Data(a.output) {
+				return a.encode(u.Msg)
 			}
-			not := ""
+			not := " an"
 			if revoke {
-				not = " no"
+				not = " no longer an"
 			}
 			fmt.Fprintf(a.Err, "%s is%s administrator now\n", args[0], not)
 			return nil
-		},
+		}),
 	}
-	c.Flags().BoolVar(&revoke, "revoke", false, "take it back")
+	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the administrator rights")
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
@@ -21,7 +20,7 @@ type bagView struct {
 	Name    string         `json:"name"`
 	Project string         `json:"project"`
 	Values  map[string]any `json:"values"`
-	// Secrets are keys alone.
+	// Secrets lists the keys only.
 	Secrets    []string `json:"secrets"`
 	Services   int32    `json:"services"`
 	Version    int64    `json:"version"`
@@ -38,12 +37,12 @@ func (a *app) bagView(c *hubv1.Context) bagView {
 	if v.Secrets == nil {
 		v.Secrets = []string{}
 	}
-	// The hub wrote it; one that cannot be read is shown as empty.
+	// The hub wrote it. If it cannot be parsed, no values are shown.
 	_ = json.Unmarshal([]byte(c.GetValues()), &v.Values)
 	return v
 }
 
-// keys are all of them, for a table.
+// keys are all keys, including those of secrets, for a table.
 func (v bagView) keys() string {
 	all := slices.Sorted(maps.Keys(v.Values))
 	for _, key := range v.Secrets {
@@ -58,22 +57,22 @@ func (a *app) printBags(all []*hubv1.Context) error {
 		views = append(views, a.bagView(c))
 	}
 	return printList(a, views, func(v bagView) string { return v.Name },
-		column[bagView]{"NAME", func(v bagView) string { return v.Name }},
-		column[bagView]{"PROJECT", func(v bagView) string { return first(v.Project, "(all)") }},
-		column[bagView]{"SERVICES", func(v bagView) string { return fmt.Sprint(v.Services) }},
-		column[bagView]{"VERSION", func(v bagView) string { return fmt.Sprint(v.Version) }},
-		column[bagView]{"UPDATED", func(v bagView) string { return ago(v.UpdatedAge) }},
-		column[bagView]{"KEYS", bagView.keys},
+		col("NAME", func(v bagView) string { return v.Name }),
+		col("PROJECT", func(v bagView) string { return first(v.Project, "(all)") }),
+		col("SERVICES", func(v bagView) string { return fmt.Sprint(v.Services) }),
+		col("VERSION", func(v bagView) string { return fmt.Sprint(v.Version) }),
+		col("UPDATED", func(v bagView) string { return ago(v.UpdatedAge) }),
+		col("KEYS", bagView.keys),
 	)
 }
 
 func (a *app) printBag(c *hubv1.Context) error {
 	return printOne(a, a.bagView(c), func(v bagView) string { return v.Name },
-		column[bagView]{"Name", func(v bagView) string { return v.Name }},
-		column[bagView]{"Project", func(v bagView) string { return first(v.Project, "(all)") }},
-		column[bagView]{"Services", func(v bagView) string { return fmt.Sprint(v.Services) }},
-		column[bagView]{"Version", func(v bagView) string { return fmt.Sprintf("%d, by %s %s", v.Version, v.UpdatedBy, ago(v.UpdatedAge)) }},
-		column[bagView]{"Values", func(v bagView) string {
+		col("Name", func(v bagView) string { return v.Name }),
+		col("Project", func(v bagView) string { return first(v.Project, "(all)") }),
+		col("Services", func(v bagView) string { return fmt.Sprint(v.Services) }),
+		col("Version", func(v bagView) string { return fmt.Sprintf("%d, by %s %s", v.Version, v.UpdatedBy, ago(v.UpdatedAge)) }),
+		col("Values", func(v bagView) string {
 			var lines []string
 			for _, key := range slices.Sorted(maps.Keys(v.Values)) {
 				text, err := json.Marshal(v.Values[key])
@@ -86,11 +85,11 @@ func (a *app) printBag(c *hubv1.Context) error {
 				lines = append(lines, key+" (secret)")
 			}
 			return strings.Join(lines, "\n")
-		}},
+		}),
 	)
 }
 
-// valueFlags say what is set.
+// valueFlags are the flags that give values.
 type valueFlags struct {
 	file    string
 	secrets []string
@@ -99,24 +98,24 @@ type valueFlags struct {
 }
 
 func (v *valueFlags) flags(c *cobra.Command) {
-	c.Flags().StringVarP(&v.file, "file", "f", "", "YAML or JSON file with an object of values; - is standard input")
-	c.Flags().StringArrayVar(&v.secrets, "secret", nil, "KEY=FILE of a secret value; - is standard input, env:NAME the environment")
+	c.Flags().StringVarP(&v.file, "file", "f", "", "YAML or JSON file with an object of values; - for standard input")
+	c.Flags().StringArrayVar(&v.secrets, "secret", nil, "secret value, KEY=FILE; FILE can be - for standard input or env:NAME for an environment variable")
 }
 
-// home are the flags of where values belong.
+// home adds the flags for where values belong.
 func (v *valueFlags) home(c *cobra.Command, project string) {
 	c.Flags().StringVar(&v.project, "project", "", project)
-	c.Flags().BoolVar(&v.global, "global", false, "services of every project may use them from now on")
+	c.Flags().BoolVar(&v.global, "global", false, "let services of every project use them from now on")
 	c.MarkFlagsMutuallyExclusive("project", "global")
 }
 
-// secretValues reads KEY=FILE.
+// secretValues parses KEY=FILE.
 func (a *app) secretValues(pairs []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
 		key, from, ok := strings.Cut(pair, "=")
 		if !ok || key == "" || from == "" {
-			return nil, usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value is in no list of processes", key)
+			return nil, usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value does not appear in process lists", key)
 		}
 		value, err := a.readSecret("secret", from, true)
 		if err != nil {
@@ -130,8 +129,8 @@ func (a *app) secretValues(pairs []string) (map[string]string, error) {
 	return values, nil
 }
 
-// context builds what is to be stored from arguments KEY=VALUE and flags. A
-// value that is JSON is taken as such.
+// context builds the context to store from KEY=VALUE arguments and flags. A
+// value that is valid JSON is stored as JSON.
 func (a *app) context(v valueFlags, name string, pairs []string) (*hubv1.Context, error) {
 	values := map[string]any{}
 	if v.file != "" {
@@ -140,7 +139,7 @@ func (a *app) context(v valueFlags, name string, pairs []string) (*hubv1.Context
 			return nil, err
 		}
 		if err := yaml.Unmarshal(text, &values); err != nil {
-			return nil, errcode.New(errcode.Invalid, "--file %s: is not an object of values: %w", v.file, err)
+			return nil, errcode.New(errcode.Invalid, "--file %s is not an object of values: %w", v.file, err)
 		}
 	}
 	for _, pair := range pairs {
@@ -175,183 +174,4 @@ func (a *app) readFile(path string) ([]byte, error) {
 		return nil, errcode.New(errcode.Invalid, "%w", err)
 	}
 	return text, nil
-}
-
-func (a *app) contexts() *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List contexts with their keys", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			all, err := client.Contexts.List(c.Context(), connect.NewRequest(&hubv1.ListContextsRequest{}))
-			if err != nil {
-				return err
-			}
-			return a.printBags(all.Msg.GetContexts())
-		},
-	}
-	get := &cobra.Command{
-		Use: "get NAME", Short: "Show a context; secrets are shown as keys alone", Args: exactly(1), ValidArgsFunction: a.completeContexts(),
-		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := client.Contexts.Get(c.Context(), connect.NewRequest(&hubv1.GetContextRequest{Name: args[0]}))
-			if err != nil {
-				return err
-			}
-			return a.printBag(one.Msg)
-		},
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
-		Example: "  axle contexts delete prod",
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Contexts.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteContextRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "context %s deleted\n", name)
-			}
-			return nil
-		},
-	}
-	return noun("contexts", "Values that services share by a context's name", []string{"context-values"}, list, get, a.contextsCreate(), a.contextsSet(), remove)
-}
-
-func (a *app) contextsCreate() *cobra.Command {
-	var v valueFlags
-	c := &cobra.Command{
-		Use: "create NAME [KEY=VALUE…]", Short: "Make a context", Args: atLeast(1),
-		Example: `  axle contexts create prod region=eu-1 replicas=3 --secret dbPassword=db.password
-  axle contexts create shared -f values.yaml --project shop`,
-		RunE: func(c *cobra.Command, args []string) error {
-			made, err := a.context(v, args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := client.Contexts.Create(c.Context(), connect.NewRequest(&hubv1.CreateContextRequest{Context: made}))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Err, "context %s created\n", args[0])
-			return a.printBag(one.Msg)
-		},
-	}
-	v.flags(c)
-	c.Flags().StringVar(&v.project, "project", "", "only services of this project may use it (default: all)")
-	return c
-}
-
-func (a *app) contextsSet() *cobra.Command {
-	var v valueFlags
-	var unset []string
-	var replace bool
-	c := &cobra.Command{
-		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a revision", Args: atLeast(1), ValidArgsFunction: a.completeContexts(),
-		Example: `  axle contexts set prod replicas=5 --unset region
-  axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
-				return usagef("name what to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
-			}
-			changed, err := a.context(v, args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset, Global: v.global}))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Err, "context %s is at version %d, used by %d services\n", args[0], one.Msg.GetVersion(), one.Msg.GetServices())
-			return a.printBag(one.Msg)
-		},
-	}
-	v.flags(c)
-	c.Flags().StringArrayVar(&unset, "unset", nil, "key to remove")
-	c.Flags().BoolVar(&replace, "replace", false, "remove every value that is not given")
-	v.home(c, "move it to this project, whose services alone may use it from now on (default: stays where it is)")
-	return c
-}
-
-func (a *app) outputs() *cobra.Command {
-	list := &cobra.Command{
-		Use: "list", Aliases: []string{"ls"}, Short: "List outputs with their keys", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			all, err := client.Outputs.List(c.Context(), connect.NewRequest(&hubv1.ListOutputsRequest{}))
-			if err != nil {
-				return err
-			}
-			return a.printBags(all.Msg.GetOutputs())
-		},
-	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete outputs that no service imports", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Outputs.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "outputs %s deleted\n", name)
-			}
-			return nil
-		},
-	}
-	return noun("outputs", "Values that one thing gives and services import", []string{"output"}, list, a.outputsPut(), remove)
-}
-
-func (a *app) outputsPut() *cobra.Command {
-	var v valueFlags
-	c := &cobra.Command{
-		Use: "put NAME [KEY=VALUE…]", Short: "Store the outputs of a name in place of what was there", Args: atLeast(1),
-		Example: `  terraform output -json | jq 'map_values(.value)' | axle outputs put network -f -
-  axle outputs put database host=db.internal --secret password=env:DB_PASSWORD`,
-		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && v.file == "" && len(v.secrets) == 0 {
-				// Nothing would take the place of everything.
-				return usagef("name what to store: KEY=VALUE, --secret or --file; to have none: axle outputs delete %s", args[0])
-			}
-			outputs, err := a.context(v, args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			one, err := client.Outputs.Put(c.Context(), connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: outputs, Global: v.global}))
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.Err, "outputs %s are at version %d, imported by %d services\n", args[0], one.Msg.GetVersion(), one.Msg.GetServices())
-			return a.printBag(one.Msg)
-		},
-	}
-	v.flags(c)
-	v.home(c, "only services of this project may import them (default: stays where it is; all for new ones)")
-	return c
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -9,90 +10,56 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // webhookProviders are the values of --provider.
 var webhookProviders = []string{"azure", "bitbucket", "generic", "gitea", "github", "gitlab"}
 
-type webhookView struct {
-	Name         string `json:"name"`
-	Provider     string `json:"provider"`
-	Repository   string `json:"repository"`
-	URL          string `json:"url"`
-	CreatedAt    string `json:"createdAt"`
-	DeliveredAt  string `json:"deliveredAt"`
-	DeliveredAge string `json:"deliveredAge"`
-	Outcome      string `json:"outcome"`
-	// Secret is only there when the webhook was just made.
-	Secret string `json:"secret,omitempty"`
-}
-
-func (a *app) webhookView(w *hubv1.Webhook) webhookView {
-	return webhookView{
-		Name: w.GetName(), Provider: w.GetProvider(), Repository: w.GetRepository(), URL: w.GetUrl(), CreatedAt: stamp(w.GetCreatedAt()),
-		DeliveredAt: stamp(w.GetDeliveredAt()), DeliveredAge: a.age(w.GetDeliveredAt()), Outcome: w.GetOutcome(),
-	}
-}
-
 func (a *app) webhooks() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks with their last delivery", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Webhooks.List(c.Context(), connect.NewRequest(&hubv1.ListWebhooksRequest{}))
 			if err != nil {
 				return err
 			}
-			views := []webhookView{}
-			for _, w := range all.Msg.GetWebhooks() {
-				views = append(views, a.webhookView(w))
-			}
-			return printList(a, views, func(v webhookView) string { return v.Name },
-				column[webhookView]{"NAME", func(v webhookView) string { return v.Name }},
-				column[webhookView]{"PROVIDER", func(v webhookView) string { return v.Provider }},
-				column[webhookView]{"REPOSITORY", func(v webhookView) string {
-					if v.Repository == "" {
+			return printList(a, all.Msg.GetWebhooks(), (*hubv1.Webhook).GetName,
+				col("NAME", (*hubv1.Webhook).GetName),
+				col("PROVIDER", (*hubv1.Webhook).GetProvider),
+				col("REPOSITORY", func(v *hubv1.Webhook) string {
+					if v.GetRepository() == "" {
 						return "(by URL)"
 					}
-					return v.Repository
-				}},
-				column[webhookView]{"LAST DELIVERY", func(v webhookView) string { return ago(v.DeliveredAge) }},
-				column[webhookView]{"OUTCOME", func(v webhookView) string { return v.Outcome }},
-				column[webhookView]{"URL", func(v webhookView) string { return v.URL }},
+					return v.GetRepository()
+				}),
+				col("LAST DELIVERY", func(v *hubv1.Webhook) string { return ago(a.age(v.GetDeliveredAt())) }),
+				col("OUTCOME", (*hubv1.Webhook).GetOutcome),
+				col("URL", (*hubv1.Webhook).GetUrl),
 			)
-		},
+		}),
 	}
 	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; what their upstreams send is then refused", Args: atLeast(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
-			for _, name := range args {
-				if _, err := client.Webhooks.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name})); err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				fmt.Fprintf(a.Err, "webhook %s deleted\n", name)
-			}
-			return nil
-		},
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; later deliveries from their upstreams are refused", Args: atLeast(1),
+		RunE: removes(a, "webhook", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name}))
+			return err
+		}),
 	}
-	return noun("webhooks", "Upstreams that say when something was pushed", []string{"webhook"}, list, a.webhooksCreate(), remove)
+	return noun("webhooks", "Manage webhooks, with which upstreams announce pushes", []string{"webhook"}, list, a.webhooksCreate(), remove)
 }
 
 func (a *app) webhooksCreate() *cobra.Command {
 	request := &hubv1.CreateWebhookRequest{}
 	var secretFile string
 	c := &cobra.Command{
-		Use: "create NAME --provider PROVIDER", Short: "Make a webhook; print its URL and, once, its secret",
-		Long: `Make a webhook and show what to enter at the upstream: the URL, and the secret,
-which is shown only now. A delivery brings no content: it makes the hub look at
-the repository that it names at once, in place of at the next poll. Without
---repository one webhook serves all repositories of the provider.
+		Use: "create NAME --provider PROVIDER", Short: "Create a webhook; print its URL and, once, its secret",
+		Long: `Create a webhook and show what to enter at the upstream: the URL, and the secret,
+which is shown only once. A delivery carries no content: it makes the hub check the
+named repository at once, before the next poll. Without --repository, one webhook
+serves all repositories of the provider.
 
 The generic provider takes any POST whose header X-Axle-Signature is
 sha256=<hex HMAC-SHA-256 of the body under the secret>. The body is JSON,
@@ -102,11 +69,7 @@ when the webhook is restricted to one repository.`,
   axle webhooks create shop --provider gitlab --repository shop
   axle webhooks create ci --provider generic --repository shop --secret-file ci.secret`,
 		Args: exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			if secretFile != "" {
 				text, err := os.ReadFile(secretFile)
@@ -119,20 +82,19 @@ when the webhook is restricted to one repository.`,
 			if err != nil {
 				return err
 			}
-			view := a.webhookView(made.Msg.GetWebhook())
-			view.Secret = made.Msg.GetSecret()
-			if a.output == "json" || a.output == "yaml" {
-				return a.encode(view)
+			hook := made.Msg.GetWebhook()
+			if output.Data(a.output) {
+				return a.encode(fields.Of(hook, a.age).With("secret", made.Msg.GetSecret()))
 			}
-			fmt.Fprintf(a.Err, "webhook %s made; enter this at the upstream (content type application/json, pushes and tags):\n", view.Name)
-			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", view.URL, view.Secret)
+			fmt.Fprintf(a.Err, "webhook %s created; enter this at the upstream (content type application/json, pushes and tags):\n", hook.GetName())
+			_, err = fmt.Fprintf(a.Out, "URL     %s\nSecret  %s\n", hook.GetUrl(), made.Msg.GetSecret())
 			return err
-		},
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))
-	f.StringVar(&request.Repository, "repository", "", "the one repository it may kick (default: any whose URL a delivery names)")
-	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: one is made)")
+	f.StringVar(&request.Repository, "repository", "", "the only repository that it may refresh (default: any whose URL a delivery names)")
+	f.StringVar(&secretFile, "secret-file", "", "file with the secret (default: generate one)")
 	_ = c.MarkFlagRequired("provider")
 	_ = c.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(webhookProviders, cobra.ShellCompDirectiveNoFileComp))
 	return c

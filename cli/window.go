@@ -3,112 +3,54 @@ package cli
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/limits"
+	"github.com/axle-cd/axle/sdk"
 )
 
-// windowForm is how a window is written on a command line.
-const windowForm = "allow|deny:SCHEDULE:DURATION[:TIMEZONE][:manual]"
-
-// parseWindows reads windows as people type them. A single empty text is none.
-func parseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
-	var all []*hubv1.SyncWindow
-	for _, text := range texts {
-		if text == "" && len(texts) == 1 {
-			return nil, nil
-		}
-		parts := strings.Split(text, ":")
-		w := &hubv1.SyncWindow{}
-		if last := len(parts) - 1; last > 2 && parts[last] == "manual" {
-			w.ManualSync, parts = true, parts[:last]
-		}
-		if len(parts) < 3 || len(parts) > 4 {
-			return nil, usagef("%q is no window; write %s, such as 'deny:0 22 * * *:8h:Europe/Berlin'", text, windowForm)
-		}
-		w.Kind, w.Schedule, w.Duration = parts[0], parts[1], parts[2]
-		if len(parts) == 4 {
-			w.TimeZone = parts[3]
-		}
-		all = append(all, w)
-	}
-	return all, nil
-}
-
-// windowText is a window as parseWindows reads it.
-func windowText(w *hubv1.SyncWindow) string {
-	text := strings.Join([]string{w.GetKind(), w.GetSchedule(), w.GetDuration()}, ":")
-	if w.GetTimeZone() != "" {
-		text += ":" + w.GetTimeZone()
-	}
-	if w.GetManualSync() {
-		text += ":manual"
-	}
-	return text
-}
-
-type windowView struct {
-	Kind       string `json:"kind"`
-	Schedule   string `json:"schedule"`
-	Duration   string `json:"duration"`
-	TimeZone   string `json:"timeZone"`
-	ManualSync bool   `json:"manualSync"`
-}
-
-func windowViews(all []*hubv1.SyncWindow) []windowView {
-	views := []windowView{}
-	for _, w := range all {
-		views = append(views, windowView{w.GetKind(), w.GetSchedule(), w.GetDuration(), w.GetTimeZone(), w.GetManualSync()})
-	}
-	return views
-}
-
 func (a *app) printWindows(all []*hubv1.SyncWindow) error {
-	return printList(a, windowViews(all), func(v windowView) string { return v.Schedule },
-		column[windowView]{"KIND", func(v windowView) string { return v.Kind }},
-		column[windowView]{"SCHEDULE", func(v windowView) string { return v.Schedule }},
-		column[windowView]{"DURATION", func(v windowView) string { return v.Duration }},
-		column[windowView]{"TIME ZONE", func(v windowView) string {
-			if v.TimeZone == "" {
+	return printList(a, all, (*hubv1.SyncWindow).GetSchedule,
+		col("KIND", (*hubv1.SyncWindow).GetKind),
+		col("SCHEDULE", (*hubv1.SyncWindow).GetSchedule),
+		col("DURATION", (*hubv1.SyncWindow).GetDuration),
+		col("TIME ZONE", func(v *hubv1.SyncWindow) string {
+			if v.GetTimeZone() == "" {
 				return "UTC"
 			}
-			return v.TimeZone
-		}},
-		column[windowView]{"MANUAL SYNC", func(v windowView) string { return strconv.FormatBool(v.ManualSync) }},
+			return v.GetTimeZone()
+		}),
+		col("MANUAL SYNC", func(v *hubv1.SyncWindow) string { return strconv.FormatBool(v.GetManualSync()) }),
 	)
 }
 
 func (a *app) hubSyncWindows() *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the sync windows of every service", Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := a.client()
-			if err != nil {
-				return err
-			}
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			r, err := client.Hub.GetSyncWindows(c.Context(), connect.NewRequest(&hubv1.GetSyncWindowsRequest{}))
 			if err != nil {
 				return err
 			}
 			return a.printWindows(r.Msg.GetSyncWindows())
-		},
+		}),
 	}
 	var none bool
 	set := &cobra.Command{
-		Use: "set WINDOW...", Short: "Replace the sync windows of every service",
-		Long: `Replace the sync windows that hold for every service of every cluster, beside
-those of its project and its own: each of the three must let a sync through.
-The agents' own upgrades are not held. A window is
-` + windowForm + `.`,
+		Use: "set WINDOW...", Short: "Replace the sync windows that apply to every service",
+		Long: `Replace the sync windows that apply to every service of every cluster. A service
+also has the windows of its project and its own: all three must allow a sync. The
+agents' own upgrades are not affected. A window is
+` + limits.WindowForm + `.`,
 		Example: "  axle hub sync-windows set 'deny:0 0 24 12 *:72h:Europe/Berlin:manual'\n  axle hub sync-windows set --none",
 		RunE: func(c *cobra.Command, args []string) error {
 			if none == (len(args) > 0) {
-				return usagef("give windows, or --none to have no more")
+				return usagef("give windows, or --none to remove all")
 			}
-			windows, err := parseWindows(args)
+			windows, err := limits.ParseWindows(args)
 			if err != nil {
 				return err
 			}
@@ -119,10 +61,10 @@ The agents' own upgrades are not held. A window is
 			if _, err := client.Hub.SetSyncWindows(c.Context(), connect.NewRequest(&hubv1.SyncWindowList{SyncWindows: windows})); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.Err, "sync windows that hold for every service: %d\n", len(windows))
+			_, err = fmt.Fprintf(a.Err, "sync windows that apply to every service: %d\n", len(windows))
 			return err
 		},
 	}
 	set.Flags().BoolVar(&none, "none", false, "have none")
-	return noun("sync-windows", "When every service may be synced, and when none", nil, list, set)
+	return noun("sync-windows", "Manage the sync windows of all services", nil, list, set)
 }

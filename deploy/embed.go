@@ -1,7 +1,6 @@
-// Package deploy holds what is installed into clusters: the agent's manifests
-// and the CRDs. It fills in values and knows nobody; the CLI prints or applies
-// the result, the hub serves the same manifests, with their values left open,
-// for the agent's own upgrades.
+// Package deploy holds what is installed into clusters: the agent's manifests and the
+// CRDs. It only fills in values. The CLI prints or applies the result; the hub serves
+// the same manifests, with their values left open, for upgrades of the agents.
 package deploy
 
 import (
@@ -26,44 +25,44 @@ var leastPrivilege string
 //go:embed crds/*.yaml
 var CRDs embed.FS
 
-// Agent are the values of the agent's manifests. All but CAPEM, PollInterval,
-// Args and what is a choice are required.
+// Agent are the values of the agent's manifests. All except CAPEM, PollInterval, Args
+// and the options are required.
 type Agent struct {
-	// Namespace that the agent lives in, usually axle-system.
+	// Namespace is the agent's namespace, usually axle-system.
 	Namespace string
-	// Image reference of the agent.
+	// Image is the image reference of the agent.
 	Image string
-	// HubURL that the agent dials.
+	// HubURL is the URL of the hub.
 	HubURL string
 	// BootstrapToken is used once, at the first start.
 	BootstrapToken string
-	// CAPEM are certificates to trust instead of the system's.
+	// CAPEM is PEM certificates to trust instead of the system's.
 	CAPEM string
-	// PollInterval is a Go duration; empty is the agent's default of 2m.
+	// PollInterval is a Go duration; empty means the agent's default of 2m.
 	PollInterval string
 	// Version is written as a label.
 	Version string
-	// Args are more arguments of axle-agent run.
+	// Args are additional arguments of axle-agent run.
 	Args []string
-	// LeastPrivilege leaves out the binding to cluster-admin: the agent's
-	// account may then do what its own work needs, and no more; what services
-	// hold must be granted beside it.
+	// LeastPrivilege leaves out the binding to cluster-admin: the agent's account
+	// then has only the rights for its own work; rights for services must be granted
+	// separately.
 	LeastPrivilege bool
 	// WithoutAdmins leaves out the binding that makes the hub's administrators
-	// administrators of the cluster, when they use it through the hub.
+	// cluster administrators when they use the cluster through the hub.
 	WithoutAdmins bool
-	// WithoutPeople lets nobody use the cluster through the hub: the agent
-	// refuses, and with LeastPrivilege it could not either.
+	// WithoutPeople allows nobody to use the cluster through the hub: the agent
+	// refuses, and with LeastPrivilege it also lacks the rights.
 	WithoutPeople bool
 
-	// arguments, when set, are the command line as YAML.
+	// arguments, if set, is the command line as YAML.
 	arguments string
 }
 
 const defaultNamespace = "axle-system"
 
-// Binding names the agent's cluster role binding. Several agents on one API
-// server, each in its namespace, have one each.
+// Binding is the name of the agent's cluster role binding. Several agents on one API
+// server, each in its own namespace, have one each.
 func (a Agent) Binding() string {
 	if a.Namespace == defaultNamespace {
 		return "axle-agent"
@@ -71,13 +70,13 @@ func (a Agent) Binding() string {
 	return a.Namespace + "-agent"
 }
 
-// Admins reports whether the hub's administrators are the cluster's.
+// Admins reports whether the hub's administrators are cluster administrators.
 func (a Agent) Admins() bool { return !a.WithoutAdmins && !a.WithoutPeople }
 
-// AdminsBinding names the binding of the hub's administrators.
+// AdminsBinding is the name of the binding of the hub's administrators.
 func (a Agent) AdminsBinding() string { return a.Binding() + "-admins" }
 
-// Arguments are the agent's command line as a YAML list.
+// Arguments returns the agent's command line as a YAML list.
 func (a Agent) Arguments() (string, error) {
 	if a.arguments != "" {
 		return a.arguments, nil
@@ -97,10 +96,9 @@ func (a Agent) Arguments() (string, error) {
 	return string(text), err
 }
 
-// Manifests returns the agent's objects as YAML documents: Namespace,
-// ServiceAccount, ClusterRoleBinding (or the roles of LeastPrivilege), the
-// binding of the hub's administrators, Secret, Deployment, and the CRDs that
-// agents read.
+// Manifests returns the agent's objects as YAML documents: Namespace, ServiceAccount,
+// ClusterRoleBinding (or the roles of LeastPrivilege), the binding of the hub's
+// administrators, Secret, Deployment, and the CRDs that agents read.
 func (a Agent) Manifests() ([]byte, error) {
 	functions := template.FuncMap{
 		"quote":  strconv.Quote,
@@ -136,16 +134,16 @@ func (a Agent) Manifests() ([]byte, error) {
 // agentCRDs are the kinds that an agent reads in its cluster.
 var agentCRDs = []string{"agentconfigurations", "customhealths"}
 
-// bindingMark begins the part that LeastPrivilege replaces.
+// bindingMark is the start of the part that LeastPrivilege replaces.
 const bindingMark = "# The agent applies whatever"
 
 // PackageFile is the name of the one file of Package.
 const PackageFile = "agent.yaml.liquid"
 
-// Package returns what an agent applies to upgrade itself: its Deployment
-// alone, as a template over configuration.version, image, namespace and args.
-// The rest of an installation (namespace, account, rights, the Secret) is its
-// owner's, who may have changed it.
+// Package returns what an agent applies to upgrade itself: only its Deployment, as a
+// template over configuration.version, image, namespace and args. The rest of an
+// installation (namespace, account, rights, the Secret) belongs to its owner, who may
+// have changed it.
 func Package() ([]byte, error) {
 	open := func(name string) string { return "{{ configuration." + name + " }}" }
 	all, err := Agent{Namespace: open("namespace"), Image: open("image"), Version: open("version"), arguments: open("args")}.Manifests()

@@ -59,7 +59,7 @@ func TestLeastPrivilegeNamesNoWildcard(t *testing.T) {
 	}
 }
 
-// The package is what an agent applies to replace itself, its values open.
+// The package is what an agent applies to upgrade itself, with its values left open.
 func TestPackageIsTheDeploymentAlone(t *testing.T) {
 	text, err := deploy.Package()
 	if err != nil {

@@ -55,8 +55,8 @@ func readFieldRows(t *testing.T) []fieldRow {
 	return rows
 }
 
-// newMoversBed adds the movers to the bed, what they move, and what shop alone
-// has.
+// newMoversBed adds to the bed the movers, the objects they move, and what only
+// shop has.
 func newMoversBed(t *testing.T) *tableBed {
 	t.Helper()
 	b := newTableBed(t)
@@ -96,8 +96,8 @@ func fieldClass(status int) string {
 	return class(status)
 }
 
-// TestFieldsThatMoveThingsNeedTheirNewPlace plays every field that puts a
-// thing elsewhere, or lets more people at it, as somebody who may not.
+// TestFieldsThatMoveThingsNeedTheirNewPlace sets every field that moves an
+// object, or widens access to it, as callers who may not.
 func TestFieldsThatMoveThingsNeedTheirNewPlace(t *testing.T) {
 	b := newMoversBed(t)
 	for _, row := range readFieldRows(t) {

@@ -57,7 +57,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		"Projects/List": {
 			"projects", `{}`, []string{"name", "clusters", "services"},
 			[]string{fmt.Sprint("shop ", n+1, " ", shopServices)},
-			// The guest is on his cluster, so he sees it and where it is from.
+			// The guest is on their cluster, so they see it and its project.
 			[]string{"lab 1 3", "shop 0 1"},
 		},
 		"Clusters/List": {

@@ -150,7 +150,7 @@ func (b *tableBed) must(procedure, request string) map[string]any {
 	return answer
 }
 
-// fill puts in who asks and ids that only a running hub has.
+// fill inserts the caller, and ids that only a running hub has.
 func (b *tableBed) fill(who, text string) string {
 	pairs := []string{"{who}", who}
 	for name, id := range b.ids {
@@ -187,7 +187,7 @@ func (b *tableBed) send(who, method, path, contentType string, body []byte) (int
 	return answer.StatusCode, text
 }
 
-// toLogin stands for a redirect to the page where one logs in.
+// toLogin represents a redirect to the login page.
 const toLogin = 399
 
 func newTableBed(t *testing.T) *tableBed {
@@ -293,8 +293,8 @@ func (b *tableBed) targets(url string) {
 	b.must("ServiceAccounts/Create", `{"name": "bot"}`)
 }
 
-// class is an answer's letter in the table. Whatever else the hub said, the
-// caller was let in.
+// class returns an answer's letter in the table. Any other answer means that
+// the caller was authorized.
 func class(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -340,8 +340,8 @@ func (b *tableBed) call(row tableRow, who string, streaming bool) (int, []byte) 
 	return status, text
 }
 
-// TestEveryRouteAnswersAsTheTableSays asks every route of a running hub as
-// every identity. The answers are written by hand in
+// TestEveryRouteAnswersAsTheTableSays calls every route of a running hub as
+// every identity. The expected answers are written by hand in
 // testdata/access_table.txt.
 func TestEveryRouteAnswersAsTheTableSays(t *testing.T) {
 	b := newTableBed(t)
@@ -389,8 +389,8 @@ func TestEveryRouteAnswersAsTheTableSays(t *testing.T) {
 	}
 }
 
-// Somebody without bindings is told so by every call that is about things, and
-// how to get some, whatever he asks for.
+// A caller without bindings gets the same error from every call about objects,
+// with how to get access, whatever the name.
 func TestAStrangerIsToldWhoGivesAccess(t *testing.T) {
 	b := newTableBed(t)
 	for _, call := range []string{"Projects/List", "Clusters/List", "Services/List", "Repositories/List", "Webhooks/List", "Contexts/List", "Outputs/List", "Events/List", "Agents/UpgradeStatus", "Hub/Status", "Backends/List"} {
@@ -422,7 +422,7 @@ func TestAStrangerIsToldWhoGivesAccess(t *testing.T) {
 			}
 		}
 	}
-	// A change of what he may do acts at once.
+	// A change of access takes effect at once.
 	b.must("Bindings/Create", `{"subjectKind": "user", "subject": "stranger@example.com", "actions": ["read"], "place": {"cluster": "edge-shop", "service": "web"}}`)
 	eventually.For(t, tableLimit, "the binding acts", func() error {
 		if status, answer := b.as("stranger", "Services/Get", `{"ref": {"cluster": "edge-shop", "name": "web"}}`); status != http.StatusOK {

@@ -24,10 +24,10 @@ import (
 )
 
 // AgentUpgradesManual waits for a person to start each upgrade of the agents;
-// anything else starts one when the hub itself is of another version.
+// any other value starts one when the hub itself has another version.
 const AgentUpgradesManual = "manual"
 
-// packages are the tarballs that this binary, or one before it, made itself:
+// packages are the tarballs that this binary, or an earlier one, made itself:
 // the git cache has no source for them.
 type packages struct {
 	*gitcache.Cache
@@ -39,10 +39,10 @@ type packages struct {
 
 var _ agentapi.Tarballs = (*packages)(nil)
 
-// builtFrom says where such a tarball came from, as the cache's levels do.
+// builtFrom is the level of such a tarball, like the cache's levels.
 const builtFrom = "binary"
 
-// agentPackage is the tarball of the agent's manifests of this binary.
+// agentPackage returns the tarball of the agent's manifests in this binary.
 func agentPackage() (digest.Digest, []byte, error) {
 	text, err := deploy.Package()
 	if err != nil {
@@ -59,8 +59,8 @@ func agentPackage() (digest.Digest, []byte, error) {
 	return d, out.Bytes(), nil
 }
 
-// own returns a tarball of ours. The database is asked only for what the cache
-// does not have.
+// own returns one of the hub's own tarballs. It reads the database only for
+// what the cache does not have.
 func (p *packages) own(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error) {
 	p.mu.Lock()
 	data := p.kept[d]
@@ -106,7 +106,7 @@ func (noClose) Close() error { return nil }
 
 var _ io.ReadSeekCloser = noClose{}
 
-// agents are the upgrades of the agents, with what they are made from.
+// agents manages the upgrades of the agents.
 type agents struct {
 	*fanout.Engine
 	packages *packages
@@ -128,13 +128,13 @@ func (h *Hub) newAgents() (*agents, error) {
 	return &agents{Engine: engine, packages: kept, store: h.store}, nil
 }
 
-// StartUpgrade rolls a version of the agent out; empty is this hub's own.
+// StartUpgrade rolls out a version of the agent; an empty version is this hub's own.
 func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, plan fanout.Plan) (fanout.Rollout, error) {
 	d, data, err := agentPackage()
 	if err != nil {
 		return fanout.Rollout{}, err
 	}
-	// Kept first: an agent must never be told of a digest that nobody has.
+	// Store it first: an agent must never be given a digest that nobody has.
 	if err := a.store.PutPackage(ctx, d.String(), data); err != nil {
 		return fanout.Rollout{}, err
 	}
@@ -148,8 +148,8 @@ func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, pl
 	return a.Start(ctx, by, fanout.Request{Version: version, Payload: payload.Text(), Plan: plan})
 }
 
-// upgradeAgents takes upgrades on, and first starts one when this hub's version
-// was never rolled out. What a person aborted is not begun again.
+// upgradeAgents continues upgrades, and first starts one when this hub's
+// version was never rolled out. It does not start again what a person aborted.
 func (h *Hub) upgradeAgents(ctx context.Context) error {
 	if h.config.AgentUpgrades != AgentUpgradesManual && !h.beginUpgrade(ctx) {
 		return nil // the context ended
@@ -157,7 +157,7 @@ func (h *Hub) upgradeAgents(ctx context.Context) error {
 	return h.agents.Run(ctx)
 }
 
-// beginUpgrade tries until it is known that nothing has to begin, or it began.
+// beginUpgrade retries until it is known that no upgrade has to start, or it started.
 func (h *Hub) beginUpgrade(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
@@ -175,7 +175,7 @@ func (h *Hub) beginUpgrade(ctx context.Context) bool {
 	}
 }
 
-// rolledOut reports whether this hub's version is what the last rollout left
-// behind: a person chose another one since, or a replica of the next version
-// did and this one is about to be replaced.
+// rolledOut reports whether the last rollout started from this hub's version: a
+// person has chosen another version since, or a replica of the next version has
+// and this one is about to be replaced.
 func (h *Hub) rolledOut(last fanout.Rollout) bool { return last.Previous == buildinfo.Version }

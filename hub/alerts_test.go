@@ -66,7 +66,7 @@ func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 	}
 }
 
-// alertAsks are the metrics that a rule asks for.
+// alertAsks returns the metrics that a rule uses.
 func alertAsks(t *testing.T, rule rulefmt.Rule, served map[string]string) map[string]bool {
 	t.Helper()
 	expression, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr)
@@ -131,8 +131,8 @@ func (c counted) ServiceCounts() map[reported.State]int  { return c.services }
 func (c counted) ClusterCounts() map[fleet.Freshness]int { return c.clusters }
 func (c counted) Size() (clusters, services int)         { return len(c.clusters), c.all }
 
-// What the fleet is goes out under its labels, and services that nobody
-// reported are counted, never fewer than none.
+// The fleet's numbers are exported with their labels, and the count of
+// unreported services is never negative.
 func TestFleetNumbersOnTheirWayOut(t *testing.T) {
 	for all, unreported := range map[int]float64{10: 3, 5: 0} {
 		registry := prometheus.NewRegistry()
@@ -166,7 +166,7 @@ func TestFleetNumbersOnTheirWayOut(t *testing.T) {
 	}
 }
 
-// A scrape of a large fleet is quick: it looks at clusters in memory alone.
+// A scrape of a large fleet is fast, because it reads only memory.
 func TestCountingClustersIsQuick(t *testing.T) {
 	polls := liveness.New(0, time.Minute)
 	intervals := map[string]int64{}

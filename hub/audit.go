@@ -12,10 +12,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// auditFile is this replica's memory of how far the audit log went.
+// auditFile stores how far this replica has seen the audit log.
 const auditFile = "audit-checkpoint.json"
 
-// newAudit makes the record of who did what.
+// newAudit creates the audit log.
 func (h *Hub) newAudit() (*audit.Log, error) {
 	sink, err := h.config.auditSink()
 	if err != nil {
@@ -28,10 +28,10 @@ func (h *Hub) newAudit() (*audit.Log, error) {
 	})
 }
 
-// auditSendTimeout bounds one request to the sink of the audit log.
+// auditSendTimeout limits one request to the sink of the audit log.
 const auditSendTimeout = 30 * time.Second
 
-// auditSink is where --audit-export leads, nil for nowhere.
+// auditSink returns the sink of --audit-export, nil for none.
 func (c Config) auditSink() (audit.Sink, error) {
 	target := c.AuditExport
 	if target == "" {
@@ -56,8 +56,8 @@ func (c Config) auditSink() (audit.Sink, error) {
 	}}, nil
 }
 
-// auditSinkName is what the sink's place in the log is kept under: a file is
-// this replica's own, a URL is everybody's.
+// auditSinkName is the name under which the sink's position is stored: a file
+// belongs to this replica, a URL to the whole hub.
 func (h *Hub) auditSinkName() string {
 	if h.config.AuditExport == "" || h.config.auditGoesToURL() {
 		return h.config.AuditExport
@@ -76,7 +76,7 @@ func (h *Hub) exportHere(ctx context.Context) error {
 	return h.audit.Export(ctx)
 }
 
-// exportForAll copies it to a URL, which one replica does at a time.
+// exportForAll copies it to a URL, on one replica at a time.
 func (h *Hub) exportForAll(ctx context.Context) error {
 	if !h.config.auditGoesToURL() {
 		<-ctx.Done()

@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Backup writes the whole database to a file, also while a hub runs on it. A
-// backup that was cut off leaves no file.
+// Backup writes the whole database to a file, even while a hub runs on it. An
+// interrupted backup leaves no file.
 func Backup(ctx context.Context, c Config, file string) error {
 	c, err := c.forDatabase()
 	if err != nil {
@@ -27,8 +27,8 @@ func Backup(ctx context.Context, c Config, file string) error {
 	return atomicfile.WriteFrom(file, 0o600, func(w io.Writer) error { return store.Backup(ctx, c.storeConfig(), w) })
 }
 
-// Restore replaces the database by a backup and begins a new incarnation,
-// which it returns and which a person has to confirm. The hub must be stopped.
+// Restore replaces the database with a backup and begins a new incarnation,
+// which it returns and which a person must confirm. The hub must be stopped.
 func Restore(ctx context.Context, c Config, file string) (_ event.Incarnation, err error) {
 	c, err = c.forDatabase()
 	if err != nil {
@@ -44,7 +44,7 @@ func Restore(ctx context.Context, c Config, file string) (_ event.Incarnation, e
 		if err != nil {
 			return event.Incarnation{}, err
 		}
-		defer folder.Close() //nolint:errcheck // the lock goes with the process
+		defer folder.Close() //nolint:errcheck // the process holds the lock until it ends
 	}
 	next, err := store.Restore(ctx, c.storeConfig(), from)
 	if err != nil {
@@ -53,7 +53,7 @@ func Restore(ctx context.Context, c Config, file string) (_ event.Incarnation, e
 	return next, nil
 }
 
-// forDatabase is withDefaults for commands that only need the database.
+// forDatabase is withDefaults for commands that need only the database.
 func (c Config) forDatabase() (Config, error) {
 	if c.DatabaseURL != "" && c.DataDir == "" && c.KeyFile != "" {
 		return c, nil

@@ -12,21 +12,20 @@ import (
 )
 
 const (
-	// behindEvery is how often a replica looks whether it alone is behind.
+	// behindEvery is how often a replica checks whether it alone is behind.
 	behindEvery = 2 * time.Second
-	// behindAfter is how old a view is that others are asked about.
+	// behindAfter is the age of its view at which a replica asks others.
 	behindAfter = 10 * time.Second
-	// freshWithin is how young another's view is that shows that the database
-	// is well.
+	// freshWithin is the age of another's view that shows that the database works.
 	freshWithin = 5 * time.Second
-	// behindCall bounds one question.
+	// behindCall limits one request.
 	behindCall = 2 * time.Second
 )
 
-// behind finds out that this replica alone stopped hearing of changes: its
-// view is old and another's, asked past the database, is not. Then it is not
-// ready, so that agents are sent elsewhere. When nobody hears of changes the
-// database is away, and all go on serving what they know.
+// behind detects that only this replica receives no changes: its view is old
+// and another's, asked without the database, is not. Then it is not ready, so
+// that agents are sent to others. When no replica receives changes, the
+// database is unavailable, and all continue to serve what they know.
 type behind struct {
 	age    func() time.Duration
 	others func() []peer.Replica
@@ -37,14 +36,14 @@ type behind struct {
 	err error
 }
 
-// Ready is an error while others are ahead.
+// Ready returns an error while others are ahead.
 func (b *behind) Ready() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-// Run looks until the context ends.
+// Run checks until the context ends.
 func (b *behind) Run(ctx context.Context) error {
 	for {
 		err := b.look(ctx)
@@ -71,7 +70,7 @@ func (b *behind) look(ctx context.Context) error {
 	var asking sync.WaitGroup
 	for _, other := range others {
 		asking.Go(func() {
-			// Who does not answer says nothing about the database.
+			// A replica that does not answer proves nothing about the database.
 			if c, err := b.ask(ctx, other); err == nil {
 				answers <- c
 			}
@@ -81,7 +80,7 @@ func (b *behind) look(ctx context.Context) error {
 	close(answers)
 	for c := range answers {
 		if c.FeedAge < freshWithin && c.Position.Sequence > 0 {
-			return errcode.New(errcode.Unavailable, "this replica has not heard of changes for %v and others have; look at its connection to the database", age.Round(time.Second))
+			return errcode.New(errcode.Unavailable, "this replica has received no changes for %v, but others have; check its connection to the database", age.Round(time.Second))
 		}
 	}
 	return nil

@@ -26,16 +26,17 @@ import (
 const (
 	// authorityLife is long because agents pin the authority.
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// leafLife is below what browsers accept at most, 398 days.
+	// leafLife is below the 398 days that browsers accept at most.
 	leafLife = 90 * 24 * time.Hour
-	// leafRenewBefore is when a running hub makes its next certificate.
+	// leafRenewBefore is how long before its expiry a running hub replaces its
+	// certificate.
 	leafRenewBefore = 30 * 24 * time.Hour
-	// reloadEvery is how often the files of --tls-cert are looked at, so that
-	// a renewed certificate needs no restart.
+	// reloadEvery is how often the files of --tls-cert are checked, so that a
+	// renewed certificate needs no restart.
 	reloadEvery = time.Minute
 )
 
-// authorityFile is what people hand to clients; authorityKeyFile stays.
+// authorityFile is for clients; authorityKeyFile must stay private.
 const (
 	authorityFile    = "ca.pem"
 	authorityKeyFile = "ca-key.pem"
@@ -48,9 +49,9 @@ type authority struct {
 	pem         []byte
 }
 
-// openAuthority reads the authority of a data folder and makes it when there
-// is none. The key is written first: a start that was killed between the two
-// files makes both anew, and no client has seen the first yet.
+// openAuthority reads the authority of a data folder and creates it when there
+// is none. The key is written first: after a kill between the two files both
+// are created again, and no client has seen the first key yet.
 func openAuthority(dir string, now time.Time) (*authority, error) {
 	certPEM, err := os.ReadFile(filepath.Join(dir, authorityFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -119,7 +120,7 @@ func serial() *big.Int {
 	return n
 }
 
-// issue makes a server certificate for host names and addresses.
+// issue creates a server certificate for host names and addresses.
 func (a *authority) issue(hosts []string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -148,7 +149,7 @@ func (a *authority) issue(hosts []string, now time.Time) (*tls.Certificate, erro
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// issuer hands out the hub's own certificate and replaces it before it ends.
+// issuer provides the hub's own certificate and replaces it before it expires.
 type issuer struct {
 	authority *authority
 	hosts     []string
@@ -172,8 +173,8 @@ func (i *issuer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.current, nil
 }
 
-// files hands out the certificate of two files and reads them again when they
-// changed. Files that cannot be read leave the last good pair in place.
+// files provides the certificate from two files and reads them again when they
+// changed. When they cannot be read, the last valid pair stays in use.
 type files struct {
 	cert, key string
 	clock     clock.Clock
@@ -205,8 +206,8 @@ func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current, nil
 }
 
-// certificateHosts lists the names a hub can be reached by as far as it knows
-// itself: every loopback name, the host it listens on, and its external name.
+// certificateHosts lists the names that the hub knows for itself: every
+// loopback name, the host it listens on, and its external name.
 func certificateHosts(names ...string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if h, err := os.Hostname(); err == nil {

@@ -24,47 +24,47 @@ const (
 	DefaultRepoPollInterval = 2 * time.Minute
 )
 
-// Config of a hub. DataDir is needed; the zero value of anything else is its
-// default.
+// Config configures a hub. DataDir is required; the zero value of any other
+// field is its default.
 type Config struct {
 	// Listen is the address of the one origin for agents and people.
 	Listen string
-	// DataDir belongs to this process alone: mirrors, tarballs, the SQLite
+	// DataDir belongs only to this process: mirrors, tarballs, the SQLite
 	// database when there is no DatabaseURL, and the files of --dev-ca.
 	DataDir string
 	// DatabaseURL is a postgres:// URL; empty is SQLite in DataDir.
 	DatabaseURL string
-	// ExternalURL is how agents and people reach the hub; empty is derived
-	// from Listen.
+	// ExternalURL is the URL at which agents and people reach the hub; empty is
+	// derived from Listen.
 	ExternalURL string
-	// AdvertiseURL is how other replicas reach this one.
+	// AdvertiseURL is the URL at which other replicas reach this one.
 	AdvertiseURL string
 	// TrustedProxies are the networks of reverse proxies whose X-Forwarded-For
-	// is believed.
+	// is trusted.
 	TrustedProxies []netip.Prefix
-	// MetricsListen moves /metrics to an address of its own.
+	// MetricsListen is a separate address for /metrics.
 	MetricsListen string
 	// KeyFile holds the hub's key, which seals secrets in the database; all
-	// replicas share it. Empty is a file in DataDir, made at the first start.
+	// replicas share it. Empty is a file in DataDir, created at the first start.
 	KeyFile string
-	// ConfigBackends is a file that declares backends for values; empty is the
-	// built-in one alone.
+	// ConfigBackends is a file that declares backends for values; empty uses
+	// only the built-in one.
 	ConfigBackends string
-	// LoginProviders is a file that declares login providers; empty is none.
+	// LoginProviders is a file that declares login providers; empty for none.
 	LoginProviders string
-	// K8sOrigin is the one origin that clusters' APIs are served on; empty is
-	// the hub's own.
+	// K8sOrigin is the only origin that serves clusters' APIs; empty is the
+	// hub's own.
 	K8sOrigin string
-	// ExecUnaudited lets commands in clusters begin although the audit log
+	// ExecUnaudited allows commands in clusters to begin although the audit log
 	// cannot be written.
 	ExecUnaudited bool
-	// Replica is the stable name of this replica; empty is made once and kept
-	// in DataDir.
+	// Replica is the stable name of this replica; when empty, it is generated
+	// once and stored in DataDir.
 	Replica string
 
 	// TLSCert and TLSKey are PEM files, read again when they change.
 	TLSCert, TLSKey string
-	// DevCA makes a small certificate authority in DataDir and serves with it.
+	// DevCA creates a small certificate authority in DataDir and serves with it.
 	DevCA bool
 	// InsecureHTTP allows plain HTTP on an address that others can reach.
 	InsecureHTTP bool
@@ -80,39 +80,40 @@ type Config struct {
 	// GitGuard is the command that runs git fetches; default is this
 	// executable with the argument git-guard.
 	GitGuard []string
-	// CacheBytes bounds the tarballs on disk that are not pinned; zero is the
-	// git cache's default.
+	// CacheBytes limits the unpinned tarballs on disk; zero is the git cache's
+	// default.
 	CacheBytes int64
-	// MirrorBytes bounds the mirror of one Git repository on disk, and
-	// MirrorsBytes all of them; zero is no bound.
+	// MirrorBytes limits the mirror of one Git repository on disk, and
+	// MirrorsBytes all of them together; zero means no limit.
 	MirrorBytes, MirrorsBytes int64
-	// CompressionLevel of tarballs: default, fastest or better; empty is
+	// CompressionLevel of tarballs is default, fastest or better; empty is
 	// default. Digests do not depend on it.
 	CompressionLevel string
 
-	// AgentUpgrades is "manual" to upgrade agents only when a person says so;
-	// empty and "auto" begin when the hub's own version is another.
+	// AgentUpgrades is "manual" to upgrade agents only when a person starts it;
+	// empty and "auto" start an upgrade when the hub's own version differs.
 	AgentUpgrades string
 
 	// AuditRetention is how long the audit log is kept; zero is 30 days.
 	AuditRetention time.Duration
-	// AuditExport is where the audit log is copied to as JSON lines: a file's
-	// path, or an https:// URL; empty is nowhere. AuditExportToken is a file
-	// with the bearer token for the URL.
+	// AuditExport is the target for copies of the audit log as JSON lines: a
+	// file's path, or an https:// URL; empty for none. AuditExportToken is a
+	// file with the bearer token for the URL.
 	AuditExport, AuditExportToken string
 
-	// TraceEndpoint is the base URL of an OpenTelemetry collector that takes
-	// OTLP over HTTP; empty sends no traces. TraceRatio of them are kept.
+	// TraceEndpoint is the base URL of an OpenTelemetry collector with OTLP over
+	// HTTP; empty sends no traces. TraceRatio is the share of traces to keep.
 	TraceEndpoint string
 	TraceRatio    float64
 
-	// Out takes the few lines for whoever started the hub; nil is nowhere.
+	// Out receives the few lines for the person who starts the hub; nil
+	// discards them.
 	Out   io.Writer
 	Log   *slog.Logger
 	Clock clock.Clock
 }
 
-// withDefaults fills what may be left empty and refuses what cannot work.
+// withDefaults fills in the defaults and refuses invalid settings.
 func (c Config) withDefaults() (Config, error) {
 	if c.DataDir == "" {
 		return c, errcode.New(errcode.Invalid, "no data folder; set --data-dir")
@@ -129,7 +130,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.RepoPollInterval = DefaultRepoPollInterval
 	}
 	if c.RepoPollInterval < time.Second {
-		return c, errcode.New(errcode.Invalid, "--repo-poll-interval %s is too short; an upstream is asked at most once a second", c.RepoPollInterval)
+		return c, errcode.New(errcode.Invalid, "--repo-poll-interval %s is too short; give at least one second", c.RepoPollInterval)
 	}
 	if _, err := c.level(); err != nil {
 		return c, err
@@ -177,12 +178,12 @@ func (c Config) check() error {
 		return errcode.New(errcode.Invalid, "--tls-cert, --dev-ca and --insecure-http exclude each other; choose one")
 	}
 	if ways == 0 && !isLoopback(host) {
-		return errcode.New(errcode.Invalid, "refusing to serve plain HTTP on %s, which others can reach: tokens would travel in the open. Give --tls-cert and --tls-key, or --dev-ca for a certificate authority of its own, or listen on 127.0.0.1 behind a proxy that ends TLS, or accept the risk with --insecure-http", c.Listen)
+		return errcode.New(errcode.Invalid, "refusing to serve plain HTTP on %s, which others can reach: tokens would be sent unencrypted. Give --tls-cert and --tls-key, or --dev-ca for the hub's own certificate authority, or listen on 127.0.0.1 behind a proxy that terminates TLS, or accept the risk with --insecure-http", c.Listen)
 	}
 	return nil
 }
 
-// level reads CompressionLevel.
+// level parses CompressionLevel.
 func (c Config) level() (tarball.Level, error) {
 	switch c.CompressionLevel {
 	case "", "default":
@@ -192,7 +193,7 @@ func (c Config) level() (tarball.Level, error) {
 	case "better":
 		return tarball.Better, nil
 	}
-	return 0, errcode.New(errcode.Invalid, "--compression-level %q is none of default, fastest, better", c.CompressionLevel)
+	return 0, errcode.New(errcode.Invalid, "--compression-level %q is not one of default, fastest, better", c.CompressionLevel)
 }
 
 func checkURL(name, text string) error {
@@ -206,9 +207,8 @@ func checkURL(name, text string) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine can reach a host to listen on.
-// A name counts only when it is localhost: others may resolve differently
-// tomorrow.
+// isLoopback reports whether only this machine can reach a listen address. The only
+// accepted name is localhost, because others may resolve differently tomorrow.
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true
@@ -217,15 +217,15 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// cacheDir holds mirrors and tarballs; everything in it can be made again.
+// cacheDir holds mirrors and tarballs; everything in it can be rebuilt.
 func (c Config) cacheDir() string { return filepath.Join(c.DataDir, "cache") }
 
 func (c Config) authorityPath() string { return filepath.Join(c.DataDir, authorityFile) }
 
-// usesTLS reports whether the hub itself ends TLS.
+// usesTLS reports whether the hub itself terminates TLS.
 func (c Config) usesTLS() bool { return c.TLSCert != "" || c.DevCA }
 
-// externalURL is how the hub is reached when it listens on addr.
+// externalURL returns the hub's URL when it listens on addr.
 func (c Config) externalURL(addr net.Addr) string {
 	if c.ExternalURL != "" {
 		return strings.TrimRight(c.ExternalURL, "/")
@@ -247,7 +247,7 @@ func (c Config) externalURL(addr net.Addr) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// hostOf is the host of a URL, without its port.
+// hostOf returns the host of a URL, without its port.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
-// newConsole makes the edge that answers people.
+// newConsole creates the API for people.
 func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 	authority := ""
 	if path := h.CAFile(); path != "" {
@@ -41,7 +41,7 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 // replicaShown is how long a replica that is gone stays in the list.
 const replicaShown = 24 * time.Hour
 
-// replicaList is the hub's processes as people see them.
+// replicaList returns the hub's processes for people.
 func (h *Hub) replicaList(ctx context.Context) ([]console.Replica, error) {
 	placements, err := h.store.Placements(ctx)
 	if err != nil {
@@ -71,8 +71,8 @@ func (h *Hub) replicaList(ctx context.Context) ([]console.Replica, error) {
 	return list, nil
 }
 
-// placements tells who fetches each repository, or the one named, and who else
-// has a copy.
+// placements returns which replica fetches each repository, or the given one,
+// and which one has a second copy.
 func (h *Hub) placements(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error) {
 	if repositoryID != "" {
 		p, err := h.store.Placement(ctx, repositoryID)

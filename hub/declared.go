@@ -24,14 +24,14 @@ const (
 	// declaredLook is how often the file of declared providers and the files
 	// that it names are read again.
 	declaredLook = 5 * time.Second
-	// declaredTries bounds the attempts at one provider at a time, against
-	// another replica that does the same at the same moment.
+	// declaredTries limits the attempts per provider, because another replica
+	// may do the same at the same time.
 	declaredTries = 3
-	// maxDeclared bounds each of the files, in bytes.
+	// maxDeclared limits each of the files, in bytes.
 	maxDeclared = 1 << 20
 )
 
-// declaredProvider is a login provider as the file says it.
+// declaredProvider is a login provider in the file.
 type declaredProvider struct {
 	Name             string            `json:"name"`
 	Title            string            `json:"title,omitempty"`
@@ -50,26 +50,26 @@ type declaredProvider struct {
 	secret   string
 }
 
-// providerKeeper keeps login providers.
+// providerKeeper stores login providers.
 type providerKeeper interface {
 	DeclareProvider(ctx context.Context, by identity.Principal, p identity.Provider, secret string) (bool, error)
 }
 
-// declared keeps the login providers as a file says them: whoever installs a
-// hub from Git has no hand on it. Each replica does, and changes nothing that
-// is as its file says; a provider that is in no file any more stays.
+// declared keeps the login providers equal to a file, for hubs that are installed
+// from Git without manual steps. Each replica does so, and changes nothing that
+// already equals its file; a provider that was removed from the file stays.
 type declared struct {
 	path     string
 	identity providerKeeper
 	clock    clock.Clock
 	log      *slog.Logger
 
-	// done is the sum of what was declared last.
+	// done is the hash of what was last declared.
 	done [sha256.Size]byte
 }
 
-// newDeclared returns nil without a file, and refuses one that is wrong: a hub
-// that starts without its way in would only be noticed by those before it.
+// newDeclared returns nil without a file, and refuses an invalid one: a hub that
+// starts without its login provider would otherwise only be noticed by users.
 func newDeclared(path string, keeper providerKeeper, c clock.Clock, log *slog.Logger) (*declared, error) {
 	if path == "" {
 		return nil, nil
@@ -98,15 +98,15 @@ func (d *declared) read() ([]declaredProvider, error) {
 			return nil, errcode.New(errcode.Invalid, "--login-providers %s: providers[%d] %s: %w", d.path, i, p.Name, err)
 		}
 		if seen[p.Name] {
-			return nil, errcode.New(errcode.Invalid, "--login-providers %s: providers[%d]: there are two called %s", d.path, i, p.Name)
+			return nil, errcode.New(errcode.Invalid, "--login-providers %s: providers[%d]: the name %s is used twice", d.path, i, p.Name)
 		}
 		seen[p.Name] = true
 	}
 	return file.Providers, nil
 }
 
-// fill reads the files of one; they lie beside the declaration unless their
-// paths say otherwise.
+// fill reads the files of a provider; relative paths are relative to the
+// declaration.
 func (p *declaredProvider) fill(dir string) error {
 	read := func(field, name string) (string, error) {
 		if name == "" {
@@ -151,7 +151,7 @@ func readDeclared(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Run declares, at once and whenever a file changed.
+// Run declares at once and whenever a file changed.
 func (d *declared) Run(ctx context.Context) error {
 	if d == nil {
 		<-ctx.Done()
@@ -159,7 +159,7 @@ func (d *declared) Run(ctx context.Context) error {
 	}
 	for {
 		if err := d.declare(ctx); err != nil && ctx.Err() == nil {
-			d.log.Error("the declared login providers are not all in place", logkey.Path, d.path, logkey.Error, err)
+			d.log.Error("not all declared login providers could be applied", logkey.Path, d.path, logkey.Error, err)
 		}
 		select {
 		case <-d.clock.After(declaredLook):
@@ -169,8 +169,8 @@ func (d *declared) Run(ctx context.Context) error {
 	}
 }
 
-// declare makes the providers what the files say if that changed since the
-// last time that it worked.
+// declare makes the providers equal to the files, if these changed since the
+// last success.
 func (d *declared) declare(ctx context.Context) error {
 	all, err := d.read()
 	if err != nil {
@@ -186,7 +186,7 @@ func (d *declared) declare(ctx context.Context) error {
 		if err != nil {
 			failed = append(failed, fmt.Errorf("login provider %s: %w", p.Name, err))
 		} else if changed {
-			d.log.Info("a login provider is as its declaration says", "provider", p.Name)
+			d.log.Info("a declared login provider was applied", "provider", p.Name)
 		}
 	}
 	if err := errors.Join(failed...); err != nil {

@@ -46,8 +46,8 @@ const declaredYAML = `providers:
   emailDomains: [example.com]
 `
 
-// TestDeclaredProvidersLetPeopleIn: a hub that nobody has touched comes up
-// with the way in that its file says, and follows the file.
+// TestDeclaredProvidersLetPeopleIn checks that a new hub starts with the login
+// providers in its file, and follows the file.
 func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	ann := oidcserver.User{Subject: "s-ann", Name: "ann", Password: "anns password", Email: "ann@example.com", Groups: []string{"eng"}}
 	p := oidcserver.New(t, ann)
@@ -68,7 +68,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	if err != nil || len(groups) != 1 || groups[0].Name != "platform" {
 		t.Errorf("groups %v, %v", groups, err)
 	}
-	// The file changes, and so does its secret; nobody restarts anything.
+	// The file changes, and so does its secret, without a restart.
 	d.write("secret", "hush\n")
 	d.write("providers.yaml", fmt.Sprintf(declaredYAML, "The company", p.URL))
 	eventually.For(t, limit, "the provider follows its file", func() error {
@@ -90,7 +90,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	}
 	page = pageOf(t, browser, http.MethodPost, p.URL+"/signin", url.Values{"id": {m[1]}, "name": {ann.Name}, "password": {ann.Password}})
 	if !strings.Contains(page, ann.Email) || !strings.Contains(page, "platform") {
-		t.Errorf("she is not logged in: %s", page)
+		t.Errorf("the user is not logged in: %s", page)
 	}
 	// A file that became wrong changes nothing.
 	d.write("providers.yaml", "providers: [{name: corp, titel: x}]")
@@ -135,12 +135,12 @@ func TestDeclaredProvidersThatAreRefused(t *testing.T) {
 		"no name":           {"providers: [{issuer: 'https://id.example.com', clientId: axle}]", "providers[0]"},
 		"plain http":        {"providers: [{name: a, issuer: 'http://id.example.com', clientId: axle}]", "not https"},
 		"no client":         {"providers: [{name: a, issuer: 'https://id.example.com'}]", "client id"},
-		"twice":             {"providers: [{" + good + "}, {" + good + "}]", "two called a"},
+		"twice":             {"providers: [{" + good + "}, {" + good + "}]", "the name a is used twice"},
 		"secret is missing": {"providers: [{" + good + ", clientSecretFile: none}]", "clientSecretFile"},
 		"secret is empty":   {"providers: [{" + good + ", clientSecretFile: empty}]", "is empty"},
 		"secret is large":   {"providers: [{" + good + ", clientSecretFile: large}]", "larger than"},
 		"no certificate":    {"providers: [{" + good + ", caFile: providers.yaml}]", "PEM"},
-		"unclaimed groups":  {"providers: [{" + good + ", groups: {a: b}}]", "no claim"},
+		"unclaimed groups":  {"providers: [{" + good + ", groups: {a: b}}]", "no groups claim"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := d.write("providers.yaml", tc.text)

@@ -1,7 +1,7 @@
-// Package hub puts the parts of the management plane together and runs them.
-// It decides nothing: hub.go is the list of the parts and who gets whom,
-// run.go their common life, and the other files are the rim: certificates, the
-// data folder, the setup token, readiness and metrics.
+// Package hub puts the parts of the management plane together and runs them. It
+// makes no decisions of its own. hub.go lists the parts and connects them, and
+// run.go starts and stops them. The other files handle the process itself:
+// certificates, the data folder, the setup token, readiness and metrics.
 //
 //	agents -> agentapi -> desired, gitcache, fleet, identity
 //	people -> console  -> fleet, gitcache, identity
@@ -10,8 +10,8 @@
 // cmd/axle-hub reads flags into Config and calls New and Run; hub/hubtest does
 // the same inside a test.
 //
-// Invariants: plain HTTP only on loopback unless asked for in so many words; a
-// data folder has one process; the hub starts with its upstreams and its
-// agents away; it is ready when the indexes are whole, and answers 503 before;
-// it stops within 10 s and may be killed at any point.
+// Invariants: the hub serves plain HTTP only on loopback, unless a flag allows
+// more; one process uses a data folder; the hub starts even when its upstreams
+// and agents are unreachable; it is ready when its indexes are complete, and
+// answers 503 until then; it stops within 10 s and may be killed at any point.
 package hub

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// maxBody bounds what a person's call or a delivery may send; each edge has
-	// a bound of its own below it.
+	// maxBody limits a person's call or a delivery; each edge has its own lower
+	// limit.
 	maxBody = 32 << 20
-	// bodyTimeout is how long it may take to arrive.
+	// bodyTimeout is how long a body may take to arrive.
 	bodyTimeout = 60 * time.Second
-	// strangerBody bounds what somebody may send whom nobody knows yet.
+	// strangerBody limits the body of an unauthenticated request.
 	strangerBody = 64 << 10
-	// maxStreams bounds the requests of one HTTP/2 connection at a time. Those
-	// of an agent are few; a person's kubectl has a watch for each kind.
+	// maxStreams limits the concurrent requests of one HTTP/2 connection. An
+	// agent has few; a person's kubectl has a watch for each kind.
 	maxStreams = 250
-	// hstsHeader keeps a browser that came by TLS on it for a year.
+	// hstsHeader makes a browser that came by TLS use TLS for a year.
 	hstsHeader = "max-age=31536000; includeSubDomains"
-	// noContent is the policy of answers that are no pages: nothing in them is
-	// shown, run or framed. Pages set their own.
+	// noContent is the policy of answers that are not pages: a browser must
+	// show, run and frame nothing of them. Pages set their own.
 	noContent = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-// exposed sets what protects a browser's user on every answer that one may
-// get, and bounds what strangers may send and for how long. Agents and
-// replicas are no browsers, and their edges bound their own bodies; a
-// cluster's API passes through as long as the caller likes.
+// exposed sets the headers that protect a browser's user on every answer that
+// one may get, and limits the bodies of unauthenticated requests. Agents and
+// replicas are not browsers, and their edges limit their own bodies; a
+// cluster's API passes without a time limit.
 func (h *Hub) exposed(next http.Handler) http.Handler {
 	tls := h.config.usesTLS() || strings.HasPrefix(h.config.ExternalURL, "https://")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,10 +58,10 @@ func (h *Hub) exposed(next http.Handler) http.Handler {
 		switch {
 		case authproxy.Owns(path), r.Body == nil, r.Body == http.NoBody:
 		case strings.HasPrefix(path, "/axle.") && !console.Open(path):
-			// The edge of people looks who calls before it reads.
+			// The console authenticates the caller before it reads.
 			r.Body = strangers.Bound(w, r.Body, maxBody, bodyTimeout, nil)
 		case strings.HasPrefix(path, webhook.Prefix):
-			// Proven by a signature of the body, which may be large.
+			// A signature of the body authenticates it, which may be large.
 			h.strangers.Serve(w, r, maxBody, next)
 			return
 		default:

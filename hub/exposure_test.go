@@ -48,12 +48,12 @@ func TestAnswersProtectBrowsers(t *testing.T) {
 	}
 }
 
-// hostile is what a stranger does on each of his connections; attack returns
-// once it is under way.
+// hostile is what an attacker does on each connection; attack returns once it
+// is running.
 type hostile struct {
 	connections int
 	attack      func(t *testing.T, c net.Conn) error
-	// closed says that the hub must end the connection.
+	// closed means that the hub must end the connection.
 	closed bool
 }
 
@@ -143,7 +143,7 @@ func TestStrangersDoNotStopOthers(t *testing.T) {
 			piece := headers("x-a", strings.Repeat("a", 8<<10))
 			for range 500 {
 				if err := f.WriteContinuation(1, false, piece); err != nil {
-					return nil //nolint:nilerr // the hub had enough
+					return nil //nolint:nilerr // the hub closed the connection
 				}
 			}
 			return nil
@@ -156,7 +156,7 @@ func TestStrangersDoNotStopOthers(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, c) }()
 			for i := range uint32(10_000) {
 				if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: headers(), EndHeaders: true, EndStream: true}); err != nil {
-					return nil //nolint:nilerr // the hub had enough
+					return nil //nolint:nilerr // the hub closed the connection
 				}
 				if err := f.WriteRSTStream(2*i+1, http2.ErrCodeCancel); err != nil {
 					return nil //nolint:nilerr // as above
@@ -172,7 +172,7 @@ func TestStrangersDoNotStopOthers(t *testing.T) {
 			// The answers are not read.
 			for range 30_000 {
 				if err := errors.Join(f.WriteSettings(), f.WritePing(false, [8]byte{})); err != nil {
-					return nil //nolint:nilerr // the hub had enough
+					return nil //nolint:nilerr // the hub closed the connection
 				}
 			}
 			return nil

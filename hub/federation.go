@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// newIssuers fetches the keys of other issuers by the same rules as sources:
-// no name leads into the hub's own network unless it is allowed to.
+// newIssuers creates the client for issuers' keys. It follows the same address rules
+// as sources: no name leads into the hub's own network unless that is allowed.
 func (h *Hub) newIssuers() (*federation.Issuers, error) {
 	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	return federation.New(federation.Config{
@@ -29,7 +29,7 @@ func (h *Hub) newIssuers() (*federation.Issuers, error) {
 				Timeout:   10 * time.Second,
 				Transport: &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: trusted, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second},
 				CheckRedirect: func(*http.Request, []*http.Request) error {
-					return errors.New("an issuer does not redirect to its keys")
+					return errors.New("redirects to the keys of an issuer are not followed")
 				},
 			}, nil
 		},

@@ -49,8 +49,8 @@ func held(handlers, goroutines int) load {
 	return least
 }
 
-// block is the head of a call whose body does not come, in the table of a
-// connection's one encoder.
+// block is the head of a call whose body never comes, encoded with the
+// connection's one HPACK encoder.
 type block struct {
 	text bytes.Buffer
 	*hpack.Encoder
@@ -80,8 +80,8 @@ func TestFloodsCostTheirSenderAlone(t *testing.T) {
 	}
 	const (
 		maxHandlers = 250
-		// A handler may have another goroutine. Some are over and not gone yet,
-		// and the hub has work of its own.
+		// A handler may have another goroutine. Some have ended and still
+		// exist, and the hub has its own work.
 		maxGoroutines = 2 * maxHandlers
 		slack         = 30
 		maxHeap       = 32 << 20
@@ -92,7 +92,8 @@ func TestFloodsCostTheirSenderAlone(t *testing.T) {
 		count uint32
 		// unread leaves the hub's answers where they are.
 		unread bool
-		// closed says that the hub must end the connection before the last.
+		// closed means that the hub must end the connection before the last
+		// call.
 		closed bool
 	}{
 		"streams opened and reset": {count: 20_000, frame: func(f *http2.Framer, b *block, n uint32) error {

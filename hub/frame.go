@@ -6,8 +6,8 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
 
-// smallFrames lets HTTP/2 answers leave in frames of frameBytes, but those of
-// clusters: they may be gigabytes, and their clients are few.
+// smallFrames sends HTTP/2 answers in frames of frameBytes, except for those of
+// clusters: these may be gigabytes, and their clients are few.
 func smallFrames(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && !authproxy.Owns(r.URL.Path) {
@@ -17,7 +17,7 @@ func smallFrames(next http.Handler) http.Handler {
 	})
 }
 
-// frameWriter writes at most frameBytes at once.
+// frameWriter writes at most frameBytes at a time.
 type frameWriter struct{ http.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -36,9 +36,9 @@ func (f *frameWriter) Write(p []byte) (n int, err error) {
 
 // Flush implements http.Flusher.
 func (f *frameWriter) Flush() {
-	// One that cannot flush has nothing buffered.
+	// A writer that cannot flush has nothing buffered.
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-// Unwrap lets an http.ResponseController reach the connection.
+// Unwrap gives an http.ResponseController access to the connection.
 func (f *frameWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }

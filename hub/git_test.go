@@ -10,11 +10,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// TestAHubNeedsGit holds that a hub which could follow no repository does not
-// start, and says what it misses.
+// TestAHubNeedsGit checks that a hub without git does not start, and says that
+// git is missing.
 func TestAHubNeedsGit(t *testing.T) {
 	for name, tt := range map[string]struct{ git, says string }{
-		"none":      {"", "finds none"},
+		"none":      {"", "finds no git"},
 		"too old":   {"#!/bin/sh\necho git version 2.30.2\n", "2.30.2"},
 		"broken":    {"#!/bin/sh\necho cannot load libpcre >&2\nexit 127\n", "cannot load libpcre"},
 		"not git":   {"#!/bin/sh\necho hello\n", "hello"},

@@ -68,7 +68,7 @@ func TestOneServiceCostsTheSameInALargeHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// Nobody fetches them: they have no leases.
+	// They are never fetched, because they have no leases.
 	if _, err := db.ExecContext(t.Context(), `INSERT INTO repositories (id, name, project_id, kind, url, generation, created_at, updated_at, health)
 		SELECT 'repo_' || n, 'other-' || n, 'prj_default', 'git', 'https://git.example.test/other/' || n, 1, 0, 0, 'PULLABLE' FROM generate_series(1, 2000) n`); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A client may count on 4 KiB of remembered headers until it has read what the
-// server wants instead: one that begins with many requests at once does.
+// A client may use a header table of 4 KiB until it has read the server's
+// settings: a client that begins with many requests at once does.
 func TestManyRequestsBeforeTheServersSettingsAreRead(t *testing.T) {
 	const requests = 30
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// followTimeout bounds the work of one turn.
+	// followTimeout limits the work of one turn.
 	followTimeout = 10 * time.Minute
-	// reconcileEvery repairs what nothing else would: a head that was written
-	// while no replica was able to follow it up.
+	// reconcileEvery covers heads that were written while no replica could
+	// process them.
 	reconcileEvery = 10 * time.Minute
 )
 
-// heads follows moved heads up: each gives the services that follow it a
+// heads processes moved heads: each gives the services that follow it a
 // revision. Changed limits of projects reach their services in the same way.
-// What is to be done stands in the database, beside what was changed, so a
-// killed replica loses nothing; all replicas hear of it and one works, under a
-// lease.
+// The database records the pending work with each change, so a killed replica
+// loses nothing. All replicas see it in the feed, and one does the work, under
+// a lease.
 //
 //	feed row "head" -> follow.FollowHeads
 //	feed row "project" -> fleet.SettleLimits
@@ -34,12 +34,12 @@ const (
 type heads struct {
 	work    []func(ctx context.Context) error
 	changed func(repositoryID string)
-	look    func() // at every upstream, soon
+	look    func() // checks every upstream, soon
 	clock   clock.Clock
 	log     *slog.Logger
 	wake    chan struct{}
-	// since is when the one that works heard of what it has not done yet, in
-	// microseconds, 0 for nothing. Others hear of it too, and keep 0.
+	// since is when the working replica learnt of its pending work, in
+	// microseconds, 0 for none. The others keep 0.
 	since   atomic.Int64
 	working atomic.Bool
 }
@@ -49,8 +49,8 @@ func newHeads(changed func(string), look func(), c clock.Clock, log *slog.Logger
 }
 
 // Rebuild implements event.Subscriber. A database that lost its last seconds
-// may have lost heads with them: upstreams are looked at now, not at the next
-// poll, so that agents are not given older content for longer than that takes.
+// may have lost heads with them. Upstreams are therefore checked now and not at
+// the next poll, so that agents get older content for as short as possible.
 func (h *heads) Rebuild(context.Context) error {
 	h.turn()
 	h.changed("")
@@ -58,8 +58,8 @@ func (h *heads) Rebuild(context.Context) error {
 	return nil
 }
 
-// Apply implements event.Subscriber. It only takes notes; the feed must not
-// wait for writes that end up in it.
+// Apply implements event.Subscriber. It only records what to do; the feed must
+// not wait for writes that end up in it.
 func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 	for _, r := range rows {
 		switch r.Kind {
@@ -68,8 +68,8 @@ func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 		case event.KindRepository:
 			h.changed(r.Key)
 		case event.KindSource:
-			// Its key is the repository. Hubs of the release before wrote the
-			// source, of which only the owner's database knows more.
+			// The key is the repository. Hubs of the previous release wrote the
+			// source, and only the owner's database knows its repository.
 			if strings.HasPrefix(r.Key, "src_") {
 				r.Key = ""
 			}
@@ -79,7 +79,7 @@ func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 	return nil
 }
 
-// turn makes the one that works look.
+// turn wakes the working replica.
 func (h *heads) turn() {
 	if h.working.Load() {
 		h.since.CompareAndSwap(0, clock.Micros(h.clock.Now()))
@@ -90,7 +90,7 @@ func (h *heads) turn() {
 	}
 }
 
-// waiting is for how long something waits, on the replica that works.
+// waiting returns how long work has been pending, on the working replica.
 func (h *heads) waiting() time.Duration {
 	since := h.since.Load()
 	if since == 0 {
@@ -99,7 +99,7 @@ func (h *heads) waiting() time.Duration {
 	return max(0, h.clock.Now().Sub(clock.FromMicros(since)))
 }
 
-// Run works until the context ends. What fails is tried again.
+// Run works until the context ends. Failures are retried.
 func (h *heads) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 30 * time.Second}
 	h.working.Store(true)
@@ -120,7 +120,7 @@ func (h *heads) Run(ctx context.Context) error {
 		since := h.since.Load()
 		err := h.do(ctx)
 		if err == nil {
-			// What came meanwhile woke us too.
+			// Work that came meanwhile woke us too.
 			h.since.CompareAndSwap(since, 0)
 			backoff.Reset()
 			continue
@@ -128,7 +128,7 @@ func (h *heads) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		h.log.Warn("moved heads or changed limits were not followed up; trying again", logkey.Error, err)
+		h.log.Warn("moved heads or changed limits were not processed; trying again", logkey.Error, err)
 		if jitter.Wait(ctx, backoff.Next()) != nil {
 			return nil
 		}

@@ -36,7 +36,7 @@ import (
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
-// openTimeout bounds opening the database, migrations included.
+// openTimeout limits opening the database, including migrations.
 const openTimeout = 5 * time.Minute
 
 // Hub is one replica of the management plane.
@@ -75,9 +75,9 @@ type Hub struct {
 	strangers strangers.Gate
 }
 
-// New opens the data folder, the addresses and the database, and puts the
-// parts together. Run, or Close, must follow. Errors that the caller's
-// configuration causes are Invalid or Conflict.
+// New opens the data folder, the addresses and the database, and connects the
+// parts. Run, or Close, must follow. Errors in the caller's configuration are
+// Invalid or Conflict.
 func New(c Config) (_ *Hub, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func New(c Config) (_ *Hub, err error) {
 	return h, h.makeEdges()
 }
 
-// open takes what only one process can have.
+// open opens the resources that only one process can have.
 func (h *Hub) open(ctx context.Context) (err error) {
 	c := h.config
 	if h.folder, err = lockFolder(c.DataDir); err != nil {
@@ -128,9 +128,9 @@ func (c Config) storeConfig() store.Config {
 	return store.Config{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, KeyFile: c.KeyFile, Clock: c.Clock, Log: c.Log}
 }
 
-// makeParts makes the domain parts, each with the few others it knows, and the
-// feed that keeps their indexes. The order of subscribers is the order in
-// which they see a change: whoever is asked last is told first.
+// makeParts creates the domain parts, each with the few others that it knows, and
+// the feed that updates their indexes. Subscribers see a change in the order in
+// which they subscribe, so a part subscribes before those that read its index.
 func (h *Hub) makeParts(ctx context.Context) (err error) {
 	c := h.config
 	h.registry = prometheus.NewRegistry()
@@ -191,7 +191,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	return nil
 }
 
-// makeFleet makes what runs where, and what takes services to moved heads.
+// makeFleet creates the fleet, and the follower that moves services to new heads.
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, sources{h.cache, h.store}
 	h.fleet, err = fleet.New(fleet.Config{
@@ -218,7 +218,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 	})
 }
 
-// makeEdges makes what answers requests.
+// makeEdges creates the edges that answer requests.
 func (h *Hub) makeEdges() error {
 	previews := refs.New(h.store, h.fleet, h.cache, h.config.Clock)
 	agents, err := agentapi.New(agentapi.Config{
@@ -260,8 +260,8 @@ func (h *Hub) makeEdges() error {
 	return nil
 }
 
-// spanName is a request's kind: what differs from one to the next, a digest or
-// a webhook's ID, is not in it.
+// spanName returns a request's kind, without variable parts such as a digest or
+// a webhook's ID.
 func spanName(r *http.Request) string {
 	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 4)
 	if probe := parts[0] == "healthz" || parts[0] == "readyz" || parts[0] == "metrics"; probe {
@@ -270,22 +270,24 @@ func spanName(r *http.Request) string {
 	return r.Method + " /" + strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// URL is how the hub is reached.
+// URL returns the hub's URL.
 func (h *Hub) URL() string { return h.config.externalURL(h.addr) }
 
-// Routes are the patterns of everything that the hub's listener answers.
+// Routes returns the patterns of all routes of the hub's listener.
 func (h *Hub) Routes() []string { return h.routes.Patterns() }
 
-// Addr is the address that the hub listens on.
+// Addr returns the address that the hub listens on.
 func (h *Hub) Addr() string { return h.addr.String() }
 
-// ServeHTTP answers one request as the hub's listener does.
+// ServeHTTP answers one request like the hub's listener.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.ServeHTTP(w, r) }
 
-// SetupTokenFile is where the setup token lies until the hub is set up.
+// SetupTokenFile returns the path of the setup token, which exists until the
+// hub is set up.
 func (h *Hub) SetupTokenFile() string { return h.setup.path }
 
-// CAFile is the certificate authority of --dev-ca, empty without it.
+// CAFile returns the path of the certificate authority of --dev-ca, empty
+// without it.
 func (h *Hub) CAFile() string {
 	if !h.config.DevCA {
 		return ""
@@ -293,7 +295,7 @@ func (h *Hub) CAFile() string {
 	return h.config.authorityPath()
 }
 
-// Ready returns nil once the hub answers.
+// Ready returns nil once the hub can answer.
 func (h *Hub) Ready() error {
 	for _, p := range h.readiness.parts {
 		if err := p.ready(); err != nil {
@@ -303,8 +305,8 @@ func (h *Hub) Ready() error {
 	return nil
 }
 
-// Close gives everything back that New opened. Run calls it; only a hub that
-// was never run needs it.
+// Close releases everything that New opened. Run calls it; only a hub that was
+// never run needs it.
 func (h *Hub) Close() error {
 	var errs []error
 	for _, l := range []net.Listener{h.listener, h.metricsListener} {
@@ -327,7 +329,7 @@ func (h *Hub) Close() error {
 	return errors.Join(errs...)
 }
 
-// Metrics describes and collects all that the hub measures.
+// Metrics returns a collector of all metrics of the hub.
 func (h *Hub) Metrics() prometheus.Collector { return h.registry }
 
 // Parts are the domain parts of a running hub.
@@ -340,7 +342,7 @@ type Parts struct {
 	Desired  *desired.Index
 }
 
-// Parts returns the hub's domain parts, for tests that look behind its edges.
+// Parts returns the hub's domain parts, for tests that bypass its edges.
 func (h *Hub) Parts() Parts {
 	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Identity: h.identity, Desired: h.desired}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/axle-cd/axle/hub/store"
 )
 
-// digestKeySetting holds the sealed key of spec digests. It is made once and
-// outlives a change of the hub's own key, after which every digest, and so
-// every service of the fleet, would otherwise look changed.
+// digestKeySetting holds the sealed key of spec digests. It is created once and
+// survives a change of the hub's own key: otherwise every digest, and so every
+// service of the fleet, would look changed.
 const digestKeySetting = "digest_key"
 
 const digestKeyBytes = 32

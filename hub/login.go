@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// newLogin makes people's way in.
+// newLogin creates the login server.
 func (h *Hub) newLogin() (*login.Server, error) {
 	return login.New(login.Config{
 		Identity: h.identity, Sealer: h.store.Sealer(), Origin: h.URL(), Ready: h.feed.Ready, Audit: h.audit,
@@ -24,8 +24,8 @@ func (h *Hub) newLogin() (*login.Server, error) {
 	})
 }
 
-// providerTransport reaches login providers by the same rules as sources: no
-// name leads into the hub's own network unless it is allowed to.
+// providerTransport connects to login providers by the same address rules as
+// for sources: no name leads into the hub's own network unless that is allowed.
 func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
 	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -41,8 +41,8 @@ func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
 	}, nil
 }
 
-// setupURL is where a person makes the first administrator in a browser; empty
-// when the hub is set up.
+// setupURL returns the URL where a person creates the first administrator in a
+// browser; empty when the hub is set up.
 func (h *Hub) setupURL() string {
 	token, err := os.ReadFile(h.setup.path)
 	if err != nil {
@@ -51,10 +51,10 @@ func (h *Hub) setupURL() string {
 	return h.URL() + login.SetupPath + "?token=" + url.QueryEscape(strings.TrimSpace(string(token)))
 }
 
-// behindProxies gives a request that a trusted proxy passed on the address of
-// its client, so that limits and records are about people and not about the
-// proxy. Of the addresses in X-Forwarded-For, which anybody may begin, the last
-// that is not itself a trusted proxy counts.
+// behindProxies sets the client's address on a request that a trusted proxy
+// forwarded, so that limits and records are about the client and not about the
+// proxy. It uses the last address in X-Forwarded-For that is not itself a
+// trusted proxy, because anybody can write the first ones.
 func behindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return next
@@ -68,7 +68,7 @@ func behindProxies(trusted []netip.Prefix, next http.Handler) http.Handler {
 	})
 }
 
-// clientOf is who a trusted proxy says it speaks for.
+// clientOf returns the client that a trusted proxy forwards for.
 func clientOf(r *http.Request, trusted []netip.Prefix) (netip.Addr, bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !within(peer.Addr(), trusted) {

@@ -25,7 +25,8 @@ const (
 	tableEnds   = "<!-- end -->\n"
 )
 
-// TestMetricsPageListsEveryMetric holds the page to what the hub registers.
+// TestMetricsPageListsEveryMetric compares the page with what the hub
+// registers.
 func TestMetricsPageListsEveryMetric(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{})
 	descriptions := make(chan *prometheus.Desc)

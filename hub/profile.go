@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metricsRoutes are what the metrics listener answers. Profiles say much about
-// a process and cost it some work, so only a loopback address gives them.
+// metricsRoutes returns the routes of the metrics listener. Profiles reveal much
+// about a process and cost it some work, so only a loopback address serves them.
 func metricsRoutes(r *prometheus.Registry, addr net.Addr) http.Handler {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {

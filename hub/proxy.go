@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
 
-// newProxy makes the way to clusters' API servers.
+// newProxy creates the auth proxy for clusters' API servers.
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
 		Open: authproxy.Over(h.tunnels), Identity: h.identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
@@ -18,8 +18,8 @@ func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	})
 }
 
-// clustersOrigin keeps a host that serves clusters' APIs from serving anything
-// else but the probes: its pages would be the hub's own otherwise.
+// clustersOrigin prevents a host that serves clusters' APIs from serving
+// anything else but the probes: its pages would otherwise have the hub's origin.
 func (h *Hub) clustersOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.proxy.OwnHost(r) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
@@ -35,18 +35,18 @@ func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Clu
 	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID}, err
 }
 
-// useNonce is one transaction: of two replicas that are shown one ticket, one
-// is too late.
+// useNonce is one transaction, so that of two replicas with the same ticket one
+// gets a Conflict.
 func (h *Hub) useNonce(ctx context.Context, nonce []byte, at, forget int64) error {
 	return h.store.Write(ctx, func(ctx context.Context) error { return h.store.UseNonce(ctx, nonce, at, forget) })
 }
 
-// clustersURL is what a cluster's handle stands behind.
+// clustersURL returns the URL prefix of clusters' handles.
 func (h *Hub) clustersURL() string {
 	return strings.TrimRight(cmp.Or(h.config.K8sOrigin, h.URL()), "/") + authproxy.Prefix
 }
 
-// clusterReader is the proxy as people's API knows it.
+// clusterReader is the proxy as the console needs it.
 type clusterReader struct{ *authproxy.Proxy }
 
 var _ console.ClusterReader = clusterReader{}

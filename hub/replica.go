@@ -14,19 +14,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// lockFile keeps a second process out of a data folder, also when the database
+// lockFile keeps a second process out of a data folder, even when the database
 // is elsewhere: mirrors and tarballs have one owner.
 const lockFile = "replica.lock"
 
-// lockFolder takes the data folder for this process. The kernel gives the lock
-// back when the process ends, however it ends.
+// lockFolder locks the data folder for this process. The kernel releases the
+// lock when the process ends, however it ends.
 func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, errcode.New(errcode.Invalid, "data folder cannot be made: %w", err)
+		return nil, errcode.New(errcode.Invalid, "the data folder cannot be created: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "data folder cannot be written: %w", err)
+		return nil, errcode.New(errcode.Invalid, "the data folder cannot be written: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		busy := errcode.New(errcode.Conflict, "another hub uses the data folder %s; stop it first, or give this one its own --data-dir", dir)
@@ -35,9 +35,9 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// replicaName returns the stable name of this replica: the one given, else the
-// one that an earlier start left in the data folder, else a new one. It is
-// part of leases, so two replicas must never share it.
+// replicaName returns the stable name of this replica: the given one, otherwise
+// the one that an earlier start stored in the data folder, otherwise a new one.
+// It is part of leases, so two replicas must never share it.
 func replicaName(dir, given string) (string, error) {
 	if given != "" {
 		return given, nil

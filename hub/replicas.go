@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	// tellEvery is how late other replicas hear of a poll; freshness counts in
-	// minutes.
+	// tellEvery is how late other replicas learn of a poll; freshness is in minutes.
 	tellEvery = 10 * time.Second
-	// headsLease is held by the replica that follows moved heads up.
+	// headsLease is held by the replica that processes moved heads.
 	headsLease = "heads"
-	// placementLease is held by the one that places repositories on replicas.
+	// placementLease is held by the replica that places repositories.
 	placementLease = "placement"
 )
 
-// replicas is this replica among the others. With SQLite there are none, and
-// nothing here writes a row.
+// replicas is this replica's view of the others. With SQLite there are none,
+// and nothing here writes a row.
 type replicas struct {
 	alone   bool
 	members *peer.Members
@@ -56,7 +55,7 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	}
 	self := peer.Replica{Name: h.replica, URL: c.AdvertiseURL, Version: buildinfo.Version}
 	if self.URL == "" {
-		// The address of this one process, not that of the whole hub.
+		// Use the address of this process, not that of the whole hub.
 		c.ExternalURL = ""
 		self.URL = c.externalURL(h.addr)
 	}
@@ -66,8 +65,8 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	if r.client, err = peer.NewClient(peer.ClientConfig{Key: r.key, Replica: h.replica, Clock: r.members}); err != nil {
 		return nil, err
 	}
-	// A restarted replica is another holder: its earlier life may still be at
-	// work for as long as its lease lasts.
+	// A restarted replica is another holder: its earlier run may still be
+	// working for as long as its lease lasts.
 	holder := h.replica + "/" + rand.Text()[:8]
 	lease := func(name string) (*peer.Lease, error) {
 		return peer.NewLease(peer.LeaseConfig{Store: h.store, Name: name, Holder: holder, Clock: c.Clock, Log: c.Log})
@@ -82,7 +81,7 @@ func (h *Hub) newReplicas() (_ *replicas, err error) {
 	return r, nil
 }
 
-// condition is what this replica says of itself.
+// condition returns this replica's state.
 func (h *Hub) condition() peer.Condition {
 	c := peer.Condition{Position: h.feed.Position(), FeedAge: h.feed.Age()}
 	var disk unix.Statfs_t
@@ -92,7 +91,8 @@ func (h *Hub) condition() peer.Condition {
 	return c
 }
 
-// forCache is what the git cache sees of the other replicas, nil when alone.
+// forCache returns the git cache's view of the other replicas, nil for a single
+// replica.
 func (r *replicas) forCache(s *store.Store) *gitcache.Replicas {
 	if r.alone {
 		return nil
@@ -100,7 +100,7 @@ func (r *replicas) forCache(s *store.Store) *gitcache.Replicas {
 	return &gitcache.Replicas{Members: r.members, Placement: s, Client: r.client, Lease: r.placing}
 }
 
-// Run tells the others that this replica is there and which clusters polled.
+// Run announces this replica, and which clusters polled, to the others.
 func (r *replicas) Run(ctx context.Context) error {
 	if r.alone {
 		return nil
@@ -112,7 +112,7 @@ func (r *replicas) Run(ctx context.Context) error {
 	)
 }
 
-// drain says that a replica is to own nothing any more, or takes that back.
+// drain makes a replica own nothing, or revokes that.
 func (h *Hub) drain(ctx context.Context, replica string, leaving bool) error {
 	if h.replicas.alone {
 		return errcode.New(errcode.Invalid, "this hub is a single replica on SQLite; there is nowhere to move its repositories")
@@ -128,7 +128,7 @@ func (r *replicas) lead(ctx context.Context, work func(ctx context.Context) erro
 	return r.lease.Run(ctx, func(ctx context.Context, _ int64) error { return work(ctx) })
 }
 
-// polled notes a poll for the others.
+// polled records a poll for the others.
 func (r *replicas) polled(clusterID string, at time.Time) {
 	if r.alone {
 		return
@@ -153,15 +153,15 @@ func (r *replicas) tellPolls(ctx context.Context) error {
 			continue
 		}
 		for _, other := range r.members.Others() {
-			// What is not told now is told by the next poll; a replica that
-			// cannot be reached shows older ages until then.
+			// What is not sent now is sent with the next poll; an unreachable
+			// replica shows older ages until then.
 			_ = r.client.TellSeen(ctx, other, polls)
 		}
 	}
 }
 
-// announcedFleet is the fleet as the agents' edge sees it: a poll is noted
-// here and for the other replicas.
+// announcedFleet is the fleet for the agents' edge: it records a poll here and
+// for the other replicas.
 type announcedFleet struct {
 	*fleet.Fleet
 	replicas *replicas
@@ -169,7 +169,7 @@ type announcedFleet struct {
 
 var _ agentapi.Fleet = announcedFleet{}
 
-// Seen notes a poll.
+// Seen records a poll.
 func (a announcedFleet) Seen(clusterID string, at time.Time) {
 	a.Fleet.Seen(clusterID, at)
 	a.replicas.polled(clusterID, at)
@@ -182,7 +182,7 @@ func (a announcedFleet) TakeSeen(_ context.Context, _ string, polledAt map[strin
 	}
 }
 
-// peerRoutes adds what other replicas call.
+// peerRoutes adds the routes for other replicas.
 func (h *Hub) peerRoutes(mux routes.Adder) error {
 	if h.replicas.alone {
 		return nil

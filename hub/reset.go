@@ -16,22 +16,22 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// resetLimit bounds what a reset may wait for the database.
+// resetLimit limits how long a reset waits for the database.
 const resetLimit = 30 * time.Second
 
-// Reset is a way for one person to choose a new password.
+// Reset lets one person choose a new password.
 type Reset struct {
 	User string
-	// URL works once; it is a path alone when the hub's URL was not given.
+	// URL works once; it is only a path when the hub's URL was not given.
 	URL       string
 	ExpiresAt time.Time
-	// Ended counts the sessions, command lines and tokens that ended.
+	// Ended is the number of sessions, command lines and tokens that ended.
 	Ended int
 }
 
-// ResetLogin makes a way in for a person who lost the password, also while the
-// hub runs: what lets one do it is that he can reach the hub's database and
-// key. With dropFactors second factors are lost too.
+// ResetLogin creates a reset link for a person who lost the password, even
+// while the hub runs. Access to the hub's database and key authorizes it. With
+// dropFactors it removes second factors too.
 func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (r Reset, err error) {
 	if c, err = c.forDatabase(); err != nil {
 		return Reset{}, err
@@ -56,7 +56,7 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 	if err != nil {
 		return Reset{}, err
 	}
-	// Without a record nobody gets the token.
+	// Without an audit record nobody gets the token.
 	if err := log.AddNow(ctx, resetRecord(made, ended, dropFactors)); err != nil {
 		return Reset{}, err
 	}
@@ -66,7 +66,7 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 	}, nil
 }
 
-// resetActor is who does it, as records say: whoever is at the machine.
+// resetActor is the actor in records: the person at the machine.
 const resetActor = "axle-hub admin reset"
 
 func resetRecord(made identity.CreatedToken, ended int, dropFactors bool) audit.Record {
@@ -83,7 +83,7 @@ func resetRecord(made identity.CreatedToken, ended int, dropFactors bool) audit.
 	return r
 }
 
-// noClusters is for commands that make none.
+// noClusters is for commands that create none.
 type noClusters struct{}
 
 var errNoClusters = errors.New("this command makes no clusters")

@@ -11,9 +11,9 @@ import (
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
-// Run runs the hub until the context ends or a part fails, then stops it: no
-// new requests, those in flight end, leases are given back, the database is
-// closed.
+// Run runs the hub until the context ends or a part fails. Then it stops: it
+// accepts no new requests, requests in flight finish, leases are released, and
+// the database is closed.
 func (h *Hub) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, h.Close()) }()
 	flush, err := tracing.Setup(ctx, tracing.Config{
@@ -55,8 +55,8 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// followHeads is the work of one replica at a time, for heads, for values from
-// elsewhere and for the agents' upgrades; whoever begins looks at everything once.
+// followHeads is the work of one replica at a time: heads, values from
+// elsewhere, and the agents' upgrades. A new holder checks everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		return lifecycle.Run(ctx,
@@ -68,7 +68,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 	})
 }
 
-// greet tells whoever started the hub where it is and what to do next.
+// greet prints the hub's URL and the next steps.
 func (h *Hub) greet(fresh bool) {
 	line := "axle-hub is at " + h.URL()
 	if h.config.InsecureHTTP {
@@ -83,14 +83,14 @@ func (h *Hub) greet(fresh bool) {
 	} else {
 		line += "; next: " + login
 	}
-	// Whoever closed the output does not want to know.
+	// A closed output is not an error.
 	_, _ = fmt.Fprintln(h.config.Out, line)
 	if inc := h.feedIncarnation(); inc != "" {
 		_, _ = fmt.Fprintln(h.config.Out, inc)
 	}
 }
 
-// feedIncarnation warns of a restored database, for which agents hold deletes.
+// feedIncarnation warns of a restored database, because agents hold deletes.
 func (h *Hub) feedIncarnation() string {
 	ctx, cancel := context.WithTimeout(context.Background(), readHeaderTimeout)
 	defer cancel()
@@ -109,7 +109,7 @@ func (h *Hub) metricsServer() *server {
 	return &server{name: "metrics", listener: h.metricsListener, handler: metricsRoutes(h.registry, h.metricsListener.Addr()), log: h.log}
 }
 
-// Run turns /readyz off when the hub begins to stop.
+// Run makes /readyz fail when the hub begins to stop.
 func (r *readiness) Run(ctx context.Context) error {
 	<-ctx.Done()
 	r.stopping.Store(true)

@@ -42,7 +42,7 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, string)
 	return resp, string(body)
 }
 
-// trusting is a client that trusts a hub's own authority alone.
+// trusting is a client that trusts only a hub's own authority.
 func trusting(t *testing.T, caFile string) *http.Client {
 	t.Helper()
 	pem, err := os.ReadFile(caFile)
@@ -157,7 +157,7 @@ func TestDataFolderHasOneHub(t *testing.T) {
 	hubtest.New(t, hubtest.Config{DataDir: dir})
 }
 
-// output collects what the hub says to whoever started it.
+// output collects what the hub prints at its start.
 type output struct {
 	mu sync.Mutex
 	bytes.Buffer

@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	// readHeaderTimeout bounds how long a client may take to say what it
-	// wants; agents say it in one packet.
+	// readHeaderTimeout limits how long a client may take to send its headers;
+	// agents need one packet.
 	readHeaderTimeout = 10 * time.Second
 	// idleTimeout keeps the connections of agents that poll every 2 min, with
-	// room for a slow one.
+	// tolerance for a slow one.
 	idleTimeout = 6 * time.Minute
-	// maxHeaderBytes is far above what any caller of ours sends.
+	// maxHeaderBytes is far above what any of our clients sends.
 	maxHeaderBytes = 16 << 10
-	// headerTable bounds what is remembered of answers' headers; one to an
-	// agent's poll fits. The usual 4 KiB at both ends cost 9 KiB of memory for
-	// each connection, 1 KiB still 4 with what finds things in it, and ten
-	// thousand agents keep one. What callers send is
-	// not bounded below those 4 KiB, which they may take for granted until they
-	// hear otherwise: a client that begins with some requests at once would be
-	// cut off. Agents bound themselves.
+	// headerTable limits the HPACK table for the headers of answers; one answer
+	// to an agent's poll fits. The usual 4 KiB at both ends cost 9 KiB of
+	// memory for each connection, and 1 KiB still costs 4 with its index, and
+	// ten thousand agents keep one connection each. The table for clients'
+	// headers keeps its 4 KiB, because clients may use them until they receive
+	// our settings: a client that sends several requests at once would be cut
+	// off. Agents limit their own tables.
 	headerTable = 512
-	// frameBytes is the most that an answer puts into one HTTP/2 frame: the
-	// connection keeps a buffer of its largest frame for as long as it lives.
+	// frameBytes is the most that an answer puts into one HTTP/2 frame, because
+	// the connection keeps a buffer of its largest frame for as long as it lives.
 	frameBytes = 4 << 10
-	// drainTimeout is what requests in flight get when the hub stops; with the
-	// rest of the stop it stays below 10 s.
+	// drainTimeout is how long requests in flight get when the hub stops;
+	// together with the rest of the stop it is below 10 s.
 	drainTimeout = 7 * time.Second
 )
 
-// listen opens the address and makes the TLS configuration, if any.
+// listen opens the address and creates the TLS configuration, if any.
 func (c Config) listen(ctx context.Context) (net.Listener, *tls.Config, error) {
 	l, err := listenTCP(ctx, "--listen", c.Listen)
 	if err != nil {
@@ -60,7 +60,7 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 	return l, nil
 }
 
-// tlsConfig is nil for plain HTTP.
+// tlsConfig returns nil for plain HTTP.
 func (c Config) tlsConfig(addr net.Addr) (*tls.Config, error) {
 	var certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	switch {
@@ -77,14 +77,14 @@ func (c Config) tlsConfig(addr net.Addr) (*tls.Config, error) {
 	default:
 		return nil, nil
 	}
-	// A pair that cannot be used is an error now, not at the first client.
+	// Report an unusable pair now, not at the first client.
 	if _, err := certificate(nil); err != nil {
 		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
-// ownHosts is for the hub's own certificate.
+// ownHosts returns the hosts for the hub's own certificate.
 func (c Config) ownHosts(addr net.Addr) []string {
 	listen, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c Config) ownHosts(addr net.Addr) []string {
 }
 
 // server serves one listener until its context ends, then lets requests in
-// flight end.
+// flight finish.
 type server struct {
 	name     string
 	listener net.Listener
@@ -109,7 +109,7 @@ type server struct {
 	log      *slog.Logger
 }
 
-// Run implements the lifecycle of a server.
+// Run serves until the context ends.
 func (s *server) Run(ctx context.Context) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

@@ -20,18 +20,17 @@ import (
 // exists only while there is no user.
 const setupTokenFile = "setup-token"
 
-// setupLook is how often the file is renewed that nobody used: its token ran
-// out.
+// setupLook is how often an unused file is renewed, because its token expires.
 const setupLook = time.Hour
 
-// setupIdentity makes and knows setup tokens.
+// setupIdentity creates and verifies setup tokens.
 type setupIdentity interface {
 	PrepareSetup(ctx context.Context, present string) (string, error)
 }
 
-// setup keeps the setup token's file in step with whether it still works. It
-// is an event.Subscriber: using the token changes tokens, and so the file goes
-// as soon as the hub is set up.
+// setup keeps the file of the setup token only while the token works. It is an
+// event.Subscriber: using the token changes tokens, so the file is removed as
+// soon as the hub is set up.
 type setup struct {
 	path     string
 	identity setupIdentity
@@ -44,8 +43,7 @@ func newSetup(dir string, identity setupIdentity, c clock.Clock, log *slog.Logge
 	return &setup{filepath.Join(dir, setupTokenFile), identity, c, log, make(chan struct{}, 1)}
 }
 
-// prepare writes or removes the file and reports whether setup is still to be
-// done.
+// prepare writes or removes the file and reports whether setup is still to be done.
 func (s *setup) prepare(ctx context.Context) (bool, error) {
 	present, err := os.ReadFile(s.path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -87,8 +85,7 @@ func (s *setup) Apply(_ context.Context, rows []event.Row) error {
 	return nil
 }
 
-// Run removes the file once it is of no use any more. After that it has
-// nothing to do.
+// Run removes the file once it is no longer needed. After that it has nothing to do.
 func (s *setup) Run(ctx context.Context) error {
 	for {
 		if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
@@ -101,7 +98,7 @@ func (s *setup) Run(ctx context.Context) error {
 			return nil
 		}
 		if _, err := s.prepare(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("the setup token's file was not looked after", logkey.Error, err)
+			s.log.Warn("the setup token's file could not be updated", logkey.Error, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// sources is how services see the git cache; neither knows the other.
+// sources connects services to the git cache; neither package knows the other.
 type sources struct {
 	cache *gitcache.Cache
 	store *store.Store
@@ -37,8 +37,8 @@ func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, r
 	return source.ID, r.ID, s.cache.Track(ctx, source)
 }
 
-// repository finds the repository that a source is in, and begins to follow
-// that of a chart's URL which nobody registered.
+// repository finds the repository of a source. For a chart's URL that nobody
+// registered it starts to follow one.
 func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error) {
 	r, err := s.find(ctx, want)
 	switch {
@@ -50,10 +50,10 @@ func (s sources) repository(ctx context.Context, want fleet.SourceWant) (gitcach
 	return r, want.Missing()
 }
 
-// find returns the repository that a person registered and a source is in: by
-// name, else by URL, the project's own before others, these in order of name.
-// Those that the hub follows for another one hold that one's credentials, so
-// nobody may name them. errcode.NotFound.
+// find returns the registered repository of a source: by name, otherwise by
+// URL, with the project's own first and the others in order of name.
+// Repositories that the hub follows for another one have that one's
+// credentials, so nobody may refer to them. errcode.NotFound.
 func (s sources) find(ctx context.Context, want fleet.SourceWant) (found gitcache.Repository, err error) {
 	missing := errcode.New(errcode.NotFound, "no such repository is registered")
 	if want.Repository != "" {
@@ -83,7 +83,7 @@ func (s sources) find(ctx context.Context, want fleet.SourceWant) (found gitcach
 	return found, nil
 }
 
-// isAt reports whether a repository has the URL that a source names.
+// isAt reports whether a repository has the URL of a source.
 func isAt(r gitcache.Repository, want fleet.SourceWant) bool {
 	if want.Chart == "" {
 		return want.URL != "" && r.URL == want.URL
@@ -92,7 +92,7 @@ func isAt(r gitcache.Repository, want fleet.SourceWant) bool {
 	return r.Kind == kind && strings.TrimRight(r.URL, "/") == url
 }
 
-// chartURL is where a chart's repository is, and of which kind.
+// chartURL returns the URL and the kind of a chart's repository.
 func chartURL(want fleet.SourceWant) (gitcache.Kind, string) {
 	url := strings.TrimRight(strings.TrimSpace(want.URL), "/")
 	if strings.HasPrefix(strings.ToLower(url), "oci://") {
@@ -107,7 +107,8 @@ func (s sources) followChart(ctx context.Context, want fleet.SourceWant) (gitcac
 	sum := sha256.Sum256([]byte(url))
 	name := "charts-" + hex.EncodeToString(sum[:8])
 	r, err := s.cache.FindRepository(ctx, name, "")
-	// Others are followed for one repository, with its credentials.
+	// Other internal repositories are followed for one repository, with its
+	// credentials.
 	if !errcode.Is(err, errcode.NotFound) && (err != nil || r.Options.Internal && r.Kind == kind && strings.TrimRight(r.URL, "/") == url) {
 		return r, err
 	}
@@ -120,7 +121,7 @@ func (s sources) followChart(ctx context.Context, want fleet.SourceWant) (gitcac
 	return r, err
 }
 
-// sourceOf says what a wanted source is in a repository of its kind.
+// sourceOf converts a wanted source for a repository of its kind.
 func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, error) {
 	source := gitcache.Source{
 		RepositoryID: r.ID, Ref: strings.TrimSpace(want.Ref), Folder: want.Folder, Files: want.Files,
@@ -128,9 +129,9 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 	}
 	switch {
 	case want.Chart != "" && r.Kind == record.Git:
-		return source, want.Invalid("repository", "%q is a Git repository; name the chart's folder and ref in helm.git, or a repository of charts", r.Name)
+		return source, want.Invalid("repository", "%q is a Git repository; name the chart's folder and ref in helm.git, or name a chart repository", r.Name)
 	case want.Chart != "" && r.Kind == record.Bucket:
-		return source, want.Invalid("repository", "%q is a bucket, not a repository of charts", r.Name)
+		return source, want.Invalid("repository", "%q is a bucket, not a chart repository", r.Name)
 	case want.Chart != "" && r.Kind == record.OCI:
 		if source.Ref = cmp.Or(want.Version, newestVersion); path.Base(r.URL) != want.Chart {
 			source.Folder = want.Chart
@@ -153,7 +154,7 @@ func sourceOf(r gitcache.Repository, want fleet.SourceWant) (gitcache.Source, er
 	return settled, nil
 }
 
-// newestVersion is the range that every version is in.
+// newestVersion is the range that includes every version.
 const newestVersion = "*"
 
 // Moved implements fleet.Sources.

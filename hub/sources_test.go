@@ -11,8 +11,8 @@ import (
 )
 
 // A repository that the hub follows for another one, with that one's
-// credentials, is nobody else's: neither its name nor its URL brings its
-// content into a service.
+// credentials, cannot be used by others: neither its name nor its URL brings
+// its content into a service.
 func TestNobodyNamesWhatIsFollowedForAnother(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, hubtest.Config{})

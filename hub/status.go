@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// readiness is asked by /readyz, in this order.
+// readiness lists what /readyz checks, in this order.
 type readiness struct {
 	parts    []readyPart
 	stopping atomic.Bool
@@ -26,16 +26,16 @@ type readyPart struct {
 	ready func() error
 }
 
-// healthz says that the process answers, nothing more: a hub whose database is
-// away must not be restarted for it.
+// healthz only reports that the process answers: a hub whose database is
+// unavailable must not be restarted for it.
 func healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	// The prober that went away asks again.
+	// A prober that went away asks again.
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// ServeHTTP answers /readyz: 200 when every part is ready, else 503 with what
-// is not.
+// ServeHTTP answers /readyz: 200 when every part is ready, otherwise 503 with
+// the parts that are not.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	waiting := map[string]string{}
 	if r.stopping.Load() {
@@ -60,7 +60,7 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// indexSize tells how much the desired index holds.
+// indexSize returns the size of the desired index.
 type indexSize interface {
 	Size() (clusters, services int)
 }
@@ -76,9 +76,9 @@ func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize,
 			Name: "axle_build_info", Help: "Always 1; the labels say which build runs.",
 			ConstLabels: prometheus.Labels{"version": buildinfo.Version, "go": buildinfo.Go()},
 		}, func() float64 { return 1 }),
-		gauge("axle_feed_sequence", "Place in the change feed that this replica's indexes are at.", func() float64 { return float64(feed.Position().Sequence) }),
-		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change there was; above 2 s polls that have seen more are told to come again.", func() float64 { return feed.Age().Seconds() }),
-		gauge("axle_hub_heads_waiting_seconds", "For how long moved heads or changed limits wait for the replica that makes revisions of them; 0 on the others.", func() float64 { return waiting().Seconds() }),
+		gauge("axle_feed_sequence", "Position in the change feed of this replica's indexes.", func() float64 { return float64(feed.Position().Sequence) }),
+		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change; above 2 s, agents that have seen newer changes are told to retry.", func() float64 { return feed.Age().Seconds() }),
+		gauge("axle_hub_heads_waiting_seconds", "How long moved heads or changed limits have waited for the replica that makes revisions of them; 0 on the others.", func() float64 { return waiting().Seconds() }),
 		gauge("axle_desired_clusters", "Clusters whose lists this replica holds.", func() float64 {
 			clusters, _ := index.Size()
 			return float64(clusters)

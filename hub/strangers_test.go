@@ -20,7 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// openCalls need no identity: what they send comes before anybody is known.
+// openCalls need no identity: their bodies come from unauthenticated callers.
 var openCalls = []string{
 	"/axle.hub.v1.Sessions/Setup", "/axle.hub.v1.Federation/Exchange", "/axle.hub.v1.Logins/Trade", "/axle.hub.v1.Logins/StartDevice", "/axle.hub.v1.Logins/PollDevice",
 	"/axle.agent.v1.AgentService/Register", "/axle.agent.v1.AgentService/Renew",
@@ -50,8 +50,9 @@ func begin(t *testing.T, h *hubtest.Hub, path string, length int, more ...string
 	return c
 }
 
-// Whoever is not known is told so before a byte of his body is read: every
-// call of people, agents and replicas but those that make an identity.
+// An unauthenticated caller is refused before a byte of the body is read: for
+// every call of people, agents and replicas except those that create an
+// identity.
 func TestNobodysBodyIsRead(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{})
 	open := map[string]bool{}
@@ -117,7 +118,7 @@ func TestAHundredStrangersTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// An open call takes 64 KiB, packed or not.
+// An open call accepts 64 KiB, compressed or not.
 func TestOpenCallsTakeSmallBodies(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{})
 	large := []byte(`{"x": "` + strings.Repeat("a", 1<<20) + `"}`)
@@ -161,8 +162,8 @@ func TestOpenCallsTakeSmallBodies(t *testing.T) {
 	}
 }
 
-// Bodies of nobody have few places, and time for little: a crowd that sends
-// nothing does not keep others from logging in for long.
+// Bodies of unauthenticated callers have few slots and little time: a crowd
+// that sends nothing does not keep others from logging in for long.
 func TestStrangersBodiesHaveAnEnd(t *testing.T) {
 	h := hubtest.New(t, hubtest.Config{})
 	var slow []net.Conn
@@ -194,7 +195,7 @@ func TestStrangersBodiesHaveAnEnd(t *testing.T) {
 	}
 }
 
-// served reports whether a call of nobody is answered by its handler.
+// served reports whether an unauthenticated call is answered by its handler.
 func served(ctx context.Context, h *hubtest.Hub) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL+"/axle.hub.v1.Logins/StartDevice", strings.NewReader(`{"client": "x"}`))
 	if err != nil {

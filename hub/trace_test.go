@@ -55,7 +55,7 @@ func (s *spans) under(name, parent string) error {
 	return nil
 }
 
-// Traces show how a look at upstream went and what a request did.
+// Traces show how a read of upstream went and what a request did.
 func TestTracesFollowALookAtUpstream(t *testing.T) {
 	sent := &spans{names: map[string]string{}, parent: map[string]string{}}
 	server := httptest.NewServer(sent)

@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// newTunnels makes the agents' tunnels of this replica.
+// newTunnels creates the agents' tunnels of this replica.
 func (h *Hub) newTunnels() (*tunnel.Tunnels, error) {
 	c := tunnel.Config{
 		Identity: h.identity, Desired: h.desired, Feed: h.feed, Replica: h.replica,
@@ -21,7 +21,7 @@ func (h *Hub) newTunnels() (*tunnel.Tunnels, error) {
 	return tunnel.New(c)
 }
 
-// tunnelRoutes adds what other replicas ask about tunnels.
+// tunnelRoutes adds the routes for other replicas' tunnel calls.
 func (h *Hub) tunnelRoutes(mux routes.Adder) {
 	if h.replicas.alone {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// newValues makes what keeps values, with the backends that are declared.
+// newValues creates the keeper of values, with the declared backends.
 func (h *Hub) newValues() (*config.Keeper, error) {
 	c := config.Config{Store: h.store, Tells: h.store, Writer: h.store, Sealer: h.store.Sealer(), Clock: h.config.Clock, Log: h.log}
 	if h.config.ConfigBackends != "" {
@@ -32,14 +32,14 @@ func (h *Hub) newValues() (*config.Keeper, error) {
 	return config.New(c)
 }
 
-// maxValuesFile bounds a file of values in Git.
+// maxValuesFile limits a file of values in Git.
 const maxValuesFile = 4 << 20
 
-// maxWindow is what a tarball may ask of memory.
+// maxWindow limits the memory that a tarball may require.
 const maxWindow = 32 << 20
 
-// gitFiles gives backends the files of repositories; neither they nor the git
-// cache know each other.
+// gitFiles gives backends the files of repositories; they and the git cache do
+// not know each other.
 type gitFiles struct {
 	cache *gitcache.Cache
 	store config.Writer
@@ -47,8 +47,8 @@ type gitFiles struct {
 
 var _ backend.Files = gitFiles{}
 
-// File implements backend.Files. The folder is followed as a service's would
-// be, so that what was fetched outlives the upstream.
+// File implements backend.Files. The folder is followed like a service's, so
+// that fetched content does not depend on the upstream.
 func (f gitFiles) File(ctx context.Context, repository, ref, folder, name string) ([]byte, error) {
 	r, err := f.cache.FindRepository(ctx, repository, "")
 	if err != nil {
@@ -69,7 +69,7 @@ func (f gitFiles) File(ctx context.Context, repository, ref, folder, name string
 		return nil, err
 	}
 	if head.Digest == "" {
-		return nil, errcode.New(errcode.Unavailable, "folder %q at %s of repository %s was not produced yet: %s", folder, ref, repository, head.Error)
+		return nil, errcode.New(errcode.Unavailable, "folder %q at %s of repository %s has no content yet: %s", folder, ref, repository, head.Error)
 	}
 	t, err := f.cache.Fetch(ctx, head.Digest)
 	if err != nil {
@@ -89,7 +89,7 @@ func fileOf(r io.Reader, name string) ([]byte, error) {
 	for files := tar.NewReader(plain); ; {
 		h, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			return nil, errcode.New(errcode.NotFound, "there is no file %q", name)
+			return nil, errcode.New(errcode.NotFound, "file %q does not exist", name)
 		}
 		if err != nil {
 			return nil, err

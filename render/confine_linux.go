@@ -14,21 +14,22 @@ import (
 	"github.com/axle-cd/axle/internal/confine"
 )
 
-// What one child may use. The soft limit makes the collector work before the
-// hard one ends the process: it lies so far below that memory which the
-// collector cannot use for now, because it is in pieces, does not decide
-// whether an input can be rendered. RLIMIT_AS would not do: a Go program
-// reserves far more address space than it uses and would not start.
+// The limits of one child. The soft memory limit makes the garbage collector work
+// before the hard limit ends the process. It is far lower, so that memory which the
+// collector cannot use at the moment, because of fragmentation, does not decide
+// whether an input can be rendered. RLIMIT_AS would not work: a Go program reserves
+// far more address space than it uses and would not start.
 const (
 	memoryHard = 512 << 20
 	memorySoft = 384 << 20
-	// A template that recurses without end dies of this, not of the memory.
+	// A template that recurses without end dies of this limit, not of the memory
+	// limit.
 	stackBytes = 64 << 20
 )
 
-// Confine gives up what rendering does not need, for all threads and for good:
-// memory beyond 512 MiB more than the program begins with, new privileges, core dumps, and every system call
-// outside a short list. It is called before anything is read.
+// Confine gives up what rendering does not need, for all threads and permanently:
+// memory beyond 512 MiB above the program's initial size, new privileges, core dumps,
+// and every system call outside a short list. It is called before anything is read.
 func Confine() error {
 	debug.SetMemoryLimit(memorySoft)
 	debug.SetMaxStack(stackBytes)
@@ -38,7 +39,7 @@ func Confine() error {
 		if err := unix.Getrlimit(which, &now); err != nil {
 			return fmt.Errorf("read the render child's limits: %w", err)
 		}
-		// A limit may be lowered only; one that is lower already stays.
+		// A limit can only be lowered; a lower one stays.
 		value = min(value, now.Max)
 		if err := unix.Setrlimit(which, &unix.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("limit the render child's resources: %w", err)
@@ -50,9 +51,9 @@ func Confine() error {
 	return confine.Threads(allowed)
 }
 
-// mapped is what RLIMIT_DATA counts of this process so far: some 100 MiB that
-// the runtime has mapped for its tables and the stacks of threads, and hardly
-// touched. Zero is unknown.
+// mapped is what RLIMIT_DATA counts of this process so far: some 100 MiB that the
+// runtime has mapped for its tables and thread stacks, and hardly touched. Zero means
+// unknown.
 func mapped() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// probeVariable makes the test binary confine itself and try what it must not.
+// probeVariable makes the test binary confine itself and try forbidden operations.
 const probeVariable = "AXLE_RENDER_PROBE"
 
 // probing runs in the re-executed test binary: it prints what each attempt
@@ -53,7 +53,7 @@ func probing() bool {
 	return true
 }
 
-// attempts are what a maker with a hole in it could try.
+// attempts are what a compromised maker could try.
 var attempts = map[string]func() error{
 	"tcp socket":  func() error { return socket(unix.AF_INET, unix.SOCK_STREAM) },
 	"udp socket":  func() error { return socket(unix.AF_INET6, unix.SOCK_DGRAM) },
@@ -146,7 +146,7 @@ func TestConfinedProcessReachesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryThreadIsConfined reads what the kernel says of a running child.
+// TestEveryThreadIsConfined reads the kernel's view of a running child.
 func TestEveryThreadIsConfined(t *testing.T) {
 	child := rendertest.Start(t)
 	child.Pass(fixtures()["raw"].Good, &renderv1.Begin{Entry: "app"})
@@ -172,7 +172,7 @@ func TestEveryThreadIsConfined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 512 MiB beside what the runtime maps when it starts.
+	// 512 MiB besides what the runtime maps when it starts.
 	var soft, hard uint64
 	_, line, _ := bytes.Cut(limits, []byte("Max data size"))
 	if _, err := fmt.Sscan(string(line), &soft, &hard); err != nil || soft != hard || hard < 512<<20 || hard > 768<<20 {

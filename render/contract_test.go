@@ -95,8 +95,8 @@ func fixtures() map[string]rendertest.Fixture {
 		"kustomize": {
 			Type: "KUSTOMIZE", Good: kustomization,
 			Objects: []string{"ConfigMap made-g5mh25c546", "ConfigMap settings", "Deployment web"},
-			// A schema of its own changes how lists are merged, in variables of
-			// the library.
+			// A kustomization's own schema changes how lists are merged, in package
+			// variables of the library.
 			Other: rendertest.Files{
 				"kustomization.yaml": "resources: [a.yaml]\nopenapi: {path: schema.json}\nnamePrefix: other-\n",
 				"a.yaml":             deployment,

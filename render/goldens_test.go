@@ -22,8 +22,7 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// Where the cases and what the real commands made of them lie, and what each
-// chart is told of its release and cluster.
+// The cases, the output of the real commands, and each chart's release and cluster.
 const (
 	goldens           = "../test/goldens"
 	goldenRelease     = "demo"
@@ -65,16 +64,16 @@ type goldenCase struct {
 	Differences []goldenDifference        `json:"differences"`
 }
 
-// goldenDifference is what is known to differ, and why.
+// goldenDifference is a known difference, and its reason.
 type goldenDifference struct {
 	In     []string `json:"in"`
 	Lines  []string `json:"lines"`
 	Reason string   `json:"reason"`
 }
 
-// TestGoldens renders what the real helm and kustomize rendered, through the
-// render child, and wants the same objects but for the differences that the
-// case lists; one that is listed and no longer there fails as well.
+// TestGoldens renders the cases of the real helm and kustomize through the render
+// child, and expects the same objects except for the differences that the case lists;
+// a listed one that no longer exists fails as well.
 func TestGoldens(t *testing.T) {
 	all := readGoldenCases(t)
 	modules := fetchModules(t, all.Modules)
@@ -151,7 +150,7 @@ func readGoldenCases(t *testing.T) goldenCases {
 	return all
 }
 
-// files are the tree of a case: a chart lies in a folder of its own.
+// files are the tree of a case: a chart is in its own folder.
 func (c goldenCase) files(t *testing.T, modules map[string]string) rendertest.Files {
 	t.Helper()
 	top := ".."
@@ -252,7 +251,7 @@ func (c goldenCase) begin(t *testing.T, v variant) *renderv1.Begin {
 	return begin
 }
 
-// golden reads what the real command wrote, by variant.
+// golden reads the output of the real command, by variant.
 func (c goldenCase) golden(t *testing.T) map[string]string {
 	t.Helper()
 	packed, err := os.ReadFile(filepath.Join(goldens, "testdata", c.Name+goldenFileSuffix))

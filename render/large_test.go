@@ -44,7 +44,7 @@ func building() bool {
 	return true
 }
 
-// plainly builds the files' app by Kustomize alone, in a process of its own.
+// plainly builds the files' app with Kustomize only, in a separate process.
 func plainly(tb testing.TB, files rendertest.Files) rendertest.Usage {
 	tb.Helper()
 	dir := tb.TempDir()

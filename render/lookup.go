@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/render/tool"
 )
 
-// parent asks the agent, which answers one question at a time.
+// parent is the agent, which answers one question at a time.
 type parent struct {
 	in  io.Reader
 	out io.Writer
@@ -27,17 +27,17 @@ func (p *parent) tool(step int, input []byte) (tool.Output, error) {
 	}
 	var message renderv1.ToChild
 	if err := frame.Read(p.in, &message); err != nil {
-		return tool.Output{}, fmt.Errorf("no output of a tool: %w", err)
+		return tool.Output{}, fmt.Errorf("receive the output of a tool: %w", err)
 	}
 	answer := message.GetTool()
 	if answer == nil {
-		return tool.Output{}, errors.New("a tool was answered by another frame")
+		return tool.Output{}, errors.New("the answer to a tool request has another type")
 	}
 	return tool.Output{Text: answer.GetOutput(), Words: answer.GetWords(), Problem: answer.GetError(), Generates: answer.GetGenerates()}, nil
 }
 
-// lookup returns a live object, a list when name is empty, and an empty map
-// when there is none.
+// lookup returns a live object, a list if name is empty, and an empty map if there is
+// none.
 func (p *parent) lookup(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	question := &renderv1.Lookup{ApiVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 	err := frame.Write(p.out, &renderv1.ToParent{Message: &renderv1.ToParent_Lookup{Lookup: question}})
@@ -46,11 +46,11 @@ func (p *parent) lookup(apiVersion, kind, namespace, name string) (map[string]an
 	}
 	var message renderv1.ToChild
 	if err := frame.Read(p.in, &message); err != nil {
-		return nil, fmt.Errorf("no answer to a lookup: %w", err)
+		return nil, fmt.Errorf("receive the answer to a lookup: %w", err)
 	}
 	answer := message.GetLookup()
 	if answer == nil {
-		return nil, errors.New("a lookup was answered by another frame")
+		return nil, errors.New("the answer to a lookup has another type")
 	}
 	if answer.GetError() != "" {
 		return nil, fmt.Errorf("lookup of %s %s %s/%s: %s", apiVersion, kind, namespace, name, answer.GetError())

@@ -22,7 +22,7 @@ const (
 	stepHelm      = "HELM"
 	stepKustomize = "KUSTOMIZE"
 	stepExec      = "EXEC"
-	// The rare kinds, which only a program with all makers renders.
+	// The rare kinds, which only the program with all makers renders.
 	Jsonnet = "JSONNET"
 	Cue     = "CUE"
 	Wasm    = "WASM"
@@ -31,28 +31,28 @@ const (
 // Maker renders one folder for a rare kind of step.
 type Maker func(Input) (objects []manifest.Object, warnings []string, err error)
 
-// Rare is what not every program has.
+// Rare holds what only one of the programs has.
 type Rare struct {
 	// Makers are the makers by the kind of step.
 	Makers map[string]Maker
-	// Judge judges objects by a rule of health in CEL.
+	// Judge judges objects with a health rule in CEL.
 	Judge func(*renderv1.Judge) *renderv1.Verdicts
 }
 
-// Input is what a maker may use.
+// Input is the input of a maker.
 type Input struct {
 	Tree *tree.Tree
-	// Dir is the step's folder, and Roots are the service's folder and the root
-	// of the files.
+	// Dir is the step's folder. Roots are the service's folder and the root of the
+	// files.
 	Dir   string
 	Roots []string
 	Step  *renderv1.Step
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace     string
 	Configuration map[string]string
 	// Bindings are what templates see: configuration, cluster and service.
 	Bindings map[string]any
-	// Told is what a module reads from its standard input.
+	// Told is the standard input of a module.
 	Told []byte
 	Now  time.Time
 }
@@ -60,7 +60,7 @@ type Input struct {
 // errRare says that the pass needs the program with all makers.
 var errRare = errors.New("the pass needs a maker that this program does not have")
 
-// rarely renders a step by a maker that not every program has.
+// rarely renders a step with a maker that only one of the programs has.
 func (p *pass) rarely(kind string, step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
 	if len(p.rare) == 0 {
 		return nil, nil, errRare
@@ -76,7 +76,7 @@ func (p *pass) rarely(kind string, step *renderv1.Step, dir string, bindings map
 	})
 }
 
-// tool lets the parent run the step's tool.
+// tool has the parent run the step's tool.
 func (p *pass) tool(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
 	told, err := p.told(step, dir, step.GetExec().GetParameters(), bindings)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *pass) tool(step *renderv1.Step, dir string, bindings map[string]any) ([
 	})
 }
 
-// told is what a tool and a module are told on their standard input.
+// told is the standard input of tools and modules.
 func (p *pass) told(_ *renderv1.Step, dir string, parameters map[string]string, bindings map[string]any) ([]byte, error) {
 	if parameters == nil {
 		parameters = map[string]string{}
@@ -105,13 +105,13 @@ func (p *pass) told(_ *renderv1.Step, dir string, parameters map[string]string, 
 		"kubernetesVersion": p.begin.GetCapabilities().GetKubernetesVersion(), "now": p.now().Format(time.RFC3339),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode what a tool is told: %w", err)
+		return nil, fmt.Errorf("encode the input of a tool: %w", err)
 	}
 	return out, nil
 }
 
-// detect looks at the folder itself: a chart, a kustomization, Jsonnet with a
-// main file, a package of a CUE module, else raw.
+// detect finds the kind of a folder: a chart, a kustomization, Jsonnet with a main
+// file, a package of a CUE module, otherwise raw.
 func (p *pass) detect(dir string) string {
 	if p.files.IsFile(path.Join(dir, "Chart.yaml")) {
 		return stepHelm
@@ -128,7 +128,7 @@ func (p *pass) detect(dir string) string {
 	return stepRaw
 }
 
-// isCue reports CUE files in a folder that is, or lies in, a module.
+// isCue reports whether a folder has CUE files and is in a module.
 func (p *pass) isCue(dir string) bool {
 	has := false
 	for _, file := range p.files.Below(dir) {

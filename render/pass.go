@@ -20,13 +20,13 @@ import (
 	"github.com/axle-cd/axle/render/raw"
 )
 
-// maxWarnings and maxWarningBytes bound what a result carries beside objects.
+// maxWarnings and maxWarningBytes bound the warnings of a result.
 const (
 	maxWarnings     = 20
 	maxWarningBytes = 1 << 10
 )
 
-// pass is everything one render may use, and what it found out.
+// pass is the state of one render.
 type pass struct {
 	files    *tree.Tree
 	begin    *renderv1.Begin
@@ -40,8 +40,8 @@ func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent, rare map[s
 	return &pass{files: files, begin: begin, parent: parent, rare: rare, asked: map[string]bool{}}
 }
 
-// render runs the steps in order; of two steps that render one object, the
-// later one counts.
+// render runs the steps in order. If two steps render one object, the later one
+// counts.
 func (p *pass) render() (*renderv1.Result, error) {
 	bindings, err := p.bindings()
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *pass) render() (*renderv1.Result, error) {
 	return p.result(objects)
 }
 
-// step renders one folder by one maker.
+// step renders one folder with one maker.
 func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
 	engine := p.liquid(bindings)
 	kind := step.GetType()
@@ -100,7 +100,7 @@ func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([
 		"there is no renderer %q; use AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM", kind)}
 }
 
-// liquid is what renders a step's templates, nil when they are no templates.
+// liquid returns the engine for a step's templates, nil if the step has none.
 func (p *pass) liquid(bindings map[string]any) *liquid.Engine {
 	if !p.begin.GetTemplated() {
 		return nil
@@ -108,7 +108,7 @@ func (p *pass) liquid(bindings map[string]any) *liquid.Engine {
 	return liquid.New(bindings, p.now())
 }
 
-// helm renders a chart and notes what it asked for.
+// helm renders a chart and records which API versions it asked for.
 func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]manifest.Object, []string, error) {
 	h := step.GetHelm()
 	release := h.GetRelease()
@@ -134,7 +134,7 @@ func (p *pass) helm(step *renderv1.Step, dir string, engine *liquid.Engine) ([]m
 	return result.Objects, result.Warnings, nil
 }
 
-// inflate renders a chart that a kustomization asks for.
+// inflate renders a chart for a kustomization.
 func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
 	version := p.begin.GetCapabilities().GetKubernetesVersion()
 	if c.KubernetesVersion != "" {
@@ -160,8 +160,7 @@ func (p *pass) inflate(c kustomize.Chart) ([]manifest.Object, error) {
 	return result.Objects, nil
 }
 
-// others are the folders of the steps beside this one: raw leaves them to
-// their own renderer.
+// others are the folders of the other steps: raw leaves them to their own renderer.
 func (p *pass) others(step *renderv1.Step) []string {
 	var dirs []string
 	for _, other := range p.begin.GetSteps() {
@@ -178,7 +177,7 @@ func (p *pass) others(step *renderv1.Step) []string {
 	return dirs
 }
 
-// dir is where a step starts, inside the files.
+// dir is the start folder of a step, inside the files.
 func (p *pass) dir(step *renderv1.Step) (string, error) {
 	dir := p.place(step.GetPath(), step.GetRealPath())
 	if !fs.ValidPath(dir) {
@@ -190,7 +189,7 @@ func (p *pass) dir(step *renderv1.Step) (string, error) {
 	return dir, nil
 }
 
-// place is where a folder of the service lies among the files.
+// place is the position of a folder of the service among the files.
 func (p *pass) place(folder, real string) string {
 	dir := path.Join(p.begin.GetEntry(), folder)
 	if real != "" {
@@ -202,7 +201,7 @@ func (p *pass) place(folder, real string) string {
 	return dir
 }
 
-// postrender lets a step's kustomization change what the step rendered.
+// postrender applies a step's kustomization to its output.
 func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object, bindings map[string]any) ([]manifest.Object, error) {
 	if step.GetPostrender() == "" {
 		return objects, nil
@@ -218,7 +217,7 @@ func (p *pass) postrender(step *renderv1.Step, objects []manifest.Object, bindin
 	return changed, err
 }
 
-// bindings are what templates see.
+// bindings are the values that templates see.
 func (p *pass) bindings() (map[string]any, error) {
 	configuration := make(map[string]any, len(p.begin.GetConfiguration()))
 	for k, v := range p.begin.GetConfiguration() {
@@ -234,7 +233,7 @@ func (p *pass) bindings() (map[string]any, error) {
 			decoder := json.NewDecoder(strings.NewReader(text))
 			decoder.UseNumber()
 			if err := decoder.Decode(&value); err != nil {
-				return nil, fmt.Errorf("what templates see as %q is not a JSON object: %w", name, err)
+				return nil, fmt.Errorf("the templates' variable %q is not a JSON object: %w", name, err)
 			}
 		}
 		bindings[name] = plainNumbers(value)
@@ -242,8 +241,8 @@ func (p *pass) bindings() (map[string]any, error) {
 	return bindings, nil
 }
 
-// plainNumbers makes whole numbers integers, which are written as they are:
-// 1000000 and not 1e+06.
+// plainNumbers converts whole numbers to integers, which print as 1000000 and not
+// 1e+06.
 func plainNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -268,7 +267,7 @@ func plainNumbers(value any) any {
 
 func (p *pass) now() time.Time { return time.UnixMicro(p.begin.GetNow()).UTC() }
 
-// override puts found behind objects and drops what it renders again.
+// override appends found to objects and drops objects that found renders again.
 func (p *pass) override(objects, found []manifest.Object) []manifest.Object {
 	if len(objects) == 0 {
 		return found
@@ -283,7 +282,7 @@ func (p *pass) override(objects, found []manifest.Object) []manifest.Object {
 	return append(objects, found...)
 }
 
-// result encodes what was rendered.
+// result encodes the rendered objects.
 func (p *pass) result(objects []manifest.Object) (*renderv1.Result, error) {
 	result := &renderv1.Result{Warnings: p.cappedWarnings()}
 	for i := range objects {
@@ -305,7 +304,7 @@ func (p *pass) result(objects []manifest.Object) (*renderv1.Result, error) {
 
 func (p *pass) cappedWarnings() []string {
 	var out []string
-	// What was left out decides what may be deleted, so it is never cut off.
+	// What was left out decides what may be deleted, so these warnings are never cut.
 	slices.SortStableFunc(p.warnings, func(a, b string) int {
 		return len(manifest.PartsLeftOut([]string{b})) - len(manifest.PartsLeftOut([]string{a}))
 	})
@@ -321,7 +320,7 @@ func (p *pass) cappedWarnings() []string {
 	return out
 }
 
-// failure keeps the place of an error when it has one.
+// failure keeps the position of an error if it has one.
 func failure(err error) *renderv1.Failure {
 	var bad *manifest.Error
 	if errors.As(err, &bad) {

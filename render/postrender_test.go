@@ -11,9 +11,8 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// TestPostrender: the kustomization of one step changes that step alone, what
-// it adds is there, and generated values are still known as such, also where
-// they were moved.
+// TestPostrender: the kustomization of one step changes only that step, its additions
+// are there, and generated values are still marked, even if they were moved.
 func TestPostrender(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: generated}\nstringData: {password: {{ randAlphaNum 8 }}, plain: a}\n"
 	files := rendertest.Files{
@@ -54,7 +53,7 @@ func TestPostrender(t *testing.T) {
 		"generated and moved": {
 			steps: []*renderv1.Step{{Path: "secret", Postrender: "move"}}, want: "generated=", volatile: []string{"/stringData/copy", "/stringData/password"},
 		},
-		"generated name": {steps: []*renderv1.Step{{Path: "secret", Postrender: "name"}}, fail: "generated anew"},
+		"generated name": {steps: []*renderv1.Step{{Path: "secret", Postrender: "name"}}, fail: "differs in each render"},
 		"not there":      {steps: []*renderv1.Step{{Path: "raw2", Postrender: "none"}}, fail: "app/none: the folder of kustomizePostrender does not exist"},
 		"outside":        {steps: []*renderv1.Step{{Path: "raw2", Postrender: "../../x"}}, fail: "does not exist"},
 		"broken":         {steps: []*renderv1.Step{{Path: "chart", Postrender: "bad"}}, fail: "nowhere.yaml"},

@@ -20,7 +20,7 @@ import (
 
 var updateGoldens = flag.Bool("update", false, "let the real helm and kustomize write the goldens anew")
 
-// fetchModules returns where each module lies unpacked, checked against its
+// fetchModules returns the folder of each unpacked module, verified against its
 // checksum.
 func fetchModules(t *testing.T, modules []goldenModule) map[string]string {
 	t.Helper()
@@ -70,8 +70,8 @@ func buildReference(t *testing.T) reference {
 	return reference{bin}
 }
 
-// write runs the real command for every variant of a case and keeps what it
-// wrote, or that it failed.
+// write runs the real command for every variant of a case and stores its output, or
+// that it failed.
 func (r reference) write(t *testing.T, c goldenCase, files rendertest.Files) {
 	t.Helper()
 	dir := t.TempDir()

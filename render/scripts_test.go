@@ -8,9 +8,8 @@ import (
 	"github.com/axle-cd/axle/render/rendertest"
 )
 
-// TestScriptsInTheChild: a service's scripts and templates run in the confined
-// child, what they do without end fails their pass alone, and the same child
-// renders the next.
+// TestScriptsInTheChild: a service's scripts and templates run in the confined child;
+// endless ones fail only their pass, and the same child renders the next.
 func TestScriptsInTheChild(t *testing.T) {
 	files := rendertest.Files{
 		"app/Chart.yaml":       "apiVersion: v2\nname: c\nversion: 1.0.0\n",

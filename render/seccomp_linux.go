@@ -4,10 +4,9 @@ package render
 
 import "golang.org/x/sys/unix"
 
-// allowed is what the Go runtime and two pipes need. Everything else fails
-// with EPERM: no sockets, no programs, no files to be opened, no other
-// process. A list of what is allowed cannot forget a call that a new kernel
-// brings, io_uring for one.
+// allowed are the system calls that the Go runtime and two pipes need. Everything
+// else fails with EPERM: no sockets, no programs, no opening of files, no other
+// process. An allow list also covers calls of newer kernels, such as io_uring.
 var allowed = append([]uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64,
 	unix.SYS_CLOSE, unix.SYS_LSEEK, unix.SYS_FSTAT, unix.SYS_FCNTL, unix.SYS_DUP,

@@ -16,16 +16,16 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// Limits of one child. Both bound what a leak in a maker can add up to; a bare
-// start costs some 20 ms of CPU, so 100 passes make it disappear.
+// Limits of one child. Both bound the effect of leaks in makers. An idle start costs
+// some 20 ms of CPU, which is negligible over 100 passes.
 const (
 	MaxPasses = 100
 	MaxLife   = 60 * time.Second
 )
 
-// Serve reads passes from in and answers them on out until in ends, or until
-// the child has served MaxPasses or lived MaxLife. It returns nil then, and an
-// error when the parent does not keep to the protocol or went away.
+// Serve reads passes from in and answers them on out until in ends, or until the
+// child has served MaxPasses or lived for MaxLife. It then returns nil, and an error
+// if the parent violates the protocol or goes away.
 func Serve(in io.Reader, out io.Writer, rare Rare) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	born := time.Now()
@@ -37,8 +37,8 @@ func Serve(in io.Reader, out io.Writer, rare Rare) error {
 		if err != nil {
 			return err
 		}
-		// The next pass may need the whole limit. A collection costs more than
-		// a small pass, so that small ones leave it to the collector.
+		// The next pass may need the whole limit. A collection costs more than a
+		// small pass, so that after small passes it is left to the collector.
 		if heapBytes() > keptHeap {
 			runtime.GC()
 		}
@@ -46,19 +46,18 @@ func Serve(in io.Reader, out io.Writer, rare Rare) error {
 	return nil
 }
 
-// keptHeap is how much a pass may leave uncollected for the next one.
+// keptHeap is how many bytes a pass may leave uncollected.
 const keptHeap = 48 << 20
 
-// An input of more than largeInput bytes is rendered with a collector that
-// leaves half as much garbage as otherwise: large ones are what comes near the
-// limit, and the less garbage there is, the less its amount differs from one
-// time to the next. It costs them a fifth more processor time.
+// An input of more than largeInput bytes is rendered with a collector target that
+// leaves half as much garbage: large inputs come close to the limit, and with less
+// garbage the peak varies less. It costs them a fifth more processor time.
 const (
 	largeInput = 2 << 20
 	largeGC    = 50
 )
 
-// heapBytes is the memory of all objects, the unreachable ones included.
+// heapBytes is the size of all objects, including unreachable ones.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -103,9 +102,9 @@ func serveOne(in io.Reader, out io.Writer, rare Rare) error {
 	return err
 }
 
-// receive reads a pass's files up to its begin. A file that is refused fails
-// the pass, not the pipe: the rest of the pass is still read. A judge comes
-// without files.
+// receive reads a pass's files up to its begin frame. A rejected file fails the pass,
+// not the pipe: the rest of the pass is still read. A judge frame comes without
+// files.
 func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, judge *renderv1.Judge, refused, err error) {
 	for count := 0; ; count++ {
 		var message renderv1.ToChild
@@ -127,7 +126,7 @@ func receive(in io.Reader, files *tree.Tree) (begin *renderv1.Begin, judge *rend
 			return m.Begin, nil, refused, nil
 		case *renderv1.ToChild_Judge:
 			if count > 0 {
-				return nil, nil, nil, errors.New("a judge amid the files of a pass")
+				return nil, nil, nil, errors.New("a judge frame among the files of a pass")
 			}
 			return nil, m.Judge, nil, nil
 		default:
@@ -143,14 +142,14 @@ func add(files *tree.Tree, f *renderv1.File) error {
 	case f.GetOmittedBytes() > 0:
 		return files.Omit(f.GetPath(), f.GetOmittedBytes())
 	case len(f.GetContent()) > manifest.MaxFileBytes:
-		// The agent leaves such content out; so nothing depends on its doing so.
+		// The agent omits such content; the limit must not depend on that.
 		return files.Omit(f.GetPath(), int64(len(f.GetContent())))
 	}
 	return files.Add(f.GetPath(), f.GetContent())
 }
 
-// run renders one pass. A maker's panic is the pass's failure; the parent
-// throws a child away after any failure.
+// run renders one pass. A maker's panic is a failure of the pass; the parent discards
+// a child after any failure.
 func run(p *pass) (result *renderv1.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -16,7 +16,7 @@ import (
 const (
 	seenHeader     = "Axle-Seen"
 	positionHeader = "Axle-Position"
-	// retries is how often an unavailable hub is asked again.
+	// retries is how often a call to an unavailable hub is repeated.
 	retries = 4
 )
 
@@ -44,7 +44,7 @@ func (c *calls) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 				c.note(response.Header().Get(positionHeader))
 				return response, nil
 			}
-			// Only what the hub itself answered is surely not done.
+			// Only if the hub itself answered, the call certainly had no effect.
 			again := connect.IsWireError(err) && connect.CodeOf(err) == connect.CodeUnavailable && backoff.Attempts() < retries
 			if !again || jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
 				return nil, Error(err, c.url)
@@ -67,8 +67,8 @@ func (c *calls) head(header http.Header) {
 	}
 }
 
-// note keeps the highest position. What is none is ignored: a proxy's header
-// must not break a call that worked.
+// note records the highest position. An invalid one is ignored: a proxy's header must
+// not fail a successful call.
 func (c *calls) note(text string) {
 	at, err := position.Parse(text)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *calls) note(text string) {
 	}
 }
 
-// WrapStreamingClient implements connect.Interceptor: a stream is begun as any
-// call, and is not tried again.
+// WrapStreamingClient implements connect.Interceptor: a stream starts like any call,
+// and is not retried.
 func (c *calls) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
 	return func(ctx context.Context, spec connect.Spec) connect.StreamingClientConn {
 		conn := next(ctx, spec)

@@ -19,19 +19,19 @@ import (
 const (
 	// callTimeout bounds a call whose context has no deadline.
 	callTimeout = 30 * time.Second
-	// maxAnswer bounds what is read of one answer, in bytes.
+	// maxAnswer bounds the size of one answer, in bytes.
 	maxAnswer = 64 << 20
 )
 
-// Config says where the hub is and who calls.
+// Config says where the hub is and how to authenticate.
 type Config struct {
 	// URL of the hub, https://host[:port] or http:// on loopback.
 	URL string
-	// Token is an API token; empty calls without one.
+	// Token is an API token; if empty, calls carry none.
 	Token string
-	// CAPEM are certificates to trust instead of the system's.
+	// CAPEM is PEM certificates to trust in place of the system's.
 	CAPEM []byte
-	// UserAgent names the program, "axle/1.2.3".
+	// UserAgent names the program, such as "axle/1.2.3".
 	UserAgent string
 }
 
@@ -110,13 +110,13 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// refuseRedirect keeps the token from following a redirect to another place.
+// refuseRedirect prevents the token from following a redirect to another host.
 func refuseRedirect(request *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("the hub redirects to %s; set that URL as the hub's", request.URL.Redacted())
+	return fmt.Errorf("the hub redirects to %s; use that URL for the hub", request.URL.Redacted())
 }
 
-// Error turns what a call returned into a coded error with a sentence that
-// says where and what to do next. nil stays nil.
+// Error turns the error of a call into a coded error that says where it happened and
+// what to do next. nil stays nil.
 func Error(err error, hubURL string) error {
 	if err == nil {
 		return nil
@@ -132,7 +132,7 @@ func Error(err error, hubURL string) error {
 	var unknown x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &unknown):
-		return errcode.Hide(errcode.Unavailable, err, "the hub at %s has a certificate of an authority that is not trusted here; pass the hub's ca.pem with --ca", hubURL)
+		return errcode.Hide(errcode.Unavailable, err, "the certificate of the hub at %s is signed by an authority that is not trusted here; pass the hub's ca.pem with --ca", hubURL)
 	case connect.IsWireError(err):
 		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s", rpc.Message())
 	case rpc.Code() == connect.CodeDeadlineExceeded:
@@ -146,6 +146,6 @@ func Error(err error, hubURL string) error {
 		if strings.HasPrefix(hubURL, "http://") {
 			hint = "is it https:// there?"
 		}
-		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s answers, but not as a hub: %s; %s", hubURL, rpc.Message(), hint)
+		return errcode.New(errcode.FromRPC(uint32(rpc.Code())), "%s answers, but is not a hub: %s; %s", hubURL, rpc.Message(), hint)
 	}
 }

@@ -79,7 +79,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	defer stranger.Close()
 	tests := map[string]struct{ url, want string }{
 		"nobody there":      {"http://127.0.0.1:1", "is it running"},
-		"captive portal":    {portal.URL, "not as a hub"},
+		"captive portal":    {portal.URL, "is not a hub"},
 		"unknown authority": {stranger.URL, "--ca"},
 		"no TLS":            {"http" + strings.TrimPrefix(stranger.URL, "https"), "is it https:// there?"},
 	}

@@ -1,8 +1,8 @@
-// Package agenttest runs a real agent inside a test: the whole of package
-// agent, against a given hub and a given API server. It fakes nothing; render
-// children are the real axle-render and axle-render-rare, built once a run.
+// Package agenttest runs a real agent inside a test: the whole of package agent,
+// against a given hub and API server. Nothing is faked. The render children are the
+// real axle-render and axle-render-rare, built once per test run.
 //
-// Tests of whole processes, kills and pods are test/world's.
+// Tests of whole processes, kills and pods belong in test/world.
 package agenttest
 
 import (
@@ -26,12 +26,11 @@ type Config struct {
 	HubURL string
 	// Kubeconfig is a file that reaches the cluster.
 	Kubeconfig string
-	// BootstrapToken registers the cluster; not needed when DataDir holds an
-	// identity.
+	// BootstrapToken registers the cluster; not needed if DataDir holds an identity.
 	BootstrapToken string
-	// CAFile, when the hub has its own authority.
+	// CAFile is the hub's certificate authority, if it has its own.
 	CAFile string
-	// DataDir is kept over restarts; a temporary folder when empty.
+	// DataDir is kept across restarts; a temporary folder when empty.
 	DataDir string
 	// PollInterval is 1 s when zero.
 	PollInterval time.Duration
@@ -42,13 +41,13 @@ type Config struct {
 // Agent is a running agent.
 type Agent struct {
 	*agent.Agent
-	// DataDir is its folder.
+	// DataDir is the agent's data folder.
 	DataDir string
 
 	stop func() error
 }
 
-// Start starts an agent that ends with the test.
+// Start starts an agent that stops at the end of the test.
 func Start(t testing.TB, c Config) *Agent {
 	t.Helper()
 	a, err := Run(t.Context(), c, t.TempDir(), slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -63,13 +62,13 @@ func Start(t testing.TB, c Config) *Agent {
 	return a
 }
 
-// Run starts an agent without a test; dir is used when Config has no DataDir.
+// Run starts an agent without a test. It uses dir if Config has no DataDir.
 func Run(ctx context.Context, c Config, dir string, log *slog.Logger) (*Agent, error) {
 	render, err := bin.Path(ctx, "axle-render", bin.Options{})
 	if err != nil {
 		return nil, err
 	}
-	// It lies beside the other one, where the agent looks for it.
+	// The agent looks for it beside the other binary.
 	if _, err := bin.Path(ctx, "axle-render-rare", bin.Options{}); err != nil {
 		return nil, err
 	}

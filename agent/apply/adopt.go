@@ -12,9 +12,9 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// deployers begin the names of managers that put whole manifests into a
-// cluster. What they wrote becomes ours with an adoption, so that what Git
-// drops later goes away.
+// deployers are prefixes of the field managers that write whole manifests. An
+// adoption takes over their fields, so that fields later dropped from Git are
+// removed.
 var deployers = []string{"kubectl", "helm", "Helm", "before-first-apply", "argocd-controller", "argocd-application-controller",
 	"kustomize-controller", "helm-controller", "application/apply-patch", "fleetagent", "fleet-agent", "axle-agent"}
 
@@ -28,9 +28,8 @@ func isDeployer(manager string) bool {
 	return false
 }
 
-// takeOver returns the JSON patch that merges the entries of some managers
-// into ours, guarded by the object's version; nil when there is nothing to
-// merge.
+// takeOver returns the JSON patch that merges the field entries of some managers into
+// ours, conditional on the object's version. It is nil if there is nothing to merge.
 func takeOver(meta *metav1.PartialObjectMetadata, theirs func(manager string) bool) ([]byte, error) {
 	var ours *metav1.ManagedFieldsEntry
 	var rest []metav1.ManagedFieldsEntry

@@ -16,14 +16,14 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Fields that are left to others cannot just be left out of what is applied:
-// the API server deletes a field that we owned alone and do not send any more
-// (twelve replicas become one). So the live value is sent, until another
-// manager owns the field too; then it is left out.
+// Fields left to others cannot simply be omitted from an apply: the API server
+// deletes a field that only we owned and no longer send (twelve replicas become one).
+// So we send the live value until another manager owns the field too, and omit it
+// from then on.
 
 const replicasPath = "/spec/replicas"
 
-// bodyFor is what is applied to an object that exists.
+// bodyFor returns the body to apply to an existing object.
 func (w *writer) bodyFor(ctx context.Context, it *item) ([]byte, error) {
 	paths, scaled := w.leftToOthers(it)
 	if len(paths) == 0 && !scaled {
@@ -51,15 +51,15 @@ func (w *writer) bodyFor(ctx context.Context, it *item) ([]byte, error) {
 	if err := ignore.Fill(desired, live, managers, paths); err != nil {
 		return nil, &refusal{message: fmt.Sprintf("apply %s: %v", it.ref, err)}
 	}
-	// What was read must still be so when it is written.
+	// The object must not have changed since it was read.
 	if meta, ok := desired["metadata"].(map[string]any); ok {
 		meta["resourceVersion"] = (&unstructured.Unstructured{Object: live}).GetResourceVersion()
 	}
 	return json.Marshal(desired)
 }
 
-// leftToOthers lists the ignored paths of an object, and whether somebody else
-// may scale it.
+// leftToOthers returns the ignored paths of an object, and whether other managers may
+// scale it.
 func (w *writer) leftToOthers(it *item) (paths []string, scaled bool) {
 	var head struct {
 		Metadata struct{ Annotations map[string]string }
@@ -75,7 +75,7 @@ func (w *writer) leftToOthers(it *item) (paths []string, scaled bool) {
 	return paths, !synced || found && live.Print.Scaled || w.targets[it.ref]
 }
 
-// scaledByOthers reports whether the last to scale was a program: what a person
+// scaledByOthers reports whether a program scaled the object last. What a person
 // scaled is put back by the next revision.
 func scaledByOthers(all []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(all, func(e metav1.ManagedFieldsEntry) bool {
@@ -83,7 +83,7 @@ func scaledByOthers(all []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// targetsOf are the objects that the autoscalers of a plan aim at.
+// targetsOf returns the objects that the autoscalers of a plan scale.
 func targetsOf(p *plan) map[kubeobj.Ref]bool {
 	var all map[kubeobj.Ref]bool
 	for _, it := range p.items {

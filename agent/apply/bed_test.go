@@ -62,8 +62,7 @@ func bedOn(t *testing.T, cluster *kube.Cluster, change func(*apply.Config)) *bed
 	return b
 }
 
-// restart is a new agent on the same cluster: it knows what the cluster holds
-// and nothing else.
+// restart is a new agent on the same cluster: it knows only what the cluster holds.
 func (b *bed) restart(change func(*apply.Config)) *apply.Engine {
 	b.t.Helper()
 	rest, err := b.cluster.ConfigFor(agentUser, "system:masters")
@@ -85,7 +84,7 @@ func (b *bed) restart(change func(*apply.Config)) *apply.Engine {
 	return engine
 }
 
-// permit is what a service may do that nothing limits.
+// permit is a permit without limits.
 func (b *bed) permit(engine *apply.Engine, service apply.Service) tenancy.Permit {
 	b.t.Helper()
 	permit, err := b.gates[engine].Permit(tenancy.Request{Service: service.ID, Namespace: service.Namespace})
@@ -110,7 +109,7 @@ func (b *bed) pass(service apply.Service, docs ...string) apply.Result {
 	return result
 }
 
-// requests are what the agent sent since the mark, without watches.
+// requests are the agent's requests since the mark, without watches.
 func (b *bed) requests(mark int64) kube.AuditEvents {
 	b.t.Helper()
 	events, err := b.cluster.AuditSince(mark)
@@ -141,7 +140,7 @@ func (b *bed) configMap(namespace, name string) (*corev1.ConfigMap, error) {
 
 var services atomic.Int64
 
-// newService returns a service with an id and a namespace of its own.
+// newService returns a service with its own id and namespace.
 func newService(digest string) apply.Service {
 	id := fmt.Sprintf("svc-%d", services.Add(1))
 	return apply.Service{ID: id, Name: id, Namespace: "ns-" + id, TarballDigest: digest, SpecDigest: "s1", CreateNamespace: true, RequireOwnership: true}
@@ -171,8 +170,8 @@ func configMap(name, value string, extra ...string) string {
 	return text + "data:\n  key: " + value + "\n"
 }
 
-// oracle is a Live that asks the API server as somebody else, so that what it
-// says is always true and none of its requests count.
+// oracle is a Live that asks the API server as another user, so that its answers are
+// always true and none of its requests count.
 type oracle struct {
 	client metadata.Interface
 	ctx    context.Context

@@ -9,14 +9,15 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// claims are the objects that services render while other ones have them. It is
-// safe for concurrent use and calls nobody.
+// claims are the objects that services render while other services have them. It is
+// safe for concurrent use and makes no requests.
 type claims struct {
 	mu sync.Mutex
-	// heirs are the services by object: the last to say so.
+	// heirs are the services by object; the last one to claim it counts.
 	heirs map[kubeobj.Ref]string
 	of    map[string]*claim
-	// patience holds since when prunes and drains wait for other services.
+	// patience is the time since when a service's prune or drain has waited for
+	// others.
 	patience map[string]time.Time
 }
 
@@ -25,7 +26,7 @@ type claim struct {
 	name string
 	refs map[kubeobj.Ref]bool
 	// idle says why the service takes none of them now, unable why it cannot have
-	// some.
+	// some of them.
 	idle   string
 	unable map[kubeobj.Ref]string
 }
@@ -41,8 +42,8 @@ func (c *claims) ofLocked(service string) *claim {
 	return c.of[service]
 }
 
-// renew says what a service renders now: what it claimed and does not render any
-// more it does not claim any more.
+// renew replaces the claims of a service by what it renders now. Objects that it no
+// longer renders are no longer claimed.
 func (c *claims) renew(service Service, renders func(kubeobj.Ref) bool, unable map[kubeobj.Ref]string, idle string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,15 +91,16 @@ func (c *claims) forget(service string) {
 	delete(c.of, service)
 }
 
-// rests says why a service takes nothing now; empty is that it does.
+// rests records why a service takes nothing now; empty means that it does.
 func (c *claims) rests(service, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ofLocked(service).idle = why
 }
 
-// heir is the other service that renders an object now, empty for none. cannot
-// names it with the reason why it does not take it, empty when it does.
+// heir returns the other service that renders an object now, or empty. cannot names
+// that service and the reason why it does not take the object; it is empty if it
+// does.
 func (c *claims) heir(service string, ref kubeobj.Ref) (heir, cannot string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +115,7 @@ func (c *claims) heir(service string, ref kubeobj.Ref) (heir, cannot string) {
 	return heir, cannot
 }
 
-// waited is how long a service has waited for others; with none the wait ends.
+// waited is how long a service has waited for others. Without others the wait ends.
 func (c *claims) waited(service string, others int, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

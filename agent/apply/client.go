@@ -21,28 +21,27 @@ import (
 )
 
 const (
-	// requestLimit is the deadline of one request; API servers give up after
-	// 60 s themselves.
+	// requestLimit is the deadline of one request; API servers give up after 60 s.
 	requestLimit = 30 * time.Second
-	// tries bounds how often a request is sent while the API server asks to
-	// slow down or times out.
+	// tries bounds how often a request is sent while the API server throttles or
+	// times out.
 	tries = 6
-	// acceptMetadata makes the API server answer with metadata alone, whatever
-	// the object weighs.
+	// acceptMetadata makes the API server answer with metadata only, however large
+	// the object is.
 	acceptMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," +
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// sender sends the few kinds of requests that applying needs. All of them wait
-// at the gate, have a deadline, and are repeated while the API server is
-// merely busy. It is the agent itself: inventories are written by it.
+// sender sends the requests that applying needs. Each request waits at the gate, has
+// a deadline, and is repeated while the API server is only busy. A sender acts as the
+// agent itself, which also writes the inventories.
 type sender struct {
 	rest rest.Interface
 	gate *gate
 }
 
-// client is a sender for the objects of a service: Engine.clientOf alone gives
-// one, for a permit.
+// client is a sender for the objects of a service. Only Engine.clientOf makes one,
+// for a permit.
 type client struct{ *sender }
 
 func newSender(cfg *rest.Config, g *gate) (*sender, error) {
@@ -52,8 +51,8 @@ func newSender(cfg *rest.Config, g *gate) (*sender, error) {
 	cfg.ContentType = "application/json"
 	cfg.GroupVersion = &schema.GroupVersion{}
 	cfg.APIPath = "/unused"
-	// The gate bounds what is under way, and the API server's own fairness
-	// bounds the rate; a bucket here would only add latency.
+	// The gate bounds concurrent requests, and the API server's priority and fairness
+	// bounds their rate. A client-side rate limit would only add latency.
 	cfg.QPS = -1
 	c, err := rest.RESTClientFor(cfg)
 	if err != nil {
@@ -79,7 +78,7 @@ func path(kind kubeobj.Kind, namespace, name string) string {
 	return b.String()
 }
 
-// do sends what build makes until it is answered for good.
+// do sends the request from build until it gets a final answer.
 func (c *sender) do(ctx context.Context, build func() *rest.Request) (rest.Result, error) {
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: 5 * time.Second}
 	began := time.Now()
@@ -113,15 +112,15 @@ func (c *sender) once(ctx context.Context, build func() *rest.Request) (rest.Res
 	return result, err
 }
 
-// busy reports whether the same request may succeed a moment later.
+// busy reports whether the same request may succeed shortly after.
 func busy(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }
 
-// away reports whether the API server could not be asked at all, so that
-// nothing is known about the object in question. A status 500 is not that: it
-// is how the API server refuses a manifest whose fields have the wrong type.
+// away reports whether the API server could not be reached, so that nothing is known
+// about the object. A status 500 does not count: the API server answers so to a
+// manifest whose fields have the wrong type.
 func away(err error) bool {
 	if err == nil {
 		return false
@@ -151,7 +150,7 @@ func metadataOf(result rest.Result) (*metav1.PartialObjectMetadata, error) {
 	return &m, nil
 }
 
-// get reads an object's metadata; nil without an error when there is none.
+// get reads an object's metadata; nil without an error if the object does not exist.
 func (c *sender) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*metav1.PartialObjectMetadata, error) {
 	result, err := c.do(ctx, func() *rest.Request {
 		return c.rest.Get().AbsPath(path(kind, ref.Namespace, ref.Name)).SetHeader("Accept", acceptMetadata)
@@ -165,7 +164,7 @@ func (c *sender) get(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (*
 	return metadataOf(result)
 }
 
-// apply sends a server-side apply, always forced.
+// apply sends a forced server-side apply.
 func (c *sender) apply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return c.patch(ctx, kind, ref, types.ApplyPatchType, body)
 }
@@ -184,14 +183,14 @@ func (c *sender) patch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, 
 	return metadataOf(result)
 }
 
-// applyRequest is the one server-side apply, of passes and of diffs.
+// applyRequest is the server-side apply request of both passes and diffs.
 func (c *sender) applyRequest(kind kubeobj.Kind, ref kubeobj.Ref, body []byte) *rest.Request {
 	return c.rest.Patch(types.ApplyPatchType).AbsPath(path(kind, ref.Namespace, ref.Name)).
 		Param("fieldManager", kubeobj.FieldManager).Param("force", "true").Body(body)
 }
 
-// remove deletes an object if it is still the one that was looked at. It
-// reports whether the object is gone already; otherwise finalizers hold it.
+// remove deletes an object if it is still the one that was read. It reports whether
+// the object is already gone; otherwise finalizers hold it.
 func (c *sender) remove(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, uid types.UID, version string) (gone bool, err error) {
 	policy := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{

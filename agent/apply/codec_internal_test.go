@@ -69,7 +69,7 @@ func TestInventorySurvivesItsCodec(t *testing.T) {
 	}
 }
 
-// A Secret that anybody in its namespace can write costs no more than a bound.
+// A Secret that anybody in its namespace can write must not cost more than a bound.
 func TestHostileInventoryIsBounded(t *testing.T) {
 	named := packer.EncodeAll([]byte(`{"codec":1,"service":"s","state":{"shards":[1,1]}}`), nil)
 	part, _, err := pack(wireShard{Codec: codecVersion, Service: "s"})
@@ -107,8 +107,8 @@ func TestWhatIsTooLargeToUnpackIsSplit(t *testing.T) {
 	}
 }
 
-// FuzzDecodeInventory mutates the text inside: the packing around it has
-// bounds of its own, and would hide nearly every mutation.
+// FuzzDecodeInventory mutates the text inside: the packing around it has its own
+// checks, which would reject nearly every mutation.
 func FuzzDecodeInventory(f *testing.F) {
 	first, _, err := sample(1).encode(func(n int) []int { return freeNumbers(nil, n) })
 	if err != nil {

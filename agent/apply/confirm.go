@@ -1,10 +1,10 @@
 package apply
 
-// Confirm answers a person who asks for a sync of a service whose files and
-// settings are those of its last pass: it reports whether everything is as that
-// pass left it, from memory alone, and takes the request up. When it says no,
-// a Pass finds out more. Nothing is sent and nothing is stored; the next pass
-// that stores the inventory stores this with it.
+// Confirm handles a person's request to sync a service whose files and settings are
+// those of its last pass. It reports from memory whether everything is as that pass
+// left it; if so, it also records the request. Otherwise a Pass finds out more. It
+// sends and stores nothing; the next pass that stores the inventory also stores the
+// request.
 func (e *Engine) Confirm(service Service) (Result, bool) {
 	t := e.begin(service)
 	defer e.end(t)
@@ -26,19 +26,19 @@ func (e *Engine) Confirm(service Service) (Result, bool) {
 	return Result{Phase: PhaseApplied, Sync: SyncSynced, Unchanged: len(known.entries)}, true
 }
 
-// appliedFor reports whether the inventory says that the service's very files
-// and settings are applied, all of them.
+// appliedFor reports whether the inventory says that exactly the service's files and
+// settings are applied, completely.
 func (i *inventory) appliedFor(s Service) bool {
 	return i.phase == PhaseApplied && i.held == 0 && i.approval >= s.PruneApproval &&
 		i.tarballDigest == s.TarballDigest && i.goal == s.goal() && i.asSettled(s) &&
 		i.name == s.Name && i.namespace == s.Namespace && i.strict == s.Strict
 }
 
-// asSettled reports whether the settings are those that are stored, beside
-// what people ask of the service.
+// asSettled reports whether the settings equal the stored ones, ignoring people's
+// requests to the service.
 func (i *inventory) asSettled(s Service) bool { return s.Settings != "" && i.settings == s.Settings }
 
-// asLeft reports whether an object needs nothing, as unchanged does for one
+// asLeft reports whether an object needs no write, as unchanged does for an object
 // that was rendered again.
 func (r *run) asLeft(had entry) bool {
 	switch {

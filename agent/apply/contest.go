@@ -7,18 +7,18 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// An object that is applied again although nobody changed its service has
-// another writer. rewriteMost such writes in rewriteWithin are all it gets, of
-// heals and of passes together, whatever is the reason for the passes.
+// An object that is applied again although its service did not change has another
+// writer. It gets at most rewriteMost such writes in rewriteWithin, by heals and
+// passes together, for whatever reason the passes run.
 const (
 	rewriteMost   = 9
 	rewriteWithin = 10 * time.Minute
 )
 
-// ReasonContested says that somebody else writes an object again and again.
+// ReasonContested says that another writer keeps changing an object.
 const ReasonContested = "Contested"
 
-// mayRewrite refuses one more write of an object with the content that it had.
+// mayRewrite refuses another write of an object with unchanged content.
 func (e *Engine) mayRewrite(ref kubeobj.Ref) *refusal {
 	now := e.cfg.Clock.Now()
 	e.mu.Lock()
@@ -35,12 +35,12 @@ func (e *Engine) mayRewrite(ref kubeobj.Ref) *refusal {
 	}
 	if len(e.rewrites[ref]) >= rewriteMost {
 		return &refusal{reason: ReasonContested, message: fmt.Sprintf(
-			"%s was put back %d times in %v and is changed each time; stop the other writer, or ignore the field (syncConfig.diffNormalizers)", ref, rewriteMost, rewriteWithin)}
+			"%s was put back %d times in %v and something changes it each time; stop the other writer, or ignore the field (syncConfig.diffNormalizers)", ref, rewriteMost, rewriteWithin)}
 	}
 	return nil
 }
 
-// rewrote counts such a write once it was done.
+// rewrote counts such a write after it succeeded.
 func (e *Engine) rewrote(ref kubeobj.Ref) {
 	now := e.cfg.Clock.Now()
 	e.mu.Lock()

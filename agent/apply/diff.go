@@ -18,11 +18,10 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Diff asks the API server what applying objects would make of each, as a dry
-// run: nothing is written, deleted or made, and nothing of the engine changes.
-// It decides by what a Pass decides by, object by object; what a Pass would not
-// touch costs no request, anything else two or three. Sync windows do not hold
-// it.
+// Diff asks the API server by dry run what an apply would make of each object. It
+// writes, deletes and creates nothing, and does not change the engine. It decides as
+// a Pass does, object by object. An object that a Pass would not touch costs no
+// request, any other two or three. Sync windows do not apply.
 func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (difference.Comparison, error) {
 	c, err := e.clientOf(permit, service)
 	if err != nil {
@@ -49,11 +48,11 @@ func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Servic
 	return e.masker.Words(all, service.Scrub, service.LookedUp), nil
 }
 
-// differ is a pass of which nothing is written.
+// differ is a pass that writes nothing.
 type differ struct{ *run }
 
-// all compares every object, as many at once as a pass writes: first what is
-// rendered, for a refusal of it holds the prune.
+// all compares every object, with the concurrency of a pass. Rendered objects come
+// first, because a refused one holds the prune.
 func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 	out, err := d.namespace(ctx)
 	if err != nil {
@@ -85,7 +84,7 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 	return append(out, some...), err
 }
 
-// namespace is the service's namespace when a pass would make it.
+// namespace is the service's namespace if a pass would create it.
 func (d *differ) namespace(ctx context.Context) ([]difference.Object, error) {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
 	if !d.service.CreateNamespace || ref.Name == "" || len(d.plan.items) == 0 || d.plan.byRef[ref] != nil || d.namespaceStands() {
@@ -108,7 +107,7 @@ func (d *differ) namespace(ctx context.Context) ([]difference.Object, error) {
 	return []difference.Object{out}, nil
 }
 
-// one compares an object that is rendered.
+// one compares a rendered object.
 func (d *differ) one(ctx context.Context, it *item) (difference.Object, error) {
 	out := difference.Object{Difference: difference.Difference{Ref: it.ref, Version: it.kind.Version}}
 	had := d.next.entries[it.ref]
@@ -134,7 +133,7 @@ func (d *differ) one(ctx context.Context, it *item) (difference.Object, error) {
 	}
 }
 
-// written is the object as a write would make it.
+// written compares an object with the result of a write.
 func (d *differ) written(ctx context.Context, it *item, had *entry, out difference.Object) (difference.Object, error) {
 	if err := json.Unmarshal(it.body, &out.DesiredObject); err != nil {
 		return out, err
@@ -177,8 +176,8 @@ func (d *differ) written(ctx context.Context, it *item, had *entry, out differen
 	return out, nil
 }
 
-// blame takes out what a take-over would leave to nobody, and says who wrote
-// what although Git did not change.
+// blame removes fields that a take-over would leave without an owner, and names the
+// writers of fields that changed although Git did not.
 func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
 	before, after := live.GetManagedFields(), (&unstructured.Unstructured{Object: out.DesiredObject}).GetManagedFields()
 	taken := func(e metav1.ManagedFieldsEntry) bool {
@@ -202,7 +201,7 @@ func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, th
 	}
 }
 
-// judged words what a write came to.
+// judged describes the result of a write.
 func (d *differ) judged(out difference.Object, it *item, err error) (difference.Object, error) {
 	var refused *refusal
 	switch {
@@ -210,7 +209,7 @@ func (d *differ) judged(out difference.Object, it *item, err error) (difference.
 	case errors.As(err, &refused):
 		out.Action, out.Message = difference.Refuse, refused.message
 	case unserved(err), missingNamespace(err):
-		out.Action, out.Message = difference.Create, "what it needs is made by the same sync, so defaults are not shown"
+		out.Action, out.Message = difference.Create, "the same sync creates what it needs, so defaults are not shown"
 	case len(immutableFields(err)) > 0 && it.recreate:
 		out.Action, out.Message = difference.Recreate, fmt.Sprintf("cannot be changed in place: %v", immutableFields(err))
 	case away(err):
@@ -221,7 +220,7 @@ func (d *differ) judged(out difference.Object, it *item, err error) (difference.
 	return out, nil
 }
 
-// added names what people added to an object that a pass would not write.
+// added names fields that people added to an object that a pass would not write.
 func (d *differ) added(ctx context.Context, it *item, had entry, out difference.Object) (difference.Object, error) {
 	live, found, _ := d.cfg.Live.Lookup(it.kind, it.ref)
 	if kubeobj.Compare(expects(d.service.ID, had), live, found) != kubeobj.Added {
@@ -235,7 +234,7 @@ func (d *differ) added(ctx context.Context, it *item, had entry, out difference.
 		return out, nil
 	}
 	out.Action = difference.Leave
-	out.Message = fmt.Sprintf("%s: %s; they stay, for drift is reported (drift: strict takes them away)", kubeobj.Added, fieldname.Words(fieldname.Added(meta.ManagedFields, kubeobj.Human)))
+	out.Message = fmt.Sprintf("%s: %s; they stay, because drift is only reported (drift: strict removes them)", kubeobj.Added, fieldname.Words(fieldname.Added(meta.ManagedFields, kubeobj.Human)))
 	return out, nil
 }
 
@@ -261,8 +260,7 @@ func (d *differ) held(rendered []difference.Object, leaving []entry) string {
 	return ""
 }
 
-// left compares an object that is not rendered any more, in the order of
-// pruneOne.
+// left compares an object that is no longer rendered, in the order of pruneOne.
 func (d *differ) left(ctx context.Context, e entry, held string) (difference.Object, error) {
 	out := difference.Object{Difference: difference.Difference{Ref: e.ref, Version: e.kind.Version}}
 	live, err := d.client.whole(ctx, e.kind, e.ref)
@@ -289,7 +287,7 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 	case heir != "":
 		out.Action, out.Message, out.DesiredObject = difference.Leave, "handed over to service "+heir+", which renders it", live
 	case !prunable(d.next, e):
-		out.Action, out.Message, out.DesiredObject = difference.Leave, "not rendered any more; it may not be deleted and stays without our marks", live
+		out.Action, out.Message, out.DesiredObject = difference.Leave, "no longer rendered; it may not be deleted and stays without our marks", live
 	default:
 		if out.Action = difference.Delete; what == fateWait {
 			out.Message = "it is being deleted"
@@ -298,7 +296,7 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 	return out, nil
 }
 
-// whole reads an object; nil without an error when there is none.
+// whole reads an object; nil without an error if it does not exist.
 func (c *client) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (map[string]any, error) {
 	var object map[string]any
 	err := c.raw(ctx, path(kind, ref.Namespace, ref.Name), nil, &object)
@@ -308,7 +306,7 @@ func (c *client) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) 
 	return object, err
 }
 
-// dryApply is apply that changes nothing and answers with the whole object.
+// dryApply is apply as a dry run. It returns the whole object.
 func (c *client) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
 	result, err := c.do(ctx, func() *rest.Request {
 		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
@@ -322,7 +320,7 @@ func (c *client) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Re
 	}
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, errors.New("the answer to a dry run is no object")
+		return nil, errors.New("the answer to a dry run is not an object")
 	}
 	return object, nil
 }

@@ -29,8 +29,7 @@ kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {minReplicas: 1, maxReplicas: 9, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}`
 
-// afterPass compares what the diff said an object would be with what a pass
-// made of it.
+// afterPass compares what the diff predicted for an object with the result of a pass.
 func afterPass(t *testing.T, b *bed, service apply.Service, resource schema.GroupVersionResource, name string, docs ...string) apply.Result {
 	t.Helper()
 	all, _ := diffOf(t, b, service, docs...)
@@ -130,8 +129,8 @@ func TestDiffPrunesAsAPassDoes(t *testing.T) {
 	}
 }
 
-// What people do to an object, with the word that a diff has for it and a part
-// of its reason.
+// What people do to an object, with the action that a diff gives for it and a part of
+// its reason.
 func TestDiffNamesWhoWroteAField(t *testing.T) {
 	b := newBed(t, nil)
 	for name, test := range map[string]struct {
@@ -173,7 +172,7 @@ func (b *bed) patchAs(namespace, name, manager, patch string) {
 	}
 }
 
-// A look at what an apply would do gives nobody's objects away.
+// A diff must not give any objects away.
 func TestDiffClaimsNothing(t *testing.T) {
 	b := newBed(t, nil)
 	owner, other := newService("d1"), newService("d1")

@@ -12,27 +12,26 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// drainWait bounds how long one call waits for a wave to be gone before the
-// caller gets a turn.
+// drainWait bounds how long one call waits for a wave to be gone before it returns.
 const drainWait = 5 * time.Second
 
-// DrainResult says how far a service has left. For a service without an
-// inventory it is Done at once.
+// DrainResult says how far a drain came. For a service without an inventory, Done is
+// true at once.
 type DrainResult struct {
 	Done bool
 	// Remaining counts objects that still wait (for a finalizer, a permission).
 	Remaining int
-	// Awaits: other services may take objects over, and have not been rendered.
+	// Awaits: other services may take objects over, but have not been rendered yet.
 	Awaits bool
-	// Deleted counts objects that this call saw go, Left those that were left
-	// alone because they are not ours any more or are never deleted.
+	// Deleted counts objects that were gone during this call. Left counts those left
+	// alone because they are no longer ours or are never deleted.
 	Deleted, Left int
 	// Message is one sentence for a person, scrubbed.
 	Message  string
 	Problems []Problem
 }
 
-// drain is one service on its way out.
+// drain is the removal of one service.
 type drain struct {
 	*Engine
 	service Service
@@ -43,9 +42,9 @@ type drain struct {
 	result  DrainResult
 }
 
-// Drain deletes everything in the service's inventory in reverse order, with
-// the guards of a prune, then the inventory. A wave goes once the one after it
-// is gone, so that operators outlive what they must clean up. Call it again
+// Drain deletes everything in the service's inventory in reverse order, with the
+// guards of a prune, then the inventory. A wave is deleted once the wave after it is
+// gone, so that operators outlive the objects that they must clean up. Call it again
 // until Done.
 func (e *Engine) Drain(ctx context.Context, permit tenancy.Permit, service Service) (DrainResult, error) {
 	return e.leave(ctx, permit, service, (*drain).deleteAll)
@@ -122,7 +121,7 @@ func (d *drain) describe() {
 		return
 	}
 	for _, e := range d.reverse() {
-		d.result.Message = fmt.Sprintf("%d objects are still to go; %s is being deleted", d.result.Remaining, e.ref)
+		d.result.Message = fmt.Sprintf("%d objects remain; %s is being deleted", d.result.Remaining, e.ref)
 		return
 	}
 }
@@ -143,7 +142,7 @@ func (d *drain) save(ctx context.Context) error {
 	return nil
 }
 
-// reverse returns the entries, the last of the order first.
+// reverse returns the entries, last in order first.
 func (d *drain) reverse() []entry {
 	all := d.next.sorted()
 	slices.SortStableFunc(all, func(a, b entry) int {
@@ -178,7 +177,8 @@ func (d *drain) deleteAll(ctx context.Context) error {
 	return d.deleteNamespace(ctx)
 }
 
-// othersFirst reports whether the drain waits for other services, and says so.
+// othersFirst reports whether the drain waits for other services, and sets the
+// message.
 func (d *drain) othersFirst() bool {
 	awaited := d.awaited(d.service, d.next.sorted())
 	since := d.claims.waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
@@ -186,9 +186,9 @@ func (d *drain) othersFirst() bool {
 		return false
 	}
 	d.result.Awaits = true
-	d.result.Message = "nothing is deleted yet, for objects may be taken over by " + awaitedWords(awaited)
+	d.result.Message = "nothing is deleted yet, because objects may be taken over by " + awaitedWords(awaited)
 	if since > othersQuiet {
-		d.result.Message += ": it goes on when they have been rendered, or at once with `axle services approve-prune`; `axle services delete --detach` leaves the objects"
+		d.result.Message += ": it continues when they have been rendered, or at once with `axle services approve-prune`; `axle services delete --detach` leaves the objects"
 	}
 	return true
 }
@@ -208,7 +208,7 @@ func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err er
 	return true, nil
 }
 
-// deleteWave deletes the objects of one wave and waits a little for them.
+// deleteWave deletes the objects of one wave and briefly waits until they are gone.
 func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err error) {
 	deadline := d.cfg.Clock.Now().Add(drainWait)
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
@@ -270,8 +270,8 @@ func (d *drain) done(e entry, what fate, err error) error {
 	return nil
 }
 
-// deleteNamespace deletes the namespace that was made for the service, when
-// the service asks for that and nobody else of ours is in it.
+// deleteNamespace deletes the namespace created for the service, if the service asks
+// for that and no other service of ours is in it.
 func (d *drain) deleteNamespace(ctx context.Context) error {
 	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.shared(d.service.Namespace) {
 		return nil
@@ -319,7 +319,7 @@ func (d *drain) unmarkAll(ctx context.Context) error {
 	return nil
 }
 
-// forget drops a service from memory once it has left.
+// forget drops a removed service from memory.
 func (e *Engine) forget(service string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,45 +17,45 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Live is what is known of the cluster without asking it; *drift.Watcher is
-// one.
+// Live is what is known of the cluster without a request; *drift.Watcher implements
+// it.
 type Live interface {
-	// Watch names all kinds that any service applies, each time they change.
+	// Watch receives all kinds that any service applies, each time they change.
 	Watch(kinds []kubeobj.Kind)
-	// Wait blocks until the watches of kinds are in sync, or until it is known
-	// that they will not be soon.
+	// Wait blocks until the watches of kinds are in sync, or are known not to be
+	// soon.
 	Wait(ctx context.Context, kinds []kubeobj.Kind)
-	// Lookup returns an object that carries our label, and whether absence
-	// means anything.
+	// Lookup returns an object with our label, and whether its absence is certain
+	// (synced).
 	Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, synced bool)
-	// Note takes what an apply answered, ahead of the watch.
+	// Note takes the answer to an apply, before the watch delivers it.
 	Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live)
-	// Recheck compares objects again whose expectation has changed.
+	// Recheck compares objects again after their expected state changed.
 	Recheck(refs []kubeobj.Ref)
 }
 
 // Config is what an Engine needs.
 type Config struct {
-	// REST reaches the API server as the agent, for inventories and discovery;
-	// services are acted for by their permits.
+	// REST reaches the API server as the agent, for inventories and discovery. For
+	// services their permits are used.
 	REST *rest.Config
-	// ClusterID goes into the managed label. Objects that carry another
-	// cluster's id are refused.
+	// ClusterID goes into the managed label. Objects with another cluster's id are
+	// refused.
 	ClusterID string
 	// Namespace holds the inventories; axle-system when empty. It must exist.
 	Namespace string
 	// Live may be nil: then the engine asks the API server each time.
 	Live Live
-	// Concurrency bounds requests that are under way together, of all passes;
-	// 10 when zero. It shrinks while the API server answers 429.
+	// Concurrency bounds concurrent requests of all passes; 10 when zero. It shrinks
+	// while the API server answers 429.
 	Concurrency int
 	// HealthWait is how long a pass waits for health before it fails; 10
 	// minutes when zero, none when negative.
 	HealthWait time.Duration
-	// Step is how long one call of Pass begins new writes; 10 s when zero.
+	// Step is for how long one call of Pass starts new writes; 10 s when zero.
 	Step time.Duration
-	// NeedPass is told the id of a service that was given an object and should
-	// look at it now. It must not block. Nil is nobody.
+	// NeedPass gets the id of a service that was given an object and needs a pass
+	// now. It must not block. May be nil.
 	NeedPass func(service string)
 	// Clock is the real one when nil.
 	Clock clock.Clock
@@ -63,7 +63,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Numbers that a Config may leave open.
+// Defaults for fields of Config.
 const (
 	defaultConcurrency = 10
 	defaultHealthWait  = 10 * time.Minute
@@ -78,31 +78,31 @@ type Engine struct {
 	kinds  *kinds
 	store  *store
 	former registrations
-	// clients act for services.
+	// clients make requests for services.
 	clients tenancy.Clients[*client]
 
 	mu       sync.RWMutex
 	services map[string]*tenant
-	// owner says which service has an object in its inventory. While an object
-	// moves, the last one to write wins.
+	// owner is the service whose inventory has an object. While an object moves, the
+	// last inventory written wins.
 	owner map[kubeobj.Ref]string
-	// shared are the services of objects that more than one inventory has: few,
-	// while they move.
+	// shared holds the services of objects in more than one inventory: a few, while
+	// they move.
 	shared map[kubeobj.Ref]map[string]bool
-	// inUse counts, by kind, the services whose inventory has it or whose pass
-	// under way does.
+	// inUse counts, per kind, the services that have it in their inventory or their
+	// present pass.
 	inUse map[kubeobj.Kind]int
-	// watching is held while the watches are told of kinds, so that an older
-	// set never follows a newer one.
+	// watching is held while the watches are told the kinds, so that an older set
+	// never replaces a newer one.
 	watching sync.Mutex
-	// spaces holds namespaces that were made or found, with what was asked of
-	// them.
+	// spaces holds namespaces that were created or found, with the requested
+	// settings.
 	spaces map[string]string
 	// masker hides secret values in diffs.
 	masker *difference.Masker
-	// claims are what services render and other ones have.
+	// claims are objects that services render and other services have.
 	claims *claims
-	// rewrites are the times at which objects were put back of late.
+	// rewrites are the times of recent writes that put objects back.
 	rewrites map[kubeobj.Ref][]time.Time
 }
 
@@ -111,17 +111,17 @@ type tenant struct {
 	// pass is held while a pass, a heal or a drain runs.
 	pass sync.Mutex
 
-	// What follows is guarded by Engine.mu.
+	// The fields below are guarded by Engine.mu.
 	inventory *inventory
-	// running says that a pass is under way; paused that nothing may be put
-	// back; stale that the inventory must be read again.
+	// running: a pass is running. paused: nothing may be put back. stale: the
+	// inventory must be read again.
 	running, paused, stale bool
-	// claimed are the kinds of the pass under way, has those of the inventory.
+	// claimed are the kinds of the present pass, has those of the inventory.
 	claimed []kubeobj.Kind
 	has     map[kubeobj.Kind]bool
 	// targets are what the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
-	// rendered is what the last pass was asked for, for heals.
+	// rendered is the input of the last pass, for heals.
 	rendered rendered
 	service  Service
 }
@@ -172,15 +172,15 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Load reads the inventories of all services with one list. An unavailable API
-// server is Unavailable; try again.
+// Load reads the inventories of all services with one list. It returns Unavailable if
+// the API server is; try again.
 func (e *Engine) Load(ctx context.Context) error {
 	all, broken, err := e.store.list(ctx, "")
 	if err != nil {
 		return err
 	}
 	for id, err := range broken {
-		e.cfg.Log.Error("inventory cannot be read", logkey.Service, id, logkey.Error, err)
+		e.cfg.Log.Error("cannot read an inventory", logkey.Service, id, logkey.Error, err)
 		e.mu.Lock()
 		e.tenantLocked(id).stale = true
 		e.mu.Unlock()
@@ -192,17 +192,17 @@ func (e *Engine) Load(ctx context.Context) error {
 	return nil
 }
 
-// APIsChanged says that the cluster serves other kinds than before.
+// APIsChanged says that the kinds that the cluster serves changed.
 func (e *Engine) APIsChanged() { e.kinds.askNow() }
 
-// watch tells the watches which kinds there are.
+// watch tells the watches the present kinds.
 func (e *Engine) watch() {
 	e.watching.Lock()
 	defer e.watching.Unlock()
 	e.cfg.Live.Watch(e.watchedKinds())
 }
 
-// adoptInventory puts an inventory that was read into memory.
+// adoptInventory stores an inventory that was read in memory.
 func (e *Engine) adoptInventory(id string, i *inventory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -223,7 +223,7 @@ func (e *Engine) tenantLocked(id string) *tenant {
 	return t
 }
 
-// commitLocked makes i what is known of the tenant.
+// commitLocked makes i the tenant's known inventory.
 func (e *Engine) commitLocked(t *tenant, i *inventory) {
 	var before map[kubeobj.Ref]entry
 	if t.inventory != nil {
@@ -250,7 +250,7 @@ func (e *Engine) commitLocked(t *tenant, i *inventory) {
 	e.countLocked(t, has)
 }
 
-// shareLocked notes that one more inventory has an object.
+// shareLocked records that one more inventory has an object.
 func (e *Engine) shareLocked(ref kubeobj.Ref, service string) {
 	owner := e.owner[ref]
 	if owner == "" || owner == service {
@@ -262,8 +262,8 @@ func (e *Engine) shareLocked(ref kubeobj.Ref, service string) {
 	e.shared[ref][service] = true
 }
 
-// disownLocked notes that an inventory has an object no more. The one that is
-// left with it owns it.
+// disownLocked records that an inventory no longer has an object. The remaining one
+// then owns it.
 func (e *Engine) disownLocked(ref kubeobj.Ref, service string) {
 	left := e.shared[ref]
 	if delete(left, service); len(left) < 2 {
@@ -289,7 +289,7 @@ func (e *Engine) hasLocked(service string, ref kubeobj.Ref) bool {
 	return has
 }
 
-// othersLocked are the services beside one whose inventory has an object.
+// othersLocked returns the other services whose inventory has an object.
 func (e *Engine) othersLocked(ref kubeobj.Ref, service string) []string {
 	all := e.shared[ref]
 	if len(all) == 0 {
@@ -307,7 +307,7 @@ func (e *Engine) othersLocked(ref kubeobj.Ref, service string) []string {
 	return others
 }
 
-// countLocked notes which kinds a tenant has.
+// countLocked records which kinds a tenant has.
 func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
 	for kind := range has {
 		e.inUse[kind]++
@@ -318,7 +318,7 @@ func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
 	t.has = has
 }
 
-// claimLocked notes which kinds a tenant's pass has.
+// claimLocked records which kinds a tenant's pass has.
 func (e *Engine) claimLocked(t *tenant, claimed []kubeobj.Kind) {
 	for _, kind := range claimed {
 		e.inUse[kind]++
@@ -341,7 +341,7 @@ func (e *Engine) commit(t *tenant, i *inventory) {
 	e.commitLocked(t, i)
 }
 
-// watchedKinds are the kinds of all inventories and of all passes under way.
+// watchedKinds returns the kinds of all inventories and all running passes.
 func (e *Engine) watchedKinds() []kubeobj.Kind {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -366,7 +366,7 @@ func (e *Engine) Services() []string {
 	return ids
 }
 
-// State returns what the service's inventory says; false when it has none.
+// State returns what the service's inventory says; false if it has none.
 func (e *Engine) State(service string) (State, bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -380,7 +380,7 @@ func (e *Engine) State(service string) (State, bool) {
 		SyncRequest: i.syncRequest, User: i.user, Hooks: i.hooks()}, true
 }
 
-// hooks names a hook of the present revision that has not ended well.
+// hooks names a hook of the present revision that has not succeeded.
 func (i *inventory) hooks() string {
 	if i.phase != PhaseWaiting && i.phase != PhaseFailed {
 		return ""
@@ -414,7 +414,7 @@ func (e *Engine) Objects(service string) []kubeobj.Expected {
 	})
 	var all []kubeobj.Expected
 	for _, entry := range entries {
-		// A hook that has not run, or was deleted after it did, is no object.
+		// A hook that has not run, or was deleted after its run, is not an object.
 		if !entry.leaving && (entry.uid != "" || !entry.hook.runs && entry.place.Stage < stageFail) {
 			all = append(all, t.expected(entry))
 		}
@@ -460,13 +460,13 @@ func (t *tenant) expected(entry entry) kubeobj.Expected {
 		Once: entry.once, Strict: t.inventory.strict, Paused: t.paused, Held: t.running || entry.hash == 0 || t.inventory.phase == PhaseDraining || t.inventory.beyond(entry)}
 }
 
-// beyond reports whether a pass that waits has not come to an object yet: what
-// it will write there is not put back before.
+// beyond reports whether a waiting pass has not reached an object yet. Such an object
+// is not healed before the pass writes it.
 func (i *inventory) beyond(e entry) bool {
 	return (i.phase == PhaseWaiting || i.phase == PhaseFailed) && i.goal != "" && i.reached.before(e.place)
 }
 
-// Pause stops heals of a service until the next Pass; for a paused service.
+// Pause stops heals of a paused service until the next Pass.
 func (e *Engine) Pause(service string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -475,8 +475,8 @@ func (e *Engine) Pause(service string) {
 	}
 }
 
-// clientOf returns the client that acts as a service is permitted to. Forbidden
-// when the permit is another's or none.
+// clientOf returns the client that acts with a service's permit. Forbidden if the
+// permit is zero or belongs to another service.
 func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*client, error) {
 	if permit.Service() != service.ID || service.ID == "" {
 		return nil, errcode.New(errcode.Forbidden, "service %s has no permit", service.ID)
@@ -484,7 +484,7 @@ func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*client, erro
 	return e.clients.For(permit)
 }
 
-// blind is the Live of an engine that has none.
+// blind is the Live of an engine without one.
 type blind struct{}
 
 func (blind) Watch([]kubeobj.Kind)                                                  {}

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// unavailable says that the API server could not be asked.
+// unavailable returns the error for an API server that could not be reached.
 func unavailable(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return errcode.New(errcode.Unauthorized, "the API server does not accept the agent's credentials (%w): check the agent's service account", err)
@@ -21,15 +21,15 @@ func unavailable(err error) error {
 	return errcode.New(errcode.Unavailable, "the API server of this cluster does not answer (%w): nothing is changed until it does", err)
 }
 
-// explain turns an API server's refusal of one object into a sentence that
-// says what to do.
+// explain turns an API server's refusal of one object into a sentence that says what
+// to do.
 func explain(verb string, ref kubeobj.Ref, err error) string {
 	text := fmt.Sprintf("%s %s: %s", verb, ref, serverMessage(err))
 	switch {
 	case tooLarge(err):
-		return fmt.Sprintf("%s; Kubernetes takes objects of about 1.5 MiB at most: split it, or keep large data outside the cluster", text)
+		return fmt.Sprintf("%s; Kubernetes accepts objects of about 1.5 MiB at most: split it, or keep large data outside the cluster", text)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return fmt.Sprintf("%s %s: namespace %s is being deleted; it is tried again until the namespace is gone and made anew", verb, ref, ref.Namespace)
+		return fmt.Sprintf("%s %s: namespace %s is being deleted; the apply is retried until the namespace is gone and created again", verb, ref, ref.Namespace)
 	case len(immutableFields(err)) > 0:
 		return fmt.Sprintf("%s: cannot change %s in place; annotate the object with %s: \"true\" to have it deleted and made again, or give it a new name",
 			text, strings.Join(immutableFields(err), ", "), RecreateAnnotation)
@@ -41,7 +41,7 @@ func explain(verb string, ref kubeobj.Ref, err error) string {
 	return text
 }
 
-// tooLarge knows the words of the API server and of its store.
+// tooLarge recognises the errors of the API server and of etcd.
 func tooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "larger than max")
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// maxFarewell bounds what an inventory keeps of the hooks of a drain.
+// maxFarewell bounds the hooks of a drain in an inventory, in bytes.
 const maxFarewell = 128 << 10
 
-// keepFarewell remembers the hooks of a drain: when the service leaves there
-// is nothing to render them from.
+// keepFarewell stores the hooks of a drain: when the service leaves, there is nothing
+// left to render them from.
 func (r *run) keepFarewell() {
 	var all []wireItem
 	size := 0
@@ -35,7 +35,7 @@ func (r *run) keepFarewell() {
 	}
 }
 
-// sameFarewell reports whether what is remembered is what is rendered.
+// sameFarewell reports whether the stored hooks equal the rendered ones.
 func sameFarewell(a, b []wireItem) bool {
 	if len(a) != len(b) || len(a) == 0 {
 		return len(a) == len(b)
@@ -45,9 +45,9 @@ func sameFarewell(a, b []wireItem) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// bidFarewell runs the hooks of one moment of a drain and reports whether all
-// of them have ended well. A hook that fails holds the drain, and is tried
-// again in some minutes; detaching the service is the way around it.
+// bidFarewell runs the hooks of one moment of a drain and reports whether all of them
+// succeeded. A failed hook holds the drain and is retried after some minutes.
+// Detaching the service avoids the hooks.
 func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err error) {
 	r := &run{Engine: d.Engine, service: d.service, tenant: d.tenant, client: d.client, before: d.next, next: d.next,
 		plan: &plan{byRef: map[kubeobj.Ref]*item{}}, began: time.Now(),
@@ -58,10 +58,10 @@ func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err er
 			continue
 		}
 		it := w.item()
-		// It was planned for an earlier permit.
+		// It may have been planned under an earlier permit.
 		if refused := d.permit.MayWrite(it.kind, it.ref); refused != nil {
 			d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
-				Message: fmt.Sprintf("%s hook %s may not run: %s; nothing is deleted before it ran; or detach the service instead of draining it", momentNames[when], it.ref, errcode.Message(refused))})
+				Message: fmt.Sprintf("%s hook %s may not run: %s; nothing is deleted before it has run; to skip it, detach the service instead", momentNames[when], it.ref, errcode.Message(refused))})
 			return false, nil
 		}
 		r.plan.items, r.plan.byRef[it.ref] = append(r.plan.items, it), it
@@ -84,13 +84,13 @@ func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err er
 		d.watch()
 	}
 	if done, err = d.runFarewell(ctx, r); done && err == nil {
-		// They do not run again when their objects are gone.
+		// They must not run again after their objects are gone.
 		d.next.farewell = slices.DeleteFunc(slices.Clone(d.next.farewell), func(w wireItem) bool { return w.Moment == when })
 	}
 	return done, err
 }
 
-// farewellGoal stands for the revision of hooks that run on a drain.
+// farewellGoal is the revision name for hooks that run on a drain.
 const farewellGoal = "leave"
 
 func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
@@ -124,7 +124,7 @@ func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
 	return true, nil
 }
 
-// farewellHeld reports whether the drain waits for a hook, and says so.
+// farewellHeld reports whether the drain waits for a hook, and sets the message.
 func (d *drain) farewellHeld(r *run, it *item) bool {
 	e, now := d.next.entries[it.ref], d.cfg.Clock.Now()
 	switch {
@@ -142,6 +142,6 @@ func (d *drain) farewellHeld(r *run, it *item) bool {
 		d.next.entries[it.ref], d.next.retryAt = e, time.Time{}
 	}
 	d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
-		Message: d.next.why + "; nothing is deleted until it succeeds; it is tried again, or detach the service instead of draining it"})
+		Message: d.next.why + "; nothing is deleted until it succeeds; it is retried; to skip it, detach the service instead"})
 	return true
 }

@@ -48,8 +48,8 @@ func cut(after int64, answer bool) func(*apply.Config) {
 	}
 }
 
-// An agent that is killed before or after any of its requests leaves what the
-// next one can finish: nothing is lost, nothing is left over.
+// An agent that is killed before or after any of its requests leaves a state that the
+// next one can finish: nothing is lost, and nothing is left over.
 func TestKillAtAnyRequestConverges(t *testing.T) {
 	b := newBed(t, nil)
 	oldDocs := append(maps(5), "apiVersion: v1\nkind: Secret\nmetadata: {name: old}\nstringData: {a: b}")
@@ -69,8 +69,8 @@ func TestKillAtAnyRequestConverges(t *testing.T) {
 			if state, _ := b.restart(nil).State(service.ID); !finished && state.TarballDigest == "d2" && !answer {
 				t.Fatalf("killed at request %d and called applied", n)
 			}
-			// The next revision has no use for what the killed agent may just
-			// have made.
+			// The next revision does not need what the killed agent may just have
+			// created.
 			b.engine = b.restart(nil)
 			service.TarballDigest = "d3"
 			result := b.pass(service, lastDocs...)

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// registrations are the ended registrations of this very cluster, as the hub
-// signed them. Its methods are safe for concurrent use.
+// registrations are the ended registrations of this cluster, as signed by the hub.
+// Its methods are safe for concurrent use.
 type registrations struct {
 	mu    sync.RWMutex
 	ended map[string]bool
@@ -24,7 +24,7 @@ func (r *registrations) has(cluster string) bool {
 	return r.ended[cluster]
 }
 
-// put replaces those that are known, and returns those that may have left
+// put replaces the known registrations, and returns those that may have left
 // something.
 func (r *registrations) put(clusters []string) (left []string) {
 	r.mu.Lock()
@@ -39,10 +39,9 @@ func (r *registrations) put(clusters []string) (left []string) {
 	return left
 }
 
-// LetGo makes what ended registrations of this cluster left nobody's: services
-// may adopt it. Their marks and inventories are removed, the objects stay. What
-// cannot be done is tried again by the next call; one that has nothing to do
-// asks nobody.
+// LetGo releases what ended registrations of this cluster left, so that services may
+// adopt it. It removes their marks and inventories; the objects stay. The next call
+// retries what failed. A call with nothing to do makes no requests.
 func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 	var failed []error
 	for _, id := range e.former.put(clusters) {
@@ -50,7 +49,7 @@ func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 			continue
 		}
 		if err := letGo(ctx, e, id); err != nil {
-			failed = append(failed, fmt.Errorf("let go of what registration %s left: %w", id, err))
+			failed = append(failed, fmt.Errorf("release what registration %s left: %w", id, err))
 			continue
 		}
 		e.former.mu.Lock()
@@ -67,10 +66,10 @@ func letGo(ctx context.Context, e *Engine, cluster string) error {
 		return err
 	}
 	for service, err := range broken {
-		e.cfg.Log.Warn("an inventory of an ended registration cannot be read; its objects keep their marks until they are adopted", logkey.Service, service, logkey.Error, err)
+		e.cfg.Log.Warn("cannot read an inventory of an ended registration; its objects keep their marks until they are adopted", logkey.Service, service, logkey.Error, err)
 	}
-	// Nobody's permit is known any more. The agent's own rights only take our
-	// marks off objects that an inventory beside the agent names.
+	// The permits are no longer known. The agent's own rights are used only to remove
+	// our marks from objects that an inventory beside the agent names.
 	own := &client{e.store.client}
 	for _, i := range all {
 		for _, one := range i.sorted() {
@@ -81,7 +80,7 @@ func letGo(ctx context.Context, e *Engine, cluster string) error {
 		if err := left.remove(ctx, i); err != nil {
 			return err
 		}
-		e.cfg.Log.Info("what an ended registration of this cluster left is nobody's any more", logkey.Service, i.name, logkey.Count, len(i.entries))
+		e.cfg.Log.Info("released the objects of an ended registration of this cluster", logkey.Service, i.name, logkey.Count, len(i.entries))
 	}
 	return nil
 }

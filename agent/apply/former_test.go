@@ -10,9 +10,9 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// TestOnlyWhatEndedIsAdopted: objects of another registration stay its own,
-// whatever a service says, until the hub says that it ended. Then they are
-// nobody's, and adopting takes the very objects over.
+// TestOnlyWhatEndedIsAdopted: objects of another registration stay with it, whatever
+// a service says, until the hub reports that it ended. Then they have no owner, and
+// adopting takes over the same objects.
 func TestOnlyWhatEndedIsAdopted(t *testing.T) {
 	b := newBed(t, func(c *apply.Config) { c.ClusterID = "c-ended" })
 	service, docs := newService("d1"), []string{configMap("one", "first"), configMap("two", "second")}
@@ -53,8 +53,8 @@ func TestOnlyWhatEndedIsAdopted(t *testing.T) {
 	}
 }
 
-// TestMarkOfAnEndedRegistrationIsAdopted takes over what no inventory names any
-// more.
+// TestMarkOfAnEndedRegistrationIsAdopted takes over an object that no inventory
+// names.
 func TestMarkOfAnEndedRegistrationIsAdopted(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// gate bounds how many requests are under way together. It halves when the API
-// server says 429 and grows by one for each full round of good answers.
+// gate bounds the number of concurrent requests. The bound halves when the API server
+// answers 429 and grows by one for each full round of successful answers.
 type gate struct {
 	mu      sync.Mutex
 	max     float64
@@ -17,7 +17,7 @@ type gate struct {
 
 func newGate(limit int) *gate { return &gate{max: float64(limit), limit: float64(limit)} }
 
-// enter waits for a place. The caller must leave.
+// enter waits for a slot. The caller must call leave.
 func (g *gate) enter(ctx context.Context) error {
 	g.mu.Lock()
 	if ctx.Err() == nil && float64(g.busy) < g.limit {
@@ -37,7 +37,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 }
 
-// giveUp leaves the queue, or gives back the place that came in between.
+// giveUp leaves the queue, or returns the slot that arrived meanwhile.
 func (g *gate) giveUp(turn chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

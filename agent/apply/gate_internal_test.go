@@ -53,7 +53,7 @@ func TestGateHalvesWhenThrottledAndGrowsAgain(t *testing.T) {
 	}
 }
 
-// The API server's request to slow down is followed, and is no failure.
+// The API server's request to slow down is followed, and is not a failure.
 func TestBusyAPIServerIsAskedAgain(t *testing.T) {
 	for name, status := range map[string]int{"throttled": http.StatusTooManyRequests, "gateway timeout": http.StatusGatewayTimeout, "unavailable": http.StatusServiceUnavailable} {
 		t.Run(name, func(t *testing.T) {

@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	// againOthers is when a prune that waits for other services looks again.
+	// againOthers is after how long a prune that waits for other services looks
+	// again.
 	againOthers = time.Second
-	// othersQuiet is how long such a wait is nothing that a person need know:
-	// the other services are on their way. Then it is held, and says for whom.
+	// othersQuiet is how long such a wait is not reported, because the other services
+	// are usually about to apply. After that the prune is held and names them.
 	othersQuiet = 2 * time.Minute
 	// maxAwaited services are named in a message.
 	maxAwaited = 3
 )
 
-// Pending is a service of the cluster whose present files and settings have not
-// become objects yet: nobody knows which ones it wants.
+// Pending is a service of the cluster whose present files and settings have not been
+// rendered yet, so that its objects are unknown.
 type Pending struct {
-	// Name is the service's, and Why says why it has none.
+	// Name is the service's name; Why says why it has not been rendered.
 	Name, Why string
-	// Takes reports whether its limits let it have an object; nil is all.
+	// Takes reports whether its limits allow an object; nil allows all.
 	Takes func(kind kubeobj.Kind, ref kubeobj.Ref) bool
 }
 
-// awaited names the services that may still take over some of what a service
-// gives up, with the reasons why they have not: those that render it and do not
-// take it now, and those of which nobody knows what they render. Objects often
-// move between services in one commit, and the one that loses them may come
-// first, or the other one be unable to take them.
+// awaited names the services that may still take over objects that a service gives
+// up, with the reasons why they have not done so: services that render an object and
+// do not take it now, and services that have not been rendered. Objects often move
+// between services in one commit. The service that loses them may run first, or the
+// other one may be unable to take them.
 func (e *Engine) awaited(service Service, leaving []entry) []string {
 	var pending []Pending
 	if service.Unsettled != nil {
@@ -67,7 +68,7 @@ func (e *Engine) awaited(service Service, leaving []entry) []string {
 	return all
 }
 
-// awaitedWords puts those that are waited for into one text.
+// awaitedWords lists the awaited services in one text.
 func awaitedWords(awaited []string) string {
 	text := strings.Join(awaited[:min(len(awaited), maxAwaited)], ", ")
 	if more := len(awaited) - maxAwaited; more > 0 {
@@ -77,7 +78,7 @@ func awaitedWords(awaited []string) string {
 }
 
 // othersFirst reports whether the prune waits for other services. A person may
-// release it once it has said so.
+// release it once it is reported.
 func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err error) {
 	awaited := r.awaited(r.service, leaving)
 	since := r.claims.waited(r.service.ID, len(awaited), r.cfg.Clock.Now())
@@ -95,13 +96,13 @@ func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err
 		return false, nil
 	}
 	r.result.Again = jitter.Around(againRefused, againRefused/4)
-	return true, r.hold(ctx, leaving, ReasonPruneHeld, fmt.Sprintf("%d objects are not rendered any more, and may be taken over by %s: nothing is deleted until that has been applied, or it is released with `axle services approve-prune`",
+	return true, r.hold(ctx, leaving, ReasonPruneHeld, fmt.Sprintf("%d objects are no longer rendered, and may be taken over by %s: nothing is deleted until that has been applied, or until you release it with `axle services approve-prune`",
 		len(leaving), awaitedWords(awaited)))
 }
 
-// Claim notes what a service renders without applying any of it: prunes of other
-// services leave that alone. why says why it is not applied. NotFound and others
-// as Pass.
+// Claim records what a service renders without applying it, so that prunes of other
+// services keep these objects. why says why it is not applied. Errors are those of
+// Pass.
 func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured, why string) error {
 	e.mu.Lock()
 	t := e.tenantLocked(service.ID)
@@ -118,12 +119,11 @@ func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Servi
 	return nil
 }
 
-// want notes which objects of other services this one renders from now on,
-// before any of them is written: a wave that fails must not make the objects of
-// later waves look unwanted to the one who gives them up. What is not rendered
-// any more is not wanted any more, or it would be given to somebody who never
-// deletes it. idle says why the service takes nothing for now, empty when it
-// does.
+// want records which objects of other services this one renders from now on, before
+// any of them is written: if a wave fails, the service that gives up objects of later
+// waves must still see that they are wanted. Objects that are no longer rendered are
+// no longer wanted, or they would go to a service that never deletes them. idle says
+// why the service takes nothing for now; empty if it does.
 func (e *Engine) want(service Service, before *inventory, p *plan, idle string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -147,7 +147,8 @@ func (e *Engine) want(service Service, before *inventory, p *plan, idle string) 
 	}
 }
 
-// unableOf are the objects that a service renders and cannot have, and why not.
+// unableOf returns the objects that a service renders and cannot have, with the
+// reasons.
 func unableOf(service Service, p *plan) map[kubeobj.Ref]string {
 	var all map[kubeobj.Ref]string
 	for _, problem := range p.problems {
@@ -166,11 +167,10 @@ func unableOf(service Service, p *plan) map[kubeobj.Ref]string {
 	return all
 }
 
-// Unclaim forgets what a service renders that is not to be on the cluster any
-// more.
+// Unclaim forgets the claims of a service that leaves the cluster.
 func (e *Engine) Unclaim(service string) { e.claims.forget(service) }
 
-// handOver gives an object to another service of ours, which applies it next.
+// handOver gives an object to another service of ours, which then applies it.
 func (e *Engine) handOver(ctx context.Context, c *client, service, heir string, entry entry) error {
 	annotations := map[string]any{kubeobj.ServiceAnnotation: heir}
 	if strings.EqualFold(entry.ref.Group, kubeobj.OwningInventoryGroup) {

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
-// pends is a service of which nobody knows what it wants.
+// pends is a service whose objects are unknown.
 func pends(names ...string) func() []apply.Pending {
 	return func() []apply.Pending {
 		var all []apply.Pending
@@ -34,7 +34,7 @@ func TestPruneWaitsForWhoMayTakeOver(t *testing.T) {
 	own := configMap("own", "v1")
 	b.pass(s, own, configMap("one", "v1"))
 	s.TarballDigest, s.Unsettled = "d2", pends("web")
-	// What was approved meanwhile was approved for something else.
+	// An approval given meanwhile was for something else.
 	s.PruneApproval++
 	result := b.pass(s, own)
 	if result.Sync != apply.SyncApplying || !strings.Contains(result.Message, "waits for service web (its chart is broken)") || !result.Awaits || result.Again > 2*time.Second {
@@ -50,7 +50,7 @@ func TestPruneWaitsForWhoMayTakeOver(t *testing.T) {
 			t.Fatalf("it was deleted after %v more", later)
 		}
 	}
-	// Another agent knows what was said, and what has been approved since.
+	// A new agent knows what was reported, and what has been approved since.
 	b.engine = b.restart(func(c *apply.Config) { c.Clock = now })
 	s.Unsettled = pends("web", "shop")
 	if result = b.pass(s, own); result.Sync != apply.SyncHeld || !strings.Contains(result.Message, "service web (its chart is broken), service shop") {
@@ -70,7 +70,7 @@ func TestPruneWaitsForWhoMayTakeOver(t *testing.T) {
 	if result = b.pass(s, own); result.Sync != apply.SyncHeld || b.uidOf(s.Namespace, "two") == "" {
 		t.Errorf("the next prune: %+v", result)
 	}
-	// Nobody to wait for any more: it goes on by itself.
+	// There is no service to wait for now: it continues by itself.
 	s.Unsettled = nil
 	if result = b.pass(s, own); result.Phase != apply.PhaseApplied || result.Pruned != 1 {
 		t.Errorf("once they were rendered: %+v", result)
@@ -111,7 +111,7 @@ func TestObjectWaitsForAnHeirThatCannotTakeIt(t *testing.T) {
 			if result, err := b.engine.Pass(t.Context(), permit, to, objects(t, doc)); err != nil || result.Sync != apply.SyncFailed {
 				t.Fatalf("%+v %v", result, err)
 			}
-		}, "kind ConfigMap is none of those"},
+		}, "kind ConfigMap is not one of those"},
 		"its sync window is closed": {func(to apply.Service, doc string) {
 			to.Windows = closed(t)
 			if result := b.pass(to, doc); result.Sync != apply.SyncHeld {
@@ -151,7 +151,8 @@ func TestObjectWaitsForAnHeirThatCannotTakeIt(t *testing.T) {
 	}
 }
 
-// What the one who claimed it does not render any more, or who left, is deleted.
+// An object is deleted if the service that claimed it no longer renders it, or has
+// left.
 func TestClaimEnds(t *testing.T) {
 	b := newBed(t, nil)
 	for name, end := range map[string]func(to apply.Service){
@@ -178,7 +179,7 @@ func TestClaimEnds(t *testing.T) {
 	}
 }
 
-// A volume claim is never pruned, but it moves with its service all the same.
+// A volume claim is never pruned, but it can move with its service.
 func TestKeptKindsAreHandedOver(t *testing.T) {
 	b := newBed(t, nil)
 	from, to := newService("d1"), newService("d1")
@@ -193,7 +194,7 @@ func TestKeptKindsAreHandedOver(t *testing.T) {
 	}
 }
 
-// A drain waits as a prune does, and goes on when it is released.
+// A drain waits as a prune does, and continues when it is released.
 func TestDrainWaitsUntilItIsReleased(t *testing.T) {
 	now := clock.NewManual(time.Unix(1e9, 0))
 	b := newBed(t, func(c *apply.Config) { c.Clock = now })
@@ -213,8 +214,8 @@ func TestDrainWaitsUntilItIsReleased(t *testing.T) {
 	}
 }
 
-// TestPartThatIsLeftOutHoldsThePrune: what is not rendered may be in it. Runs of
-// hooks are of a revision and go with it.
+// TestPartThatIsLeftOutHoldsThePrune: a missing object may be in the left-out part.
+// Runs of hooks belong to a revision and are removed with it.
 func TestPartThatIsLeftOutHoldsThePrune(t *testing.T) {
 	b := newBed(t, nil)
 	s := newService("d1")

@@ -16,14 +16,14 @@ import (
 	"github.com/axle-cd/axle/internal/packedobj"
 )
 
-// rendered is what a service last asked for, packed: an agent keeps it for
-// every service so that a heal needs no render.
+// rendered is the packed input of a service's last pass. The agent keeps it for every
+// service, so that a heal needs no render.
 type rendered struct {
 	packed []byte
 	client *client
 }
 
-// wireItem is an item as it is packed.
+// wireItem is an item in packed form.
 type wireItem struct {
 	Ref      kubeobj.Ref
 	Kind     kubeobj.Kind
@@ -71,11 +71,10 @@ func (r rendered) items() (map[kubeobj.Ref]*item, error) {
 	return all, nil
 }
 
-// Heal applies some objects again, as they were rendered last. Of objects that
-// cannot be written the others still are. NotFound: the service has not been
-// rendered since the start and needs a Pass. Conflict: an object is somebody
-// else's. Unavailable: the API server is away. It returns what was put back,
-// also when there is an error.
+// Heal applies some objects again, as they were last rendered. An object that cannot
+// be written does not stop the others. NotFound: the service has not been rendered
+// since the start and needs a Pass. Conflict: an object belongs to somebody else.
+// Unavailable: the API server is. It returns the healed objects, also with an error.
 func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	e.mu.RLock()
 	t := e.services[service]
@@ -84,7 +83,7 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 		return nil, errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
 	}
 	if !t.pass.TryLock() {
-		// A pass is under way and sees to it.
+		// The running pass takes care of it.
 		return nil, nil
 	}
 	defer t.pass.Unlock()
@@ -99,7 +98,7 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 	}
 	items, err := kept.items()
 	if err != nil {
-		return nil, errcode.New(errcode.NotFound, "what service %s rendered is not readable: %w", service, err)
+		return nil, errcode.New(errcode.NotFound, "read the rendered objects of service %s: %w", service, err)
 	}
 	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec, targets: targets}, i.clone(), items, refs)
 }
@@ -110,7 +109,7 @@ func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory
 	for _, ref := range refs {
 		it, had := items[ref], next.entries[ref]
 		if it == nil || had.hash != it.hash || had.leaving {
-			// It changes with the next pass anyway.
+			// The next pass changes it anyway.
 			continue
 		}
 		written, what, err := w.heal(ctx, it, had)
@@ -131,8 +130,8 @@ func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory
 	return healed, healFault(w.service, faults)
 }
 
-// heal looks at the object first: the watches see an object that has lost our
-// label as deleted.
+// heal reads the object first: the watches report an object that lost our label as
+// deleted.
 func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, kubeobj.Healed, error) {
 	what := kubeobj.Healed{Ref: it.ref}
 	if refused := w.engine.mayRewrite(it.ref); refused != nil {
@@ -159,7 +158,8 @@ func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, kubeobj.
 	return w.done(it, meta), what, nil
 }
 
-// healOnce returns the object's metadata as it was, nil for none, and as it is.
+// healOnce returns the object's metadata before (nil if there was none) and after the
+// heal.
 func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, meta *metav1.PartialObjectMetadata, err error) {
 	v, why, before, err := w.engine.look(ctx, w.client, w.service, it, &had)
 	if err == nil {
@@ -175,8 +175,8 @@ func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, met
 }
 
 func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {
-	// In memory first: the watches compare with it at once, and what is stored
-	// only matters to the next start, which would apply the object again.
+	// Update memory first: the watches compare with it at once, while the stored
+	// state only matters after a restart, which would apply the object again.
 	e.commit(t, next)
 	stored := next.clone()
 	err := e.store.save(ctx, stored)

@@ -9,8 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Annotations of hooks. Those of Argo CD, Helm and Plural are read where ours
-// is missing.
+// Annotations of hooks. Without ours, those of Argo CD, Helm and Plural are used.
 const (
 	// HookAnnotation names the moments at which an object runs: PreSync, Sync,
 	// PostSync, SyncFail, PreDelete, PostDelete, or Skip.
@@ -18,14 +17,13 @@ const (
 	// HookDeleteAnnotation says when a hook is deleted: BeforeHookCreation
 	// (the default), HookSucceeded, HookFailed.
 	HookDeleteAnnotation = "axle-cd.github.io/hook-delete-policy"
-	// hookRunAnnotation is on a hook's object and names its run, so that an
-	// agent that was killed between making it and noting that finds it.
+	// hookRunAnnotation names the run on a hook's object, so that an agent that was
+	// killed after creating the object, but before recording it, finds it.
 	hookRunAnnotation = "axle-cd.github.io/hook-run"
 )
 
-// defaultHookLimit is how long a hook may take that says nothing itself, and
-// hookGrace is what one that does gets on top, so that the Job's own verdict
-// comes first.
+// defaultHookLimit is how long a hook without its own limit may take. hookGrace is
+// added for a hook with its own limit, so that the Job reports its failure first.
 const (
 	defaultHookLimit = 10 * time.Minute
 	hookGrace        = 30 * time.Second
@@ -35,29 +33,28 @@ const (
 type moment int
 
 const (
-	// momentSync is with everything else.
+	// momentSync is together with all other objects.
 	momentSync moment = iota
 	momentBefore
 	momentAfter
-	// momentFail follows a sync that failed.
+	// momentFail is after a failed sync.
 	momentFail
-	// momentLeaving is before a service's objects are deleted, momentLeft
-	// after it.
+	// momentLeaving is before a service's objects are deleted, momentLeft after.
 	momentLeaving
 	momentLeft
-	// momentNever is applied by no pass: tests, roll backs.
+	// momentNever is not applied by any pass: tests, rollbacks.
 	momentNever
 )
 
-// momentNames are what people read.
+// momentNames are the names shown to people.
 var momentNames = map[moment]string{momentSync: "Sync", momentBefore: "PreSync", momentAfter: "PostSync", momentFail: "SyncFail",
 	momentLeaving: "PreDelete", momentLeft: "PostDelete"}
 
-// hook is what the annotations make of an object.
+// hook is the parsed annotations of an object.
 type hook struct {
 	moment moment
-	// runs says that the object does its work once for each revision; else it
-	// is an ordinary one with a place in the order.
+	// runs says that the object does its work once for each revision; otherwise it is
+	// an ordinary object with a position in the order.
 	runs   bool
 	policy hookPolicy
 	limit  time.Duration
@@ -83,9 +80,9 @@ const (
 
 const pluralHook = "deployment.plural.sh/sync-hook"
 
-// readHook reads the annotations. upgrade says that a revision of the service
-// was applied before: it decides for hooks of charts that run at one moment of
-// an install and at another of an upgrade.
+// readHook reads the annotations. upgrade says that a revision of the service was
+// applied before; this decides for chart hooks with different moments for install and
+// upgrade.
 func readHook(object *unstructured.Unstructured, kind kubeobj.Kind, upgrade bool) hook {
 	annotations := object.GetAnnotations()
 	key, value, ok := firstOf(annotations, HookAnnotation, pluralHook, "argocd.argoproj.io/hook", "helm.sh/hook")
@@ -95,7 +92,7 @@ func readHook(object *unstructured.Unstructured, kind kubeobj.Kind, upgrade bool
 	h := hook{moment: momentOf(value, upgrade), policy: policyOf(annotations), limit: limitOf(object)}
 	h.runs = h.moment != momentNever && !strings.EqualFold(strings.TrimSpace(value), "crd-install") && strings.TrimSpace(value) != ""
 	if key == pluralHook && !endsByItself(object, kind) {
-		// There the annotation orders any object by phase.
+		// On these kinds the annotation only orders the object by phase.
 		h.runs = false
 	}
 	return h
@@ -110,8 +107,8 @@ func firstOf(annotations map[string]string, keys ...string) (key, value string, 
 	return "", "", false
 }
 
-// momentOf reads a list of moments. Of several that name the same situation
-// the earliest counts.
+// momentOf parses a list of moments. If several name the same situation, the earliest
+// counts.
 func momentOf(value string, upgrade bool) moment {
 	install, later := momentNever, momentNever
 	early := func(now *moment, m moment) {
@@ -149,15 +146,15 @@ func momentOf(value string, upgrade bool) moment {
 			early(&later, momentAfter)
 		}
 	}
-	// Install hooks run on upgrades too and the other way round, unless the
-	// hook says what it does in each case.
+	// Install hooks also run on upgrades and vice versa, unless the hook names a
+	// moment for each case.
 	if install == momentNever || upgrade && later != momentNever {
 		return later
 	}
 	return install
 }
 
-// rank orders moments as they come.
+// rank gives the order of moments in time.
 func (m moment) rank() int {
 	switch m {
 	case momentBefore:
@@ -168,8 +165,7 @@ func (m moment) rank() int {
 	return int(m)
 }
 
-// policyOf reads when a hook is deleted; before the next run if nothing is
-// said.
+// policyOf reads when a hook is deleted; by default before the next run.
 func policyOf(annotations map[string]string) hookPolicy {
 	_, value, _ := firstOf(annotations, HookDeleteAnnotation, "deployment.plural.sh/sync-hook-delete-policy",
 		"argocd.argoproj.io/hook-delete-policy", "helm.sh/hook-delete-policy")
@@ -214,8 +210,8 @@ func endsByItself(object *unstructured.Unstructured, kind kubeobj.Kind) bool {
 	return false
 }
 
-// judged reports whether the health of a kind says how a hook of it ended; the
-// others have done their work once they are made.
+// judged reports whether the health of a kind tells how a hook of it ended. Other
+// kinds are done once they are created.
 func judged(kind kubeobj.Kind) bool {
 	return kind.Group == "batch" && kind.Kind == "Job" || kind.Group == "" && kind.Kind == "Pod"
 }

@@ -62,7 +62,7 @@ func newTheatre(t *testing.T) *theatre {
 
 func (th *theatre) reboot() { th.engine = th.restart(th.change) }
 
-// job returns a Job, nil when there is none.
+// job returns a Job, nil if it does not exist.
 func (th *theatre) job(namespace, name string) *batchv1.Job {
 	th.t.Helper()
 	job, err := th.admin.BatchV1().Jobs(namespace).Get(th.t.Context(), name, metav1.GetOptions{})
@@ -217,7 +217,7 @@ func TestHookThatNeverEndsMeetsItsDeadline(t *testing.T) {
 				t.Errorf("in time: %+v", result)
 			}
 			th.now.Advance(2 * time.Second)
-			if result := th.pass(service, preSync("before")+test.more); result.Reason != apply.ReasonHook || !strings.Contains(result.Message, "not ended in its time") {
+			if result := th.pass(service, preSync("before")+test.more); result.Reason != apply.ReasonHook || !strings.Contains(result.Message, "not ended in time") {
 				t.Errorf("late: %+v", result)
 			}
 		})
@@ -247,7 +247,7 @@ func TestDeletePoliciesOfHooks(t *testing.T) {
 			if job := th.job(service.Namespace, "before"); (job != nil && job.DeletionTimestamp == nil) != test.stays {
 				t.Errorf("the hook's object: %v", job)
 			}
-			// A hook whose object is gone has run all the same.
+			// A hook whose object is gone has still run.
 			if th.reboot(); test.end == "Healthy" {
 				if result := th.pass(service, doc); result.Phase != apply.PhaseApplied || result.Applied != 0 {
 					t.Errorf("afterwards: %+v", result)

@@ -9,7 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// runKey names one run of a hook: what it is and the revision it is for.
+// runKey identifies one run of a hook: its object and the revision.
 func runKey(it *item, goal string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %x %s", it.ref.Tracking(), it.hash, goal)
@@ -24,13 +24,13 @@ func (r *run) ran(it *item) bool {
 	return r.next.entries[it.ref].hook.key == runKey(it, r.next.goal)
 }
 
-// runName is the run as the hook's object carries it.
+// runName is the name of the run in the annotation of the hook's object.
 func (r *run) runName(it *item) string {
 	return fmt.Sprintf("%016x-%d", runKey(it, r.next.goal), r.next.attempt)
 }
 
-// start makes the object of a hook. What an earlier run left is deleted first;
-// what this very run left before the agent was killed is taken as it is.
+// start creates the object of a hook. It first deletes the object of an earlier run.
+// An object of this run, created before the agent was killed, is used as it is.
 func (w *writer) start(ctx context.Context, it *item, had *entry, run string) (entry, error) {
 	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, had)
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *writer) start(ctx context.Context, it *item, had *entry, run string) (e
 	return w.done(it, answer), nil
 }
 
-// started notes a run that has begun.
+// started records a run that has begun.
 func (r *run) started(it *item, e entry) entry {
 	e.fresh = false
 	e.hook = hookRun{moment: it.hook.moment, runs: true, policy: it.hook.policy, key: runKey(it, r.next.goal),
@@ -65,7 +65,7 @@ func (r *run) started(it *item, e entry) entry {
 	return e
 }
 
-// hookEnds looks which runs have ended and reports whether one has.
+// hookEnds checks which runs have ended and reports whether one has.
 func (r *run) hookEnds() bool {
 	ended := false
 	for _, list := range [][]*item{r.plan.items, r.plan.fail} {
@@ -78,7 +78,7 @@ func (r *run) hookEnds() bool {
 	return ended
 }
 
-// hookSeen notes the end of one run, if it has ended.
+// hookSeen records the end of one run, if it has ended.
 func (r *run) hookSeen(e entry) bool {
 	end, why := r.hookState(e)
 	if end == hookOpen {
@@ -94,7 +94,7 @@ func (r *run) hookSeen(e entry) bool {
 	return true
 }
 
-// hookState is how a run does, as the watches tell.
+// hookState is the state of a run, from the watches.
 func (r *run) hookState(e entry) (hookEnd, string) {
 	if _, none := r.cfg.Live.(blind); none {
 		return hookSucceeded, ""
@@ -110,14 +110,14 @@ func (r *run) hookState(e entry) (hookEnd, string) {
 		return hookFailed, live.Message
 	case synced && !found && r.vanishes(e.ref):
 		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.ref, Warning: true,
-			Message: fmt.Sprintf("hook %s was removed after its end (ttlSecondsAfterFinished) before that was seen; it is taken for a success", e.ref)})
+			Message: fmt.Sprintf("hook %s was removed after its end (ttlSecondsAfterFinished) before the agent saw it; it counts as a success", e.ref)})
 		return hookSucceeded, ""
 	case synced && !found && e.uid != "":
 		return hookFailed, "it was deleted while it ran"
 	case late && !synced:
 		return hookFailed, "it cannot be watched, and its time is over"
 	case late:
-		return hookFailed, fmt.Sprintf("it has not ended in its time: %s", live.Message)
+		return hookFailed, fmt.Sprintf("it has not ended in time: %s", live.Message)
 	}
 	return hookOpen, ""
 }
@@ -126,7 +126,7 @@ func (r *run) hookState(e entry) (hookEnd, string) {
 // has ended.
 func (r *run) vanishes(ref kubeobj.Ref) bool {
 	if r.plan == nil || r.plan.byRef[ref] == nil {
-		return true // of an earlier revision; nobody waits for it
+		return true // it belongs to an earlier revision; nothing waits for it
 	}
 	var object struct {
 		Spec struct {
@@ -136,8 +136,8 @@ func (r *run) vanishes(ref kubeobj.Ref) bool {
 	return json.Unmarshal(r.plan.byRef[ref].body, &object) == nil && object.Spec.TTL != nil
 }
 
-// sweep deletes the objects of hooks that have ended as their policy says.
-// That they ended is stored by now.
+// sweep deletes the objects of ended hooks according to their policy. Their end has
+// been stored before.
 func (r *run) sweep(ctx context.Context) error {
 	for _, e := range r.next.entries {
 		done := e.hook.end == hookSucceeded && e.hook.policy&deleteSucceeded != 0 || e.hook.end == hookFailed && e.hook.policy&deleteFailed != 0

@@ -14,14 +14,14 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// The bounds of one Secret of an inventory. etcd takes 1.5 MiB; half a MiB
-// leaves room for base64 and for the API server's own copies.
+// The limits of one Secret of an inventory. etcd accepts 1.5 MiB; 512 KiB leaves room
+// for base64 and the API server's own copies.
 const (
 	maxShard = 512 << 10
-	// maxUnpacked bounds what a damaged or hostile shard may unpack to; what is
-	// larger before packing is split.
+	// maxUnpacked bounds the unpacked size of a damaged or hostile shard. Entries
+	// that are larger before packing are split.
 	maxUnpacked = 16 << 20
-	// codecVersion is written into each shard; a newer one is refused.
+	// codecVersion is written into each shard; newer versions are rejected.
 	codecVersion = 1
 )
 
@@ -31,33 +31,32 @@ type entry struct {
 	ref   kubeobj.Ref
 	place place
 	uid   types.UID
-	// hash is of the body that was applied; zero before that.
+	// hash is the hash of the applied body; zero before that.
 	hash  uint64
 	print kubeobj.Fingerprint
 	once  bool
 	prune pruning
-	// leaving says that the service does not render it any more.
+	// leaving says that the service no longer renders it.
 	leaving bool
 	// fresh says that it was written and has not been healthy since.
 	fresh bool
 	hook  hookRun
 }
 
-// hookRun is what is remembered of a hook's last run.
+// hookRun is the record of a hook's last run.
 type hookRun struct {
 	moment moment
 	// runs is false for everything that is not a hook.
 	runs   bool
 	policy hookPolicy
-	// key names the run: the object and the revision it ran for; zero when it
-	// never ran.
+	// key identifies the run: the object and the revision; zero if it never ran.
 	key uint64
 	end hookEnd
 	// until is when a run that has not ended counts as failed.
 	until time.Time
 }
 
-// inventory is all that is remembered of one service.
+// inventory is the record of one service.
 type inventory struct {
 	service, name, namespace  string
 	tarballDigest, specDigest string
@@ -67,30 +66,30 @@ type inventory struct {
 	waitUntil                 time.Time
 	approval                  int64
 	held                      int
-	// heldFor is what a prune is held for that a person may release, beside the
-	// brake: one of the heldFor words. heldApproval is PruneApproval when that was
-	// said first.
+	// heldFor is why a prune is held that a person may release, apart from the brake:
+	// one of the heldFor constants. heldApproval is PruneApproval when this was first
+	// reported.
 	heldFor      string
 	heldApproval int64
 	strict       bool
-	// goal is the revision under way, or the last one when the phase is
-	// Applied; reached is the place that the pass has come to.
+	// goal is the revision in progress, or the last one if the phase is Applied.
+	// reached is the position of the pass.
 	goal    string
 	reached place
-	// attempt counts failures of the goal; the next try is at retryAt, and why
-	// says what failed, scrubbed.
+	// attempt counts failures of the goal. The next try is at retryAt. why is the
+	// failure, scrubbed.
 	attempt         int
 	retryAt         time.Time
 	why, failedSpec string
-	// syncRequest is the last of a person that was taken up.
+	// syncRequest is the last sync request that was handled.
 	syncRequest int64
-	// settings are Service.Settings of the last pass that wrote everything.
+	// settings is Service.Settings of the last pass that wrote everything.
 	settings string
-	// storedSync is the syncRequest that is stored.
+	// storedSync is the stored syncRequest.
 	storedSync int64
-	// farewell are the hooks of a drain, as they were rendered last.
+	// farewell are the hooks of a drain, as last rendered.
 	farewell []wireItem
-	// user is whom the last pass acted as, empty for the agent itself.
+	// user is the account of the last pass, empty for the agent itself.
 	user    string
 	entries map[kubeobj.Ref]entry
 	// shards are the numbers of the Secrets beside the first.
@@ -108,8 +107,8 @@ func (i *inventory) clone() *inventory {
 	return &c
 }
 
-// wireEntry is an entry as it is stored. Names are short because there are
-// thousands of them.
+// wireEntry is the stored form of an entry. Field names are short because there are
+// thousands of entries.
 type wireEntry struct {
 	Group      string `json:"g,omitempty"`
 	Version    string `json:"v"`
@@ -205,9 +204,9 @@ func (i *inventory) sorted() []entry {
 	return all
 }
 
-// encode packs the inventory: the first shard holds the state and, when they
-// fit, all entries. Else the entries lie in further shards, whose numbers the
-// caller's next gives, and which the state names.
+// encode packs the inventory. The first shard holds the state and, if they fit, all
+// entries. Otherwise the entries are in further shards, numbered by next and listed
+// in the state.
 func (i *inventory) encode(next func(count int) []int) (first []byte, more map[int][]byte, err error) {
 	entries := make([]wireEntry, 0, len(i.entries))
 	for _, e := range i.sorted() {
@@ -261,7 +260,7 @@ var (
 	opener, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderLowmem(true))
 )
 
-// pack also says whether the shard fits into a Secret, and may be unpacked.
+// pack also reports whether the shard fits into a Secret and may be unpacked.
 func pack(shard wireShard) (packed []byte, fits bool, err error) {
 	raw, err := json.Marshal(shard)
 	if err != nil {
@@ -286,13 +285,13 @@ func readShard(raw []byte) (wireShard, error) {
 		return shard, fmt.Errorf("read an inventory: %w", err)
 	}
 	if shard.Codec != codecVersion {
-		return shard, fmt.Errorf("the inventory is of format %d and this agent reads %d: use the agent's version that wrote it, or a newer one", shard.Codec, codecVersion)
+		return shard, fmt.Errorf("the inventory has format %d and this agent reads format %d: use the agent version that wrote it, or a newer one", shard.Codec, codecVersion)
 	}
 	return shard, nil
 }
 
-// decode reads an inventory from its shards by number. Shards that the state
-// does not name are left-overs of a write that was cut off.
+// decode reads an inventory from its shards by number. Shards that the state does not
+// list are left over from an interrupted write.
 func decode(shards map[int][]byte) (*inventory, error) { return decodeBy(unpack, shards) }
 
 func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*inventory, error) {
@@ -315,7 +314,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 	for _, n := range s.Shards {
 		data, ok := shards[n]
 		if !ok || read[n] {
-			return nil, fmt.Errorf("the Secret %d of the inventory of service %s is missing or named twice", n, i.service)
+			return nil, fmt.Errorf("Secret %d of the inventory of service %s is missing or listed twice", n, i.service)
 		}
 		read[n] = true
 		shard, err := unpack(data)

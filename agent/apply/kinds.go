@@ -18,14 +18,13 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// askAgain is how long an unknown kind stays unknown before the API server is
-// asked anew: a service that names one fails its pass each minute.
+// askAgain is how long an unknown kind stays unknown before discovery runs again: a
+// service that uses one fails its pass every minute.
 const askAgain = 5 * time.Second
 
-// kinds knows which kinds the API server serves. It is filled from
-// inventories, from CRDs that are applied, and by discovery only when a kind
-// is asked for that neither names, so that a pass over known kinds asks
-// nothing.
+// kinds knows which kinds the API server serves. It is filled from inventories and
+// from applied CRDs. Discovery runs only for a kind that neither names, so that a
+// pass over known kinds makes no requests.
 type kinds struct {
 	clock clock.Clock
 	disco func() ([]kubeobj.Kind, error)
@@ -69,7 +68,7 @@ func discover(d *discovery.DiscoveryClient) ([]kubeobj.Kind, error) {
 	return all, err
 }
 
-// learn adds kinds that something else than discovery told of.
+// learn adds kinds known from sources other than discovery.
 func (k *kinds) learn(all ...kubeobj.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -80,27 +79,27 @@ func (k *kinds) learn(all ...kubeobj.Kind) {
 	}
 }
 
-// forget drops a kind that the API server did not serve after all.
+// forget drops a kind that the API server turned out not to serve.
 func (k *kinds) forget(kind kubeobj.Kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.known, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 }
 
-// askNow makes the next lookup of an unknown kind ask the API server.
+// askNow makes the next lookup of an unknown kind run discovery.
 func (k *kinds) askNow() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked = time.Time{}
 }
 
-// unknownKind is the error of a kind that is not served.
+// unknownKind is the error for a kind that is not served.
 type unknownKind struct {
 	gvk schema.GroupVersionKind
 	error
 }
 
-// Unwrap returns what to say.
+// Unwrap returns the error text.
 func (u unknownKind) Unwrap() error { return u.error }
 
 // lookup finds the kind. Invalid: the API server does not serve it.
@@ -129,7 +128,7 @@ func (k *kinds) lookup(_ context.Context, gvk schema.GroupVersionKind) (kubeobj.
 
 func (k *kinds) unknown(gvk schema.GroupVersionKind) error {
 	if k.fail != nil {
-		// Only what needs that API waits for it.
+		// Only services that need that API wait for it.
 		return errcode.New(errcode.Unprocessable, "kind %s of %s: the API server could not list all of its APIs (%v); tried again", gvk.Kind, gvk.GroupVersion(), k.fail)
 	}
 	var served []string
@@ -147,7 +146,7 @@ func (k *kinds) unknown(gvk schema.GroupVersionKind) error {
 		gvk.Kind, gvk.GroupVersion())
 }
 
-// definedKinds are what a CustomResourceDefinition will serve.
+// definedKinds returns the kinds that a CustomResourceDefinition will serve.
 func definedKinds(crd *unstructured.Unstructured) []kubeobj.Kind {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

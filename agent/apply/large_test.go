@@ -56,10 +56,10 @@ func (b *bed) all(service apply.Service, objects []*unstructured.Unstructured) a
 	return apply.Result{}
 }
 
-// A service of thousands of objects: 1,000 here, 10,000 with AXLE_SOAK=1. They
-// are applied, known after a restart without being written again, and most of
-// them go only when a person says so. No Secret of the inventory comes near the
-// size that Kubernetes refuses.
+// A service of thousands of objects: 1,000 here, 10,000 with AXLE_SOAK=1. They are
+// applied, known after a restart without being written again, and most of them are
+// deleted only after a person approves. No Secret of the inventory comes near the
+// size that Kubernetes rejects.
 func TestServiceOfThousandsOfObjects(t *testing.T) {
 	count := 1000
 	if os.Getenv("AXLE_SOAK") != "" {
@@ -139,8 +139,8 @@ func TestObjectThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// A kind that a service misses and somebody else brings is known as soon as
-// the engine hears that other kinds are served.
+// A missing kind that another tool installs is known as soon as the engine is told
+// that the served kinds changed.
 func TestKindThatSomebodyElseBrings(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")

@@ -67,8 +67,8 @@ func (b *bed) marked(s apply.Service, name string) {
 	}
 }
 
-// What somebody else claims by now is not taken back, whatever the inventory
-// remembers.
+// An object that another service claims by now is not taken back, whatever the
+// inventory says.
 func TestLostMarksAreNoClaimAgainstOthers(t *testing.T) {
 	b := newBed(t, nil)
 	const noMarks = `{"metadata":{"annotations":null}}`

@@ -10,21 +10,20 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Annotations on rendered objects that the engine reads. Those of Argo CD, Helm
-// and Plural are read where ours is missing, so that their charts just work.
+// Annotations on rendered objects that the engine reads. Without ours, those of Argo
+// CD, Helm and Plural are used, so that existing charts work.
 const (
 	// WaveAnnotation holds a number; lower waves are applied first.
 	WaveAnnotation = "axle-cd.github.io/sync-wave"
-	// RecreateAnnotation "true" lets an object be deleted and made again when a
-	// field that cannot change has changed.
+	// RecreateAnnotation "true" allows deleting and recreating an object when an
+	// immutable field has changed.
 	RecreateAnnotation = "axle-cd.github.io/recreate"
-	// PruneAnnotation "true" lets kinds be pruned that never are, "false"
-	// keeps an object for ever.
+	// PruneAnnotation "true" allows pruning of kinds that are kept by default;
+	// "false" keeps an object for ever.
 	PruneAnnotation = "axle-cd.github.io/prune"
 )
 
-// Stages, in the order in which they are applied. Waves order objects within
-// one of them.
+// Stages, in the order in which they are applied. Waves order objects within a stage.
 const (
 	stageNamespaces = iota
 	stageDefinitions
@@ -32,13 +31,13 @@ const (
 	stageBefore
 	stageMain
 	stageAfter
-	// stageFail follows a failure, stageLeave goes with a drain; a pass that
-	// ends well applies nothing of them.
+	// stageFail follows a failure, stageLeave belongs to a drain; a successful pass
+	// applies neither.
 	stageFail
 	stageLeave
 )
 
-// place is where an object stands in the order of a pass.
+// place is the position of an object in the order of a pass.
 type place struct {
 	Stage int
 	Wave  int
@@ -83,7 +82,7 @@ func waveOf(annotations map[string]string, kind kubeobj.Kind) int {
 	return defaultWave(kind)
 }
 
-// defaultWave orders by kind: what others need comes first.
+// defaultWave orders by kind: prerequisites come first.
 func defaultWave(kind kubeobj.Kind) int {
 	if !kind.Namespaced {
 		return 0
@@ -109,12 +108,12 @@ func defaultWave(kind kubeobj.Kind) int {
 }
 
 // runsOnce reports whether an object does its work and ends, so that it is not
-// put back when it is gone.
+// recreated when it is gone.
 func runsOnce(object *unstructured.Unstructured, kind kubeobj.Kind, h hook) bool {
 	return h.runs || endsByItself(object, kind)
 }
 
-// option reports whether an Argo or Plural list of sync options holds one.
+// option reports whether an Argo or Plural list of sync options has an option.
 func option(annotations map[string]string, name string) bool {
 	for _, key := range []string{"argocd.argoproj.io/sync-options", "deployment.plural.sh/sync-options"} {
 		for one := range strings.SplitSeq(annotations[key], ",") {
@@ -131,7 +130,7 @@ func mayRecreate(annotations map[string]string, h hook) bool {
 		option(annotations, "Force=true") || option(annotations, "Replace=true")
 }
 
-// pruning is what an object's annotations say of its removal.
+// pruning is what an object's annotations say about its removal.
 type pruning int
 
 const (
@@ -151,7 +150,7 @@ func pruningOf(annotations map[string]string) pruning {
 	return pruneByKind
 }
 
-// keptKinds hold what cannot be made again: other objects or data.
+// keptKinds are kinds whose content cannot be recreated: other objects or data.
 var keptKinds = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}:                             true,
 	{Kind: "PersistentVolume"}:                      true,

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Who has an object is known without looking through all services; what is
-// known is what looking through them would say, however objects move.
+// The owner of an object is known without scanning all services; the result equals
+// that of a scan, however objects move.
 func TestWhoHasAnObject(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	e := &Engine{services: map[string]*tenant{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
@@ -74,8 +74,8 @@ func TestWhoHasAnObject(t *testing.T) {
 	}
 }
 
-// BenchmarkWant is what a pass pays to find out which of its objects others
-// have; it is the same among hundreds of services and among thousands.
+// BenchmarkWant measures how a pass finds out which of its objects others have; the
+// cost is the same with hundreds of services and with thousands.
 func BenchmarkWant(b *testing.B) {
 	for _, services := range []int{500, 8000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {

@@ -14,26 +14,26 @@ import (
 type verdict int
 
 const (
-	// mayCreate: there is none; create it, and only create it.
+	// mayCreate: it does not exist; create it, and never overwrite.
 	mayCreate verdict = iota
 	// mayApply: it is ours.
 	mayApply
-	// mayAdopt: it is not ours and adoption was asked for.
+	// mayAdopt: it is not ours, and the service adopts.
 	mayAdopt
-	// mayNot: it is somebody else's.
+	// mayNot: it belongs to somebody else.
 	mayNot
 	// mustWait: it is being deleted.
 	mustWait
-	// notYet: another service of ours has it; who writes it claims it.
+	// notYet: another service of ours has it; its next writer takes the claim.
 	notYet
 )
 
-// judge decides from what is known whose an object is. had is the entry of the
+// judge decides from known state who owns an object. had is the entry of the
 // service's own inventory, if there is one.
 func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had *entry) (verdict, string) {
 	switch {
 	case live.Deleting:
-		return mustWait, "it is being deleted; it is made again once it is gone"
+		return mustWait, "it is being deleted; it is created again once it is gone"
 	case live.Cluster != "" && live.Cluster != e.cfg.ClusterID && !e.former.has(live.Cluster):
 		return mayNot, fmt.Sprintf("it is applied by the agent of another cluster registration (%s): remove that agent, or delete the label %s from the object",
 			live.Cluster, kubeobj.ManagedLabel)
@@ -47,8 +47,8 @@ func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had 
 	case live.Owned(service.ID):
 		return mayApply, ""
 	case had != nil && had.uid != "" && had.uid == live.UID && (live.Service == "" || !live.Tracked):
-		// It is the very object that we made, and somebody took our marks off it,
-		// or one of them.
+		// It is the same object that we created, and somebody removed some or all of
+		// our marks.
 		if other := e.taker(service.ID, ref, live.UID); other != "" {
 			return e.judgeSibling(service, ref, other)
 		}
@@ -63,8 +63,8 @@ func (e *Engine) judge(service Service, ref kubeobj.Ref, live kubeobj.Live, had 
 	return mayNot, "it exists and no service of ours made it: delete it, or let the service adopt what it finds (adopt: true)"
 }
 
-// taker is another service that has the very object in its inventory by now and
-// keeps it; empty for none.
+// taker is another service that has the same object in its inventory by now and keeps
+// it; empty if there is none.
 func (e *Engine) taker(service string, ref kubeobj.Ref, uid types.UID) string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -76,8 +76,8 @@ func (e *Engine) taker(service string, ref kubeobj.Ref, uid types.UID) string {
 	return ""
 }
 
-// judgeSibling decides about an object that another service of ours made. Like
-// judge it changes nothing, for a diff asks it too.
+// judgeSibling decides about an object that another service of ours created. Like
+// judge it has no side effects, because a diff calls it too.
 func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (verdict, string) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -89,7 +89,7 @@ func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (v
 		entry, has := i.entries[ref]
 		switch {
 		case i.name == service.Name && i.namespace == service.Namespace:
-			// The same service under a new id: it was deleted and made again.
+			// The same service under a new id: it was deleted and created again.
 			return mayApply, ""
 		case has && entry.leaving, !has:
 			return mayApply, ""
@@ -102,7 +102,7 @@ func (e *Engine) judgeSibling(service Service, ref kubeobj.Ref, other string) (v
 		if service.Adopt {
 			return mayApply, ""
 		}
-		return mayNot, fmt.Sprintf("it belongs to service %s, which is not on this cluster any more: let this service adopt it (adopt: true), or delete it", name)
+		return mayNot, fmt.Sprintf("it belongs to service %s, which is no longer on this cluster: let this service adopt it (adopt: true), or delete it", name)
 	}
 	return notYet, fmt.Sprintf("it belongs to service %s: remove it there (it is then handed over), or set syncConfig.requireOwnership to false here", name)
 }

@@ -43,7 +43,7 @@ func TestObjectThatIsNotOursIsRefusedUntilAdopted(t *testing.T) {
 	if err != nil || m.Data["key"] != "theirs" || m.Labels[kubeobj.ManagedLabel] != "" {
 		t.Errorf("the object was touched: %v %v", m, err)
 	}
-	// A service that gives up must not delete what was never its own.
+	// A service that gives up must not delete objects that were never its own.
 	if result = b.pass(service, docs[1]); result.Pruned != 0 || result.Phase != apply.PhaseApplied {
 		t.Errorf("giving up: %+v", result)
 	}
@@ -134,15 +134,15 @@ func TestImmutableFieldNamesFieldAndRecreates(t *testing.T) {
 	}
 }
 
-// An object that is made anew and whose end is held up holds up nobody else: the
-// pass waits a moment, the next ones not at all, and one makes it once it is gone.
+// An object that is recreated and whose deletion is held up delays no other: the pass
+// waits a moment, the next ones do not, and one of them creates it once it is gone.
 func TestRecreationThatIsHeldUpIsFinishedLater(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	b.pass(service, configMap("a", "v1", "finalizers: [example.org/hold]")+"immutable: true\n")
 	recreated := configMap("a", "v2", "finalizers: [example.org/hold]", `annotations: {`+apply.RecreateAnnotation+`: "true"}`) + "immutable: true\n"
 	service.TarballDigest = "d2"
-	for _, says := range []string{"deleted to be made again and is still held by finalizers [example.org/hold]", "is being deleted; it is made again once it is gone"} {
+	for _, says := range []string{"deleted to be created again and is still held by finalizers [example.org/hold]", "is being deleted; it is created again once it is gone"} {
 		result := b.pass(service, recreated)
 		if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, says) || result.Again == 0 || result.Again > 15*time.Second {
 			t.Fatalf("held up: %+v", result)

@@ -17,18 +17,18 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// When a pass that is not finished is tried again.
+// When an unfinished pass is tried again.
 const (
 	againRefused = time.Minute
 	againWaiting = 5 * time.Second
 	againSoon    = 10 * time.Second
 	againPartial = 2 * time.Minute
-	// syncLimit bounds the wait for watches before objects are asked for one
-	// by one.
+	// syncLimit bounds the wait for watches. After that, objects are requested one by
+	// one.
 	syncLimit = 10 * time.Second
 )
 
-// run is one pass under way.
+// run is one running pass.
 type run struct {
 	*Engine
 	service Service
@@ -36,31 +36,31 @@ type run struct {
 	tenant  *tenant
 	client  *client
 	plan    *plan
-	// before is the inventory as the pass found it, next as it will be.
+	// before is the inventory at the start of the pass, next the one it will write.
 	before, next *inventory
 	result       Result
-	// changed says that something was written in this pass.
+	// changed says that this pass wrote something.
 	changed bool
-	// dirty says that next differs from what is stored.
+	// dirty says that next differs from the stored inventory.
 	dirty bool
-	// soon says that a refusal is likely to pass within seconds.
+	// soon says that a refusal is likely to go away within seconds.
 	soon   bool
 	writer *writer
-	// began is when this step did; more says that it left something to the next.
+	// began is the start of this step; more says that work is left for the next one.
 	began time.Time
 	more  bool
-	// taken counts what this step began to write: each step writes something.
+	// taken counts the writes this step began: each step writes something.
 	taken int
-	// ended says that the result is final: the pass waits or failed on its way.
+	// ended says that the result is final: the pass waits or failed.
 	ended bool
-	// hookWhy says why hooks failed whose end this pass saw.
+	// hookWhy holds the failure reasons of hooks that ended during this pass.
 	hookWhy map[kubeobj.Ref]string
 }
 
-// Pass makes the cluster hold exactly objects for the service. An error means
-// that nothing could be known or remembered (Unavailable: the API server is
-// away; Conflict: another agent writes the same inventory); what happened to
-// single objects is in the Result. Forbidden: the permit is not the service's.
+// Pass makes the cluster hold exactly objects for the service. An error means that
+// nothing could be read or stored (Unavailable: the API server is; Conflict: another
+// agent writes the same inventory). What happened to single objects is in the Result.
+// Forbidden: the permit is not the service's.
 func (e *Engine) Pass(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
@@ -131,7 +131,7 @@ func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, ser
 	return r.result, nil
 }
 
-// advance brings the service as far as it can go now.
+// advance takes the service as far as it can go now.
 func (r *run) advance(ctx context.Context) error {
 	if r.windowHolds() {
 		return nil
@@ -155,7 +155,7 @@ func (r *run) advance(ctx context.Context) error {
 	return r.settle(ctx)
 }
 
-// open reads what is known of the service.
+// open loads the known state of the service.
 func (r *run) open(ctx context.Context) error {
 	r.mu.RLock()
 	known, stale := r.tenant.inventory, r.tenant.stale
@@ -179,8 +179,8 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-// reload reads one inventory again, after somebody else wrote it or when it
-// could not be read.
+// reload reads one inventory again, after another writer changed it or after a failed
+// read.
 func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*inventory, error) {
 	all, broken, err := e.store.list(ctx, service)
 	if err != nil {
@@ -199,8 +199,8 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 	return nil, nil
 }
 
-// applyAll writes what differs, stage by stage and wave by wave. The inventory
-// names every object before it is made.
+// applyAll writes what differs, stage by stage and wave by wave. The inventory lists
+// every object before it is created.
 func (r *run) applyAll(ctx context.Context) error {
 	r.claims.rests(r.service.ID, "")
 	todo := r.claim()
@@ -252,8 +252,8 @@ func (r *run) applyAll(ctx context.Context) error {
 	return err
 }
 
-// claim puts new objects into the inventory and marks those that are not
-// rendered any more. It reports whether that must be stored first.
+// claim adds new objects to the inventory and marks those that are no longer
+// rendered. It reports whether this must be stored first.
 func (r *run) claim() bool {
 	todo := r.dirty
 	r.keepFarewell()
@@ -279,8 +279,8 @@ func (r *run) claim() bool {
 	return todo
 }
 
-// unplanned reports whether an object is rendered but could not be planned: a
-// mistake in it is no reason to delete what is there.
+// unplanned reports whether an object is rendered but could not be planned: a mistake
+// in its manifest is no reason to delete it.
 func (r *run) unplanned(ref kubeobj.Ref) bool {
 	for _, p := range r.plan.problems {
 		if !p.Warning && p.Ref.Group == ref.Group && p.Ref.Kind == ref.Kind && p.Ref.Name == ref.Name {
@@ -299,8 +299,7 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 	)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// All are judged before the first is written: the writers change what the
-	// judgement reads.
+	// Judge all before writing any: the writers change the state that judging reads.
 	var changed []*item
 	for _, it := range group {
 		if it.hook.runs && r.ran(it) || !it.hook.runs && r.unchanged(it, r.next.entries[it.ref]) {
@@ -364,8 +363,8 @@ func (r *run) writeOne(ctx context.Context, it *item) (entry, error) {
 	return e, err
 }
 
-// unchanged reports whether an object needs no request: it was applied with
-// the same content, and the watches say that it is still as it was left.
+// unchanged reports whether an object needs no request: it was applied with the same
+// content, and the watches say that it has not changed since.
 func (r *run) unchanged(it *item, had entry) bool {
 	if had.hash != it.hash || had.hash == 0 {
 		return false
@@ -384,7 +383,7 @@ func (r *run) unchanged(it *item, had entry) bool {
 	return what == kubeobj.Intact || what == kubeobj.Added && !r.service.Strict
 }
 
-// expects is an object of the inventory as drift compares it.
+// expects is an object of the inventory in the form that drift compares.
 func expects(service string, had entry) kubeobj.Expected {
 	return kubeobj.Expected{Ref: had.ref, Kind: had.kind, Service: service, UID: had.uid, Print: had.print, Once: had.once}
 }
@@ -401,7 +400,7 @@ func (r *run) refuse(it *item, why *refusal) {
 	r.soon = r.soon || why.soon
 	if why.reason != "" {
 		r.result.Reason = why.reason
-		// It was never ours: nothing may later take it for ours.
+		// It was never ours: it must not count as ours later.
 		if old, had := r.before.entries[it.ref]; !had || old.hash == 0 {
 			delete(r.next.entries, it.ref)
 			r.dirty = true

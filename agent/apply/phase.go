@@ -9,22 +9,21 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// The bounds of a try again after a hook or a health wait failed.
+// The bounds of a retry after a hook or a health wait failed.
 const (
 	retryMin = time.Minute
 	retryMax = 10 * time.Minute
 )
 
-// defaultStep is how long one call of Pass starts new writes before it gives
-// the turn back.
+// defaultStep is for how long one call of Pass starts new writes before it returns.
 const defaultStep = 10 * time.Second
 
 // ReasonHook is the reason of a service whose hook failed.
 const ReasonHook = "HookFailed"
 
-// takeGoal makes the service's revision the one under way. While a hook of an
-// earlier revision runs it is not, and the answer says which: a migration is
-// never cut off by the next one.
+// takeGoal makes the service's revision the one in progress. While a hook of an
+// earlier revision runs it does not, and returns which hook: a new revision never
+// interrupts a running migration.
 func (r *run) takeGoal() (busy string) {
 	n, goal := r.next, r.service.goal()
 	if n.goal == goal {
@@ -52,9 +51,8 @@ func (r *run) yield(ctx context.Context, busy string) error {
 	return r.saveIfDirty(ctx)
 }
 
-// resting reports whether a failed hook's next try is still to come, and
-// prepares that try when it is not. A change of settings is a reason to try at
-// once.
+// resting reports whether the next try after a failed hook is still to come. If it is
+// due, resting prepares it. A change of settings makes it due at once.
 func (r *run) resting() bool {
 	n := r.next
 	if n.phase != PhaseFailed || n.why == "" {
@@ -76,10 +74,9 @@ func (r *run) resting() bool {
 	return false
 }
 
-// mayEnter reports whether the group at n may be applied: hooks of everything
-// before it have ended, and where a phase ends, what it made is healthy. n is
-// len(groups) for the end of the pass. When it may not, the pass's result
-// says why.
+// mayEnter reports whether group n may be applied: hooks of everything before it have
+// ended, and at the end of a phase, what the phase created is healthy. n is
+// len(groups) at the end of the pass. If it may not, the pass's result says why.
 func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, error) {
 	if r.hookEnds() {
 		if err := r.save(ctx); err != nil {
@@ -115,8 +112,8 @@ func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, erro
 	return true, nil
 }
 
-// phaseEnds reports whether a phase ends before the group at n whose end
-// matters: the next one has something to do.
+// phaseEnds reports whether a phase that must be healthy ends before group n: the
+// next phase has something to do.
 func (r *run) phaseEnds(groups [][]*item, n int) bool {
 	if n == 0 {
 		return false
@@ -156,8 +153,8 @@ func (r *run) waitHooks(ctx context.Context, open []string) error {
 	return r.saveIfDirty(ctx)
 }
 
-// hookFault ends a pass because a hook failed: the hooks for that follow, and
-// a try again in some minutes.
+// hookFault ends a pass because a hook failed. The SyncFail hooks follow, and a retry
+// after some minutes.
 func (r *run) hookFault(ctx context.Context, ref kubeobj.Ref) error {
 	n := r.next
 	why := r.hookWhy[ref]
@@ -178,8 +175,7 @@ func (r *run) hookFault(ctx context.Context, ref kubeobj.Ref) error {
 	return r.syncFailed(ctx)
 }
 
-// syncFailed starts the hooks that follow a failed sync, once for each
-// revision.
+// syncFailed starts the hooks that follow a failed sync, once per revision.
 func (r *run) syncFailed(ctx context.Context) error {
 	if len(r.plan.fail) == 0 {
 		return r.saveIfDirty(ctx)
@@ -210,7 +206,7 @@ func (r *run) openHooks(items []*item) bool {
 	return false
 }
 
-// overtime reports whether the pass has had its turn.
+// overtime reports whether this step has used its time.
 func (r *run) overtime() bool { return time.Since(r.began) >= r.cfg.Step }
 
 // pause ends a step of a pass that has more to write.

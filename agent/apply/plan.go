@@ -45,10 +45,10 @@ func (w wireItem) item() *item {
 		hook: hook{moment: w.Moment, runs: w.Runs, policy: w.Policy, limit: w.Limit}}
 }
 
-// plan is everything that a service wants, in the order of application.
+// plan is everything that a service renders, in the order of application.
 type plan struct {
 	items []*item
-	// fail are applied when a sync failed, farewell when the service leaves.
+	// fail are applied after a failed sync, farewell when the service leaves.
 	fail, farewell []*item
 
 	byRef    map[kubeobj.Ref]*item
@@ -66,12 +66,12 @@ type planner struct {
 	service Service
 	// permit says what may be planned.
 	permit tenancy.Permit
-	// before is the service's inventory, nil without one.
+	// before is the service's inventory; nil if it has none.
 	before *inventory
 }
 
-// plan prepares all objects. An error means that the API server could not be
-// asked for a kind; objects that cannot be applied are problems of the plan.
+// plan prepares all objects. An error means that the API server could not be asked
+// for a kind. Objects that cannot be applied are problems of the plan.
 func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured) (*plan, error) {
 	out := &plan{byRef: map[kubeobj.Ref]*item{}, defines: map[string]bool{}}
 	objects = flatten(objects)
@@ -105,7 +105,7 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 	return out, nil
 }
 
-// lacks notes a kind that is not served.
+// lacks records a kind that is not served.
 func (p *plan) lacks(gvk schema.GroupVersionKind) {
 	if name := gvk.GroupVersion().String() + "/" + gvk.Kind; !slices.Contains(p.missing, name) {
 		p.missing = append(p.missing, name)
@@ -130,7 +130,7 @@ func (p *plan) add(it *item) {
 	}
 }
 
-// groups cuts the items into those that may be applied together.
+// groups splits the items into groups that may be applied together.
 func (p *plan) groups() [][]*item { return groupsOf(p.items) }
 
 func groupsOf(items []*item) [][]*item {
@@ -144,7 +144,7 @@ func groupsOf(items []*item) [][]*item {
 	return all
 }
 
-// flatten replaces lists by what they hold.
+// flatten replaces lists by their items.
 func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, o := range objects {
@@ -204,7 +204,7 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	}
 	sum := fnv.New64a()
 	if identity := object.GetAnnotations()[kubeobj.IdentityAnnotation]; it.once && identity != "" {
-		// What it was given this time makes it no other run.
+		// Generated values do not make it a different run.
 		sum.Write([]byte(identity))
 	} else {
 		sum.Write(it.body)
@@ -213,7 +213,8 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		if err := ignore.Check(text); err != nil {
 			return nil, err
 		}
-		// A rule that came or went is a change: the field gets another owner.
+		// A changed ignore rule is a change of the object: the field gets another
+		// owner.
 		sum.Write([]byte("\x00" + text))
 	}
 	it.hash = sum.Sum64()
@@ -224,8 +225,8 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 // upgrade reports whether another revision of the service was applied before.
 func (p planner) upgrade() bool { return p.before != nil && p.before.tarballDigest != "" }
 
-// keepPlace leaves a hook that ran for this revision where it ran: what was an
-// install then is an upgrade by now.
+// keepPlace keeps a hook that ran for this revision at the moment where it ran: an
+// install then would be an upgrade now.
 func (p planner) keepPlace(it *item) {
 	if !it.hook.runs || p.before == nil {
 		return
@@ -238,7 +239,7 @@ func (p planner) keepPlace(it *item) {
 func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind) (string, error) {
 	switch {
 	case !kind.Namespaced && p.service.EnforceNamespace:
-		return "", errcode.New(errcode.Forbidden, "%s belongs to the whole cluster, and syncConfig.enforceNamespace allows only objects of namespace %s",
+		return "", errcode.New(errcode.Forbidden, "%s is cluster-scoped, and syncConfig.enforceNamespace allows only objects of namespace %s",
 			kind.Kind, p.service.Namespace)
 	case !kind.Namespaced:
 		return "", nil
@@ -248,8 +249,8 @@ func (p planner) namespace(object *unstructured.Unstructured, kind kubeobj.Kind)
 	return object.GetNamespace(), nil
 }
 
-// body is the object as it is applied: with our marks, without what is the API
-// server's. The rendered object is left as it is.
+// body is the object as it is applied: with our marks, without the API server's
+// fields. It does not change the rendered object.
 func (p planner) body(object *unstructured.Unstructured, it *item) ([]byte, error) {
 	top := maps.Clone(object.Object)
 	delete(top, "status")

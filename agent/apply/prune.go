@@ -11,22 +11,22 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// fate is what a prune does with one object.
+// fate is the decision of a prune about one object.
 type fate int
 
 const (
-	// fateGone: it is not there any more.
+	// fateGone: it no longer exists.
 	fateGone fate = iota
-	// fateDelete: it is ours, and may go.
+	// fateDelete: it is ours and may be deleted.
 	fateDelete
-	// fateForget: it is not ours any more; leave it alone.
+	// fateForget: it is no longer ours; leave it alone.
 	fateForget
-	// fateWait: it is being deleted already.
+	// fateWait: it is already being deleted.
 	fateWait
 )
 
-// guard decides from live annotations, never from labels, what may happen to
-// an object of the inventory.
+// guard decides from live annotations, never from labels, what may happen to an
+// object of the inventory.
 func guard(service string, live kubeobj.Live, found bool) fate {
 	switch {
 	case !found:
@@ -47,21 +47,21 @@ func prunable(i *inventory, e entry) bool {
 	case e.prune == pruneNever, keptKinds[e.kind.GroupKind()]:
 		return false
 	}
-	// An object of a CRD of the same service would take people's data along
-	// when a mistake in the repository drops both.
+	// If a mistake in the repository drops both a CRD and its objects, pruning the
+	// object would delete people's data.
 	crd := kubeobj.Ref{Group: crdKind.Group, Kind: crdKind.Kind, Name: e.kind.Resource + "." + e.kind.Group}
 	_, same := i.entries[crd]
 	return !same
 }
 
-// pruneAll removes what the service does not render any more, last waves
-// first, then records the revision as applied.
+// pruneAll deletes what the service no longer renders, last waves first, then records
+// the revision as applied.
 func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
 	if waits, err := r.othersFirst(ctx, leaving); err != nil || waits {
 		return err
 	}
 	if r.dirty {
-		// What is about to go is on record before it goes.
+		// Record what will be deleted before deleting it.
 		if err := r.save(ctx); err != nil {
 			return err
 		}
@@ -119,11 +119,11 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 	return nil
 }
 
-// dispose deletes one object if the guard allows. fateGone: it is gone;
-// fateWait: finalizers hold it; fateForget: it was left alone.
+// dispose deletes one object if the guard allows it. fateGone: it is gone. fateWait:
+// finalizers hold it. fateForget: it was left alone.
 func dispose(ctx context.Context, c *client, service string, e entry, live kubeobj.Live, found, synced bool) (fate, error) {
-	// The watches know only what carries our label, so an object that they do
-	// not have is looked at.
+	// The watches only know objects with our label, so read an object that they do
+	// not have.
 	if !synced || !found {
 		var err error
 		if live, found, err = lookAt(ctx, c, e); err != nil {
@@ -144,7 +144,7 @@ func dispose(ctx context.Context, c *client, service string, e entry, live kubeo
 		case !apierrors.IsConflict(err):
 			return fateWait, err
 		}
-		// It was changed meanwhile: judge what it is now.
+		// It changed meanwhile: judge its present state.
 		if live, found, err = lookAt(ctx, c, e); err != nil {
 			return fateWait, err
 		}
@@ -186,7 +186,7 @@ func remark(ctx context.Context, c *client, service string, e entry, labels, ann
 	return nil
 }
 
-// unmark takes our marks from an object and leaves it.
+// unmark removes our marks from an object and keeps the object.
 func unmark(ctx context.Context, c *client, service string, e entry) error {
 	annotations := map[string]any{kubeobj.ServiceAnnotation: nil, kubeobj.TrackingAnnotation: nil}
 	if e.ref.Group == kubeobj.OwningInventoryGroup {

@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 )
 
-// hasty is another writer who is always a little faster: right before the
-// agent's writes of one object he changes it, as long as he has changes left.
+// hasty is another writer that is always slightly faster: right before the agent's
+// writes of one object it changes the object, as long as it has changes left.
 type hasty struct {
 	next   http.RoundTripper
 	suffix string
@@ -32,9 +32,9 @@ func (h *hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return h.next.RoundTrip(r)
 }
 
-// A controller that brings up pods writes an object's status many times a
-// second. What the agent read is then old when it writes: it looks again, more
-// often than such a burst takes, and in the end says that it did not succeed.
+// A controller that starts pods writes an object's status many times a second. The
+// agent's read is then outdated when it writes: it reads again, more often than such
+// a burst lasts, and in the end reports that it did not succeed.
 func TestABurstOfOtherWritesIsOutlasted(t *testing.T) {
 	b := newBed(t, nil)
 	for writes, wins := range map[int64]bool{6: true, 1000: false} {

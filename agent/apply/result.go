@@ -7,28 +7,28 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Phase is how far a service's last pass came.
+// Phase is how far a service's last pass got.
 type Phase string
 
 // The phases.
 const (
 	// PhaseApplying: objects are being written, or some could not be.
 	PhaseApplying Phase = "Applying"
-	// PhaseWaiting: everything is written; what the service stopped rendering
-	// goes once what was changed is healthy.
+	// PhaseWaiting: everything is written; what the service no longer renders is
+	// deleted once the changed objects are healthy.
 	PhaseWaiting Phase = "Waiting"
 	// PhaseApplied: everything is written and nothing is left over.
 	PhaseApplied Phase = "Applied"
 	// PhasePruneHeld: everything is written; a person must release the prune.
 	PhasePruneHeld Phase = "PruneHeld"
-	// PhaseFailed: what was changed did not become healthy in time; nothing
-	// was pruned.
+	// PhaseFailed: the changed objects did not become healthy in time; nothing was
+	// pruned.
 	PhaseFailed Phase = "Failed"
 	// PhaseDraining: the service leaves the cluster.
 	PhaseDraining Phase = "Draining"
 )
 
-// Sync words and reasons that a Result carries, as statuses have them.
+// Sync words and reasons of a Result, as statuses use them.
 const (
 	SyncSynced   = "Synced"
 	SyncApplying = "Applying"
@@ -49,7 +49,7 @@ type Problem struct {
 	Ref    kubeobj.Ref
 	// Message is scrubbed and says what to do next.
 	Message string
-	// Warning did not stop anything.
+	// Warning: it stopped nothing.
 	Warning bool
 }
 
@@ -57,31 +57,30 @@ type Problem struct {
 // Result with Problems and no error.
 type Result struct {
 	Phase Phase
-	// Sync and Reason are the words for the status.
+	// Sync and Reason are the words of the status.
 	Sync   string
 	Reason string
 	// Message is one sentence for a person, scrubbed.
 	Message  string
 	Problems []Problem
-	// Applied counts objects that were written, Unchanged those that needed no
-	// request, Pruned those that were deleted, Left those that were forgotten
-	// without being deleted, Held those that wait for a person.
+	// Applied counts written objects, Unchanged those that needed no request, Pruned
+	// those that were deleted, Left those that were released without being deleted,
+	// Held those that wait for a person.
 	Applied, Unchanged, Pruned, Left, Held int
-	// Again is when to call Pass again although nothing changed; zero is never.
-	// A change of health is a reason to call it sooner while Phase is Waiting.
+	// Again is when to call Pass again although nothing changed; zero is never. While
+	// Phase is Waiting, a change of health is a reason to call it sooner.
 	Again time.Duration
 	// Awaits: the prune waits for other services, which may take objects over.
 	Awaits bool
-	// Missing are kinds that the service renders and the cluster does not serve,
-	// as group/version/kind: once it does, Pass should be called again.
+	// Missing are kinds, as group/version/kind, that the service renders and the
+	// cluster does not serve. Pass should be called again once it does.
 	Missing []string
-	// Partly says that something is still to be written: the revision may not
-	// be called applied whatever the Phase says.
+	// Partly: something remains to be written. The revision must not be reported as
+	// applied, whatever Phase says.
 	Partly bool
 }
 
-// Errors returns the problems as a status has them, with the time since when
-// they are there given by the caller.
+// Errors returns the problems in the form of a status, all with the given start time.
 func (r Result) Errors(since time.Time) []*agentv1.StatusError {
 	var all []*agentv1.StatusError
 	for _, p := range r.Problems {
@@ -90,7 +89,7 @@ func (r Result) Errors(since time.Time) []*agentv1.StatusError {
 	return all
 }
 
-// State is what the inventory of a service says, read from memory.
+// State is what the inventory of a service says, from memory.
 type State struct {
 	ServiceID string
 	Name      string
@@ -98,23 +97,23 @@ type State struct {
 	// TarballDigest and SpecDigest are of the last pass that wrote everything.
 	TarballDigest string
 	SpecDigest    string
-	// Seen is the position of the list that named them, empty when an earlier
-	// version stored them.
+	// Seen is the position of the list that named them, empty if an earlier version
+	// stored them.
 	Seen string
-	// Settings are those of the spec without what people ask.
+	// Settings names the settings of the spec, without people's requests.
 	Settings string
 	Phase    Phase
 	// Objects counts the inventory's entries.
 	Objects int
 	// AppliedAt is when an object was last written.
 	AppliedAt time.Time
-	// SyncRequest is the last one of a person that was taken up.
+	// SyncRequest is the last sync request that was handled.
 	SyncRequest int64
-	// User is whom the last pass acted as, empty for the agent itself.
+	// User is the account of the last pass, empty for the agent itself.
 	User string
-	// Hooks says which hook of the present revision has not ended well, empty
-	// when there is none.
+	// Hooks names a hook of the present revision that has not succeeded, empty if
+	// there is none.
 	Hooks string
-	// PruneApproval is the number that was used up by the last held prune.
+	// PruneApproval is the approval that the last held prune used up.
 	PruneApproval int64
 }

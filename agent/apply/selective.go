@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// selects reports whether GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME names
-// an object.
+// selects reports whether GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME names an
+// object.
 func selects(text string, ref kubeobj.Ref) bool {
 	parts := strings.SplitN(text, ":", 3)
 	if len(parts) != 3 || !strings.EqualFold(parts[0], ref.Group) || !strings.EqualFold(parts[1], ref.Kind) {
@@ -26,9 +26,9 @@ func selects(text string, ref kubeobj.Ref) bool {
 	return namespace == ref.Namespace && name == ref.Name
 }
 
-// Select applies only the objects that the service's last request for a sync
-// names (Service.Only), in their order, without hooks and without a prune. The
-// revision is not called applied by it.
+// Select applies only the objects that the service's last sync request names
+// (Service.Only), in their order, without hooks and without a prune. It does not
+// report the revision as applied.
 func (e *Engine) Select(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
@@ -88,7 +88,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 	return r.save(ctx)
 }
 
-// chosen are the items that the request names; what it names in vain is a
+// chosen returns the items that the request names; a name without an item is a
 // problem.
 func (r *run) chosen() []*item {
 	var all []*item
@@ -105,7 +105,7 @@ func (r *run) chosen() []*item {
 	for _, text := range r.service.Only {
 		if !met[text] {
 			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Warning: true,
-				Message: fmt.Sprintf("the service renders no object %q that a sync could be about; hooks run with whole syncs only", text)})
+				Message: fmt.Sprintf("the service renders no object %q to sync; hooks run only in a full sync", text)})
 		}
 	}
 	return all

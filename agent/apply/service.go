@@ -7,71 +7,71 @@ import (
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
-// Service is what a pass must know beside the objects.
+// Service is what a pass needs besides the objects.
 type Service struct {
 	ID        string
 	Name      string
 	Namespace string
-	// TarballDigest and SpecDigest name what was rendered. They are stored
-	// once all of it is applied.
+	// TarballDigest and SpecDigest name the rendered content. They are stored once
+	// all of it is applied.
 	TarballDigest string
 	SpecDigest    string
 	// Seen is the position of the list that named them, stored with them.
 	Seen string
-	// Revision names the files and the settings without what people ask of the
-	// service and what its cluster is: hooks run once for each. The digests
-	// when empty.
+	// Revision names the files and the settings, without people's requests and
+	// without data of the cluster: hooks run once for each revision. If empty, the
+	// digests are used.
 	Revision string
-	// Settings names the settings without what people ask of the service. While
-	// they and the files are those of the last pass, a new SpecDigest alone is
-	// not stored. Empty stores every one.
+	// Settings names the settings without people's requests. While settings and files
+	// are those of the last pass, a new SpecDigest alone is not stored. If empty, all
+	// are.
 	Settings string
-	// Windows say when a new revision may be taken.
+	// Windows say when a new revision may be applied.
 	Windows []syncwindow.Window
-	// SyncRequest counts what people asked for, and Only names the objects that
-	// the last request is about; empty is all.
+	// SyncRequest counts people's requests. Only names the objects of the last
+	// request; empty means all.
 	SyncRequest int64
 	Only        []string
 	// Adopt takes over objects that another tool or a person made.
 	Adopt bool
-	// RequireOwnership refuses objects of another service of ours. Without it
-	// they are taken over.
+	// RequireOwnership refuses objects of another service of ours. Without it they
+	// are taken over.
 	RequireOwnership bool
-	// CreateNamespace makes Namespace when it is missing.
+	// CreateNamespace creates Namespace if it is missing.
 	CreateNamespace bool
-	// DeleteNamespace removes Namespace after a drain.
+	// DeleteNamespace deletes Namespace after a drain.
 	DeleteNamespace bool
-	// EnforceNamespace puts every object into Namespace and refuses objects of
-	// the whole cluster.
+	// EnforceNamespace puts every object into Namespace and refuses cluster-scoped
+	// objects.
 	EnforceNamespace     bool
 	NamespaceLabels      map[string]string
 	NamespaceAnnotations map[string]string
-	// PruneApproval releases a held prune when it is higher than it was then.
+	// PruneApproval releases a held prune if it is higher than when the prune was
+	// held.
 	PruneApproval int64
-	// Partial says why the objects may not be all of them (a skipped file, a
-	// lookup that could not be answered). Then nothing is pruned.
+	// Partial says why the objects may be incomplete (a skipped file, a lookup that
+	// could not be answered). Then nothing is pruned.
 	Partial string
 	// Ignore leaves fields to others.
 	Ignore []ignore.Rule
-	// Strict takes back what people's tools wrote, instead of reporting it.
+	// Strict reverts what people's tools wrote, instead of reporting it.
 	Strict bool
-	// LeftOut says which parts of the service no objects were made of. What is
-	// not rendered may be one of those, so nothing is pruned by itself.
+	// LeftOut says which parts of the service could not be rendered. A missing object
+	// may belong to one of them, so nothing is pruned automatically.
 	LeftOut []string
-	// Unsettled lists the services of this cluster of which nobody knows what
-	// they want by now. Nil is none.
+	// Unsettled lists the services of this cluster that have not been rendered, so
+	// that their objects are unknown. Nil means none.
 	Unsettled func() []Pending
-	// Released lets a drain go on that waits for them.
+	// Released lets a drain continue that waits for them.
 	Released bool
-	// Scrub removes the service's secret values from every text. Nil changes
-	// nothing.
+	// Scrub removes the service's secret values from every text. Nil removes nothing.
 	Scrub *scrub.Scrubber
-	// LookedUp are values that a render read of Secrets of the cluster, by what
-	// to call them: a diff hides them.
+	// LookedUp are values that a render read from Secrets of the cluster, by their
+	// name. A diff hides them.
 	LookedUp map[string]string
 }
 
-// goal names the revision that a pass is for.
+// goal names the revision of a pass.
 func (s Service) goal() string {
 	if s.Revision != "" {
 		return s.Revision
@@ -79,7 +79,7 @@ func (s Service) goal() string {
 	return s.TarballDigest + " " + s.SpecDigest
 }
 
-// FromSpec reads the hub's spec. The scrubber knows its secrets.
+// FromSpec converts the hub's spec. The scrubber knows its secrets.
 func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 	cfg := spec.GetSyncConfig()
 	secrets := map[string]string{}
@@ -109,9 +109,8 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 	}
 }
 
-// windowsOf reads the windows. One that cannot be read was taken by a newer
-// hub; it denies all but what a person asks for, since a window that is not
-// understood must not be lost.
+// windowsOf parses the windows. One that cannot be parsed comes from a newer hub. It
+// denies everything but manual syncs, because an unknown window must not be ignored.
 func windowsOf(spec *agentv1.ServiceSpec) []syncwindow.Window {
 	var all []syncwindow.Window
 	for _, m := range spec.GetSyncWindows() {

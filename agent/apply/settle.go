@@ -11,9 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// settle decides, after everything that could be written is, whether the rest
-// of the pass may follow: waiting for health, pruning, and calling the
-// revision applied.
+// settle decides, after everything possible was written, whether the rest of the pass
+// may follow: waiting for health, pruning, and recording the revision as applied.
 func (r *run) settle(ctx context.Context) error {
 	leaving := r.leaving()
 	switch {
@@ -45,7 +44,7 @@ func (r *run) settle(ctx context.Context) error {
 	return r.pruneAll(ctx, leaving)
 }
 
-// objectsOf counts what leaves beside the runs of hooks.
+// objectsOf counts the leaving objects, without the runs of hooks.
 func objectsOf(leaving []entry) int {
 	count := 0
 	for _, e := range leaving {
@@ -56,13 +55,13 @@ func objectsOf(leaving []entry) int {
 	return count
 }
 
-// partsWords says why a prune is held of a service that was rendered in part.
+// partsWords says why a prune is held for a service that was only partly rendered.
 func partsWords(count int, parts []string) string {
-	text := fmt.Sprintf("%d objects that are not rendered any more stay, for a part of the service was left out: %s", count, parts[0])
+	text := fmt.Sprintf("%d objects that are no longer rendered stay, because a part of the service was left out: %s", count, parts[0])
 	if more := len(parts) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return text + "; they go when it is rendered, or is not there any more, or at once with `axle services approve-prune`"
+	return text + "; they are deleted when the part is rendered or removed, or at once with `axle services approve-prune`"
 }
 
 func (r *run) leaving() []entry {
@@ -84,7 +83,7 @@ func (r *run) leaving() []entry {
 	return all
 }
 
-// applied records that the revision is in the cluster, whole.
+// applied records that the whole revision is in the cluster.
 func (r *run) applied(ctx context.Context) error {
 	n := r.next
 	if n.phase != PhaseApplied || n.tarballDigest != r.service.TarballDigest || n.settings != r.service.Settings ||
@@ -100,20 +99,20 @@ func (r *run) applied(ctx context.Context) error {
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
-		// Not to be taken for a finished pass when the cause is gone.
+		// The pass must not look finished once the cause is gone.
 		r.result.Again = jitter.Around(againPartial, againPartial/4)
 	}
 	return r.saveIfDirty(ctx)
 }
 
-// onlyAsked reports whether nothing is new but what people ask of the service.
-// That need not survive a restart, unless windows judge by it.
+// onlyAsked reports whether only people's requests are new. These need not survive a
+// restart, unless windows depend on them.
 func (r *run) onlyAsked() bool {
 	return r.next.asSettled(r.service) && (len(r.service.Windows) == 0 || r.next.storedSync >= r.service.SyncRequest)
 }
 
-// calm forgets which objects were written by this pass. That alone is no
-// reason to store the inventory.
+// calm forgets which objects this pass wrote. That alone is no reason to store the
+// inventory.
 func (r *run) calm() {
 	for ref, e := range r.next.entries {
 		if e.fresh {
@@ -127,21 +126,21 @@ func (r *run) partial(ctx context.Context, count int) error {
 	r.next.phase = PhaseWaiting
 	r.result.Sync = SyncSynced
 	r.result.Held = count
-	text := fmt.Sprintf("%d objects that are not rendered any more stay: %s", count, r.service.Partial)
+	text := fmt.Sprintf("%d objects that are no longer rendered stay: %s", count, r.service.Partial)
 	r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Warning: true, Message: text})
 	r.result.Message = text
 	r.result.Again = jitter.Around(againPartial, againPartial/4)
 	return r.saveIfDirty(ctx)
 }
 
-// The brake's numbers: more than brakeCount objects that are more than
+// The brake holds a prune of more than brakeCount objects that are more than
 // brakeShare of all.
 const (
 	brakeCount = 5
 	brakeShare = 0.3
 )
 
-// brake returns why a prune needs a person, empty when it does not.
+// brake returns why a prune needs a person's approval, empty if it does not.
 func (r *run) brake(leaving []entry) string {
 	count := 0
 	for _, e := range leaving {
@@ -153,21 +152,21 @@ func (r *run) brake(leaving []entry) string {
 	case count == 0 || r.service.PruneApproval > r.next.approval:
 		return ""
 	case len(r.plan.items) == 0:
-		return fmt.Sprintf("nothing is rendered any more, which would delete all %d objects", count)
+		return fmt.Sprintf("nothing is rendered now, which would delete all %d objects", count)
 	case count > brakeCount && float64(count) > brakeShare*float64(len(r.next.entries)):
-		return fmt.Sprintf("%d of %d objects are not rendered any more", count, len(r.next.entries))
+		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.entries))
 	}
 	return ""
 }
 
-// What a prune is held for beside the brake, as it is stored.
+// Stored reasons for which a prune is held, besides the brake.
 const (
 	heldForOthers = "others"
 	heldForParts  = "parts"
 )
 
-// released reports whether a person let a prune go since it was first said to
-// be held for a reason. What was approved before is no answer to that.
+// released reports whether a person released the prune after it was first held for a
+// reason. Earlier approvals do not count.
 func (i *inventory) released(reason string, approval int64) bool {
 	if i.heldFor != reason {
 		i.heldFor, i.heldApproval = reason, approval
@@ -186,8 +185,8 @@ func (r *run) hold(ctx context.Context, leaving []entry, reason, why string) err
 	return r.saveIfDirty(ctx)
 }
 
-// unhealthy lists objects up to a stage that were written and are not healthy
-// yet. Hooks are not among them: they end, or fail.
+// unhealthy lists written objects up to a stage that are not healthy yet. Hooks are
+// not included: they end, or fail.
 func (r *run) unhealthy(stage int) []string {
 	if r.cfg.HealthWait < 0 {
 		return nil
@@ -213,8 +212,8 @@ func (r *run) unhealthy(stage int) []string {
 	return sick
 }
 
-// wait keeps what is left over until what was written is healthy, and gives up
-// in time.
+// wait keeps what is left over until the written objects are healthy, and gives up
+// after HealthWait.
 func (r *run) wait(ctx context.Context, before string, sick []string) error {
 	now := r.cfg.Clock.Now()
 	if r.next.phase != PhaseWaiting && r.next.phase != PhaseFailed || r.changed {

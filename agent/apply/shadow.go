@@ -9,9 +9,9 @@ import (
 	"github.com/axle-cd/axle/agent/tenancy"
 )
 
-// Differs names an object that a pass would write or delete although nobody
-// changed the service, empty for none. It compares with the inventory alone and
-// writes nothing. Hooks run when something changed, so they do not count.
+// Differs names an object that a pass would write or delete although the service did
+// not change; empty if there is none. It compares with the inventory only and writes
+// nothing. Hooks do not count, because they run when something changed.
 func (e *Engine) Differs(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (string, error) {
 	e.mu.RLock()
 	var inv *inventory

@@ -19,7 +19,7 @@ const establishLimit = 30 * time.Second
 
 var namespaceKind = kubeobj.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
 
-// prepareNamespace makes the service's namespace unless it is rendered.
+// prepareNamespace creates the service's namespace unless it is rendered.
 func (r *run) prepareNamespace(ctx context.Context) error {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: r.service.Namespace}
 	if len(r.plan.items) == 0 || r.plan.byRef[ref] != nil || r.namespaceStands() {
@@ -35,8 +35,8 @@ func (r *run) prepareNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaceStands reports whether the same settings were applied before and an
-// object in the namespace is still there, so that the namespace must be too.
+// namespaceStands reports whether the same settings were applied before and an object
+// in the namespace still exists, so that the namespace must exist too.
 func (r *run) namespaceStands() bool {
 	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service) {
 		return false
@@ -49,8 +49,8 @@ func (r *run) namespaceStands() bool {
 	return false
 }
 
-// makeNamespace makes the service's namespace if the service asks for that and
-// it was not made or found before.
+// makeNamespace creates the service's namespace if the service asks for it and it was
+// not created or found before.
 func (e *Engine) makeNamespace(ctx context.Context, c *client, service Service) error {
 	if !service.CreateNamespace || service.Namespace == "" {
 		return nil
@@ -92,8 +92,7 @@ func (e *Engine) namespaceLost(namespace string) {
 	delete(e.spaces, namespace)
 }
 
-// namespaceBody is what a new namespace is made of, or what is added to one
-// that was there.
+// namespaceBody is the body of a new namespace, or what is added to an existing one.
 func namespaceBody(service Service, fresh bool) ([]byte, error) {
 	annotations := maps.Clone(service.NamespaceAnnotations)
 	if annotations == nil {
@@ -147,7 +146,7 @@ func (r *run) established(ctx context.Context, it *item) (why string, err error)
 			}
 			return serverMessage(err), nil
 		}
-		why = "the API server has not looked at it yet"
+		why = "the API server has not processed it yet"
 		for _, c := range crd.Status.Conditions {
 			if c.Type == "Established" && c.Status == "True" {
 				return "", nil

@@ -22,15 +22,15 @@ const (
 	inventoryLabel   = "axle-cd.github.io/inventory"
 	inventoryCluster = "axle-cd.github.io/inventory-cluster"
 	inventoryKey     = "inventory"
-	// listPage bounds what one answer of the first list holds.
+	// listPage bounds one page of the first list.
 	listPage = 200
 )
 
 var secretKind = kubeobj.Kind{Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true}
 
-// store keeps inventories as Secrets axle-inventory-<service>-<n>. The Secret
-// with n = 0 is written last and alone says which others count, so a write
-// that is cut off leaves the inventory that was there before.
+// store keeps inventories as Secrets axle-inventory-<service>-<n>. The Secret with n
+// = 0 is written last and lists the valid others, so an interrupted write leaves the
+// previous inventory.
 type store struct {
 	client    *sender
 	namespace string
@@ -41,8 +41,8 @@ func secretName(service string, n int) string { return fmt.Sprintf("axle-invento
 
 func (s *store) path(name string) string { return path(secretKind, s.namespace, name) }
 
-// list reads the inventories of all services, or of one. Those that cannot be
-// read are returned beside, so that one damaged Secret stops one service.
+// list reads the inventories of all services, or of one. It returns unreadable ones
+// separately, so that one damaged Secret stops only one service.
 func (s *store) list(ctx context.Context, service string) (all map[string]*inventory, broken map[string]error, err error) {
 	selector := inventoryLabel
 	if service != "" {
@@ -78,8 +78,8 @@ func (s *store) list(ctx context.Context, service string) (all map[string]*inven
 	return all, broken, nil
 }
 
-// assemble reads what can be read. An inventory without its first Secret was
-// never finished or is half deleted; it says nothing.
+// assemble reads all valid inventories. An inventory without its first Secret was
+// never completed or is half deleted; it is ignored.
 func assemble(shards map[string]map[int][]byte, versions map[string]string) (map[string]*inventory, map[string]error) {
 	all, broken := map[string]*inventory{}, map[string]error{}
 	for id, parts := range shards {
@@ -110,8 +110,8 @@ func (s *store) parseName(secret *corev1.Secret) (service string, n int, ok bool
 	return service, n, err == nil && n >= 0
 }
 
-// save writes an inventory, conditional on nobody else having written it.
-// Conflict: somebody has; read it again.
+// save writes an inventory, on condition that nobody else has written it. Conflict:
+// somebody has; read it again.
 func (s *store) save(ctx context.Context, i *inventory) error {
 	old := i.shards
 	first, more, err := i.encode(func(count int) []int { return freeNumbers(old, count) })
@@ -140,14 +140,14 @@ func (s *store) putFirst(ctx context.Context, i *inventory, data []byte) (*metav
 	secret.ResourceVersion = i.version
 	meta, err := s.client.write(ctx, http.MethodPut, s.path(secret.Name), secret)
 	if apierrors.IsNotFound(err) {
-		// Somebody deleted it; what it said is still known here.
+		// Somebody deleted it; its content is still known here.
 		secret.ResourceVersion = ""
 		return s.client.write(ctx, http.MethodPost, s.path(""), secret)
 	}
 	return meta, err
 }
 
-// put writes one of the further shards over whatever an earlier write left.
+// put writes one of the further shards, over anything that an earlier write left.
 func (s *store) put(ctx context.Context, service string, n int, data []byte, version string) error {
 	secret := s.secret(service, n, data)
 	secret.ResourceVersion = version
@@ -168,8 +168,8 @@ func (s *store) secret(service string, n int, data []byte) *corev1.Secret {
 	}
 }
 
-// drop deletes shards that no state names any more. What fails is dropped by
-// a later write or by the drain; nobody reads it.
+// drop deletes shards that no state lists. A later write or the drain deletes those
+// that fail here; nothing reads them.
 func (s *store) drop(ctx context.Context, service string, numbers []int) {
 	for _, n := range numbers {
 		_ = s.erase(ctx, service, n)
@@ -199,16 +199,16 @@ func (s *store) remove(ctx context.Context, i *inventory) error {
 func (s *store) explain(service string, err error) error {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return errcode.New(errcode.Conflict, "the inventory of service %s was written by somebody else: does a second agent run in this cluster? It is read again before the next pass", service)
+		return errcode.New(errcode.Conflict, "the inventory of service %s was written by somebody else: does a second agent run in this cluster? The next pass reads it again", service)
 	case away(err), apierrors.IsInternalError(err):
 		return unavailable(err)
 	case apierrors.IsNotFound(err):
-		return errcode.New(errcode.NotFound, "write the inventory of service %s: %w; make namespace %s", service, err, s.namespace)
+		return errcode.New(errcode.NotFound, "write the inventory of service %s: %w; create namespace %s", service, err, s.namespace)
 	}
 	return errcode.New(errcode.Forbidden, "write the inventory of service %s into namespace %s: %w", service, s.namespace, err)
 }
 
-// freeNumbers gives count numbers from 1 that are not taken.
+// freeNumbers returns count numbers from 1 that are not taken.
 func freeNumbers(taken []int, count int) []int {
 	var free []int
 	for n := 1; len(free) < count; n++ {

@@ -42,8 +42,8 @@ func (b *bed) tenant(namespace, name string) {
 	b.mayDelete(namespace, name, true)
 }
 
-// mayDelete waits until the API server has heard what an account may do: it
-// looks into caches of its own.
+// mayDelete waits until the API server's authorizer, which has its own caches, knows
+// an account's rights.
 func (b *bed) mayDelete(namespace, name string, want bool) {
 	b.t.Helper()
 	eventually.For(b.t, time.Minute, "the account's rights are known", func() error {
@@ -57,8 +57,8 @@ func (b *bed) mayDelete(namespace, name string, want bool) {
 	})
 }
 
-// asTenant is the permit of a service whose project limits it, beside what its
-// account is granted.
+// asTenant is the permit of a service with the limits of its project, besides the
+// rights of its account.
 func (b *bed) asTenant(service apply.Service, account string, limits tenancy.Limits) tenancy.Permit {
 	b.t.Helper()
 	limits.Project = "shop"
@@ -83,8 +83,8 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 		"a kind that it is not granted":     {object: "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: out}\n", says: "cannot patch resource"},
 		"cluster-scoped, allowed":           {object: role, limits: tenancy.Limits{ClusterScoped: true}, says: "cannot patch resource"},
 		"cluster-scoped":                    {object: role, says: "belongs to the whole cluster"},
-		"outside of the allowed namespaces": {object: configMap("out", "v1", "namespace: tenants-other"), limits: tenancy.Limits{Namespaces: []string{"team-*"}}, says: "none of those that the service may write to"},
-		"outside of the allowed kinds":      {object: configMap("out", "v1"), limits: tenancy.Limits{Kinds: []string{"Secret", "Deployment.apps"}}, says: "none of those that the service may write"},
+		"outside of the allowed namespaces": {object: configMap("out", "v1", "namespace: tenants-other"), limits: tenancy.Limits{Namespaces: []string{"team-*"}}, says: "not one of those that the service may write to"},
+		"outside of the allowed kinds":      {object: configMap("out", "v1"), limits: tenancy.Limits{Kinds: []string{"Secret", "Deployment.apps"}}, says: "not one of those that the service may write"},
 		"inside of the allowed kinds":       {object: configMap("in", "v1"), limits: tenancy.Limits{Kinds: []string{"Conf*"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestTenantAccountCannotApplyOutsideItsNamespacesAndKinds(t *testing.T) {
 	}
 }
 
-// Nothing is asked of the API server, and nothing remembered, for a service
-// that has no permit of its own.
+// Without a permit of its own, nothing is requested from the API server, and nothing
+// remembered, for a service.
 func TestNothingIsDoneWithoutAPermit(t *testing.T) {
 	b := newBed(t, nil)
 	s, other := newService("d1"), newService("d1")

@@ -24,9 +24,9 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// webhook puts an admission webhook before ConfigMaps of one namespace, which
-// has some seconds to answer, and waits until it is asked: until then what it
-// would reject passes.
+// webhook installs an admission webhook for ConfigMaps of one namespace, with some
+// seconds to answer, and waits until it is called: before that, objects that it would
+// reject pass.
 func (b *bed) webhook(namespace string, mutating bool, seconds int32, answer func(w http.ResponseWriter, r *admissionv1.AdmissionReview)) (remove func()) {
 	b.t.Helper()
 	var asked atomic.Bool
@@ -122,7 +122,8 @@ func TestWebhookThatRejectsOrHangsIsToldAndOvercome(t *testing.T) {
 			if result := b.pass(service, docs...); result.Sync != apply.SyncFailed || !strings.Contains(result.Message, test.want) || !strings.Contains(result.Message, "ConfigMap") {
 				t.Errorf("%+v", result)
 			}
-			// What does not pass the webhook goes on, and nothing is deleted.
+			// Objects that the webhook rejects stay in the cluster, and nothing is
+			// deleted.
 			if _, err := b.admin.CoreV1().ServiceAccounts(service.Namespace).Get(t.Context(), "other", metav1.GetOptions{}); err != nil {
 				t.Error(err)
 			}

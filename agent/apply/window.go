@@ -11,12 +11,12 @@ import (
 // ReasonWindow is the reason of a service whose windows hold a revision.
 const ReasonWindow = "SyncWindow"
 
-// againWindow bounds how long a held service waits before it looks at its
-// windows again.
+// againWindow bounds how long a held service waits before it checks its windows
+// again.
 const againWindow = time.Hour
 
-// windowHolds reports whether the windows hold the revision back, and says so.
-// One that is under way goes on: half of a revision is worse than all of it.
+// windowHolds reports whether the windows hold the revision back, and sets the
+// message. A revision in progress continues: half a revision is worse than all of it.
 func (r *run) windowHolds() bool {
 	n := r.next
 	if len(r.service.Windows) == 0 || n.goal == r.service.goal() {

@@ -40,7 +40,7 @@ func TestSyncWindowHoldsANewRevisionAndReleasesIt(t *testing.T) {
 			t.Errorf("a held service sends %s %s", e.Verb, e.URI)
 		}
 	}
-	// What was applied before may be applied again.
+	// The revision applied before may be applied again.
 	service.TarballDigest = "d1"
 	if result = b.pass(service, configMap("a", "old"), configMap("b", "old")); result.Phase != apply.PhaseApplied || result.Sync != apply.SyncSynced {
 		t.Errorf("the revision that was there: %+v", result)

@@ -16,31 +16,31 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// refusal is why one object was not written. It is a problem of that object
-// and does not stop the pass.
+// refusal is the reason why one object was not written. It is a problem of that
+// object and does not stop the pass.
 type refusal struct {
 	reason  string
 	message string
-	// soon says that it passes by itself within seconds.
+	// soon says that it goes away by itself within seconds.
 	soon bool
 }
 
 func (r *refusal) Error() string { return r.message }
 
 const (
-	// versionNever is a resourceVersion that no object has: with it, an apply
-	// creates an object or conflicts, and never changes one.
+	// versionNever is a resourceVersion that no object has. An apply with it creates
+	// an object or conflicts, and never changes one.
 	versionNever = "1"
-	// goneLimit bounds the wait for an object that is deleted to be made anew.
-	// It is short, for a pass that waits holds up the passes of other services:
-	// what takes longer is made by one of the next passes, which do not wait.
+	// goneLimit bounds the wait for a deleted object before it is created again. It
+	// is short, because a waiting pass delays other services. An object that takes
+	// longer is created by a later pass, which does not wait.
 	goneLimit = 5 * time.Second
-	// serveLimit bounds the wait for a new kind to be served.
+	// serveLimit bounds the wait until a new kind is served.
 	serveLimit = 10 * time.Second
-	// raceTries writes are lost to somebody else's before it is a refusal: a
-	// controller that brings up pods writes an object's status many times a
-	// second, and each of these makes what was read old. The rest after a try
-	// has full jitter, doubles from raceRest, and is at most raceRestMost.
+	// raceTries is how often a write may lose to another writer before it is refused.
+	// A controller that starts pods writes an object's status many times a second,
+	// and each write makes our read outdated. The wait after a try has full jitter;
+	// it doubles from raceRest up to raceRestMost.
 	raceTries    = 8
 	raceRest     = 25 * time.Millisecond
 	raceRestMost = time.Second
@@ -51,14 +51,14 @@ type writer struct {
 	engine  *Engine
 	client  *client
 	service Service
-	// targets are what the autoscalers of the service scale.
+	// targets are the objects that the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
 	// newKinds are kinds whose CRD this pass has just written.
 	newKinds map[string]bool
 }
 
-// write makes one object what it should be. had is its entry, nil when the
-// inventory did not have it before this pass.
+// write brings one object to its desired state. had is its entry, nil if it was not
+// in the inventory before this pass.
 func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error) {
 	_, _, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
 	again := synced && had != nil && had.hash == it.hash && had.uid != ""
@@ -85,8 +85,8 @@ func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error)
 	return entry{}, w.explain(it, err)
 }
 
-// raced reports whether somebody made or changed an object between the look at
-// it and the write, and it is time to look again.
+// raced reports whether somebody created or changed an object after it was read, and
+// waits before it is read again.
 func raced(ctx context.Context, err error, try int) bool {
 	if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try+1 >= raceTries {
 		return false
@@ -94,8 +94,8 @@ func raced(ctx context.Context, err error, try int) bool {
 	return try == 0 || jitter.Wait(ctx, jitter.Full(min(raceRest<<try, raceRestMost))) == nil
 }
 
-// judge decides from the watches when they know, else it tries to create: an
-// object that exists then answers with a conflict and is looked at.
+// judge decides from the watches if they are in sync. Otherwise it tries to create
+// the object; an existing one answers with a conflict and is then read.
 func (w *writer) judge(ctx context.Context, it *item, had *entry) (verdict, string, *metav1.PartialObjectMetadata, error) {
 	live, found, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
 	switch {
@@ -146,7 +146,7 @@ func (w *writer) take(ctx context.Context, it *item, meta *metav1.PartialObjectM
 	return err
 }
 
-// send applies and waits for a kind that is about to be served.
+// send applies, and waits for a kind that will be served soon.
 func (w *writer) send(ctx context.Context, it *item, body []byte) (*metav1.PartialObjectMetadata, error) {
 	meta, err := w.client.apply(ctx, it.kind, it.ref, body)
 	if !w.newKinds[it.kind.Resource+"."+it.kind.Group] {
@@ -160,8 +160,8 @@ func (w *writer) send(ctx context.Context, it *item, body []byte) (*metav1.Parti
 	return meta, err
 }
 
-// unserved reports whether the API server does not know the resource, as
-// opposed to the object's namespace.
+// unserved reports whether the API server does not know the resource, as opposed to
+// the object's namespace.
 func unserved(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource")
 }
@@ -197,7 +197,7 @@ func (w *writer) removeAndWait(ctx context.Context, it *item) error {
 			}
 		}
 		if jitter.Wait(ctx, 200*time.Millisecond) != nil {
-			return &refusal{message: fmt.Sprintf("apply %s: it was deleted to be made again and is still held by finalizers %v; it is made once it is gone", it.ref, meta.Finalizers), soon: true}
+			return &refusal{message: fmt.Sprintf("apply %s: it was deleted to be created again and is still held by finalizers %v; it is created once it is gone", it.ref, meta.Finalizers), soon: true}
 		}
 	}
 }
@@ -213,14 +213,15 @@ func entryOf(it *item, live kubeobj.Live) entry {
 		once: it.once, prune: it.prune, fresh: true}
 }
 
-// explain turns what went wrong with one object into a refusal, unless the API
-// server is away, which is a fault of the whole pass.
+// explain turns the error of one object into a refusal, unless the API server is
+// unavailable, which is an error of the whole pass.
 func (w *writer) explain(it *item, err error) error {
 	if _, ok := err.(*refusal); ok {
 		return err
 	}
 	if apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
-		// The others may be fine: an admission webhook often hangs for one kind.
+		// Other objects may succeed: an admission webhook often hangs for one kind
+		// only.
 		return &refusal{message: explain("apply", it.ref, err) + "; an admission webhook or the storage is slow; tried again", soon: true}
 	}
 	if away(err) {
@@ -228,9 +229,9 @@ func (w *writer) explain(it *item, err error) error {
 	}
 	if unserved(err) {
 		w.engine.kinds.forget(it.kind)
-		return &refusal{message: fmt.Sprintf("apply %s: the cluster does not serve %s any more: install its CustomResourceDefinition", it.ref, it.kind)}
+		return &refusal{message: fmt.Sprintf("apply %s: the cluster no longer serves %s: install its CustomResourceDefinition", it.ref, it.kind)}
 	}
-	// A race that was lost is over in a moment.
+	// A lost race is over in a moment.
 	soon := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 	if missingNamespace(err) {
 		w.engine.namespaceLost(it.ref.Namespace)
@@ -243,9 +244,8 @@ func missingNamespace(err error) bool {
 	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `namespaces "`)
 }
 
-// onlyCreate adds the version that no object has. Bodies are JSON objects made
-// by encoding/json, in which "metadata" is followed by an object that is not
-// empty.
+// onlyCreate adds the version that no object has. Bodies are JSON objects from
+// encoding/json, in which "metadata" is followed by a non-empty object.
 func onlyCreate(body []byte) []byte {
 	key := []byte(`"metadata":{`)
 	at := topLevel(body, key)

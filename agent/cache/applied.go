@@ -12,8 +12,8 @@ import (
 
 const appliedFile = "applied.json"
 
-// Applied is how people call what is applied of a service. The cluster's
-// inventory has the digests; these are the words that go with them.
+// Applied is the human-readable names of what is applied of a service. The cluster's
+// inventory has the digests; these names belong to them.
 type Applied struct {
 	TarballDigest  string `json:"tarballDigest"`
 	SpecDigest     string `json:"specDigest"`
@@ -21,19 +21,19 @@ type Applied struct {
 	SourceRevision string `json:"sourceRevision"`
 }
 
-// PutApplied stores the words for all services.
+// PutApplied stores the names for all services.
 func (c *Cache) PutApplied(all map[string]Applied) error {
 	text, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
 	if err := atomicfile.WriteUnsynced(filepath.Join(c.cfg.Dir, appliedFile), text, 0o600); err != nil {
-		return diskError("note what is applied", err)
+		return diskError("store the names of what is applied", err)
 	}
 	return nil
 }
 
-// Applied returns them; none when there is no file, or a damaged one.
+// Applied returns the names; none if the file is missing or damaged.
 func (c *Cache) Applied() map[string]Applied {
 	all := map[string]Applied{}
 	text, err := os.ReadFile(filepath.Join(c.cfg.Dir, appliedFile))
@@ -44,7 +44,7 @@ func (c *Cache) Applied() map[string]Applied {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil || all == nil {
-		c.cfg.Log.Warn("the names of what is applied cannot be read", logkey.Error, err)
+		c.cfg.Log.Warn("cannot read the names of what is applied", logkey.Error, err)
 		return map[string]Applied{}
 	}
 	return all

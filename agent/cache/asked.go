@@ -19,27 +19,27 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// A sync or a diff that somebody asks for changes a counter of the spec, and
-// the digest with it. Somebody who syncs a whole cluster would have each of its
-// sealed specs written anew for that; instead the counters of all specs that
-// came together are one addition to one file, each beside the digest of the
-// spec that they change. A line of another base is of no use to anybody, so
-// that specs and lines may be written in any order, and a kill between them
-// leaves what was before or what is after.
+// When somebody requests a sync or a diff, a counter in the spec changes, and with it
+// the digest. A sync of a whole cluster would rewrite each of its sealed specs.
+// Instead, the counters of all specs that arrived together are appended to one file,
+// each with the digest of the spec that it changes. A line for another digest is
+// ignored, so specs and lines can be written in any order, and a kill between them
+// leaves the state before or after.
 
 const (
 	askedFile = "asked"
 	// sealedAsked binds a line to this file.
 	sealedAsked = "asked"
-	// spareLines is how many lines more than twice what is needed make the file
-	// be written anew.
+	// spareLines: the file is rewritten when it has this many lines more than twice
+	// the needed ones.
 	spareLines = 1000
 )
 
-// ask is what people ask of a service beside its stored spec.
+// ask is people's requests to a service, stored beside its spec.
 type ask struct {
 	ID string `json:"id"`
-	// Base is the digest of the stored spec that goes with it; empty is none.
+	// Base is the digest of the stored spec that it belongs to; empty if there is
+	// none.
 	Base          string   `json:"base,omitempty"`
 	SpecDigest    string   `json:"specDigest,omitempty"`
 	SyncRequest   int64    `json:"syncRequest,omitempty"`
@@ -47,7 +47,7 @@ type ask struct {
 	DiffRequest   int64    `json:"diffRequest,omitempty"`
 }
 
-// askedFields are the fields of a spec that an ask has.
+// askedFields are the fields of a spec that an ask stores.
 var askedFields = func() []protowire.Number {
 	fields := (&agentv1.ServiceSpec{}).ProtoReflect().Descriptor().Fields()
 	var numbers []protowire.Number
@@ -71,17 +71,17 @@ func (a ask) onto(spec *agentv1.ServiceSpec) {
 // storedSpec is what is known of a spec on disk without reading it.
 type storedSpec struct {
 	digest string
-	// rest is a hash over all but what an ask has.
+	// rest is a hash over all fields but those of an ask.
 	rest [sha256.Size]byte
 }
 
-// storedAs describes a spec as it is stored, from its bytes.
+// storedAs describes a stored spec, from its bytes.
 func storedAs(spec *agentv1.ServiceSpec, plain []byte) storedSpec {
 	h := sha256.New()
 	for text := plain; len(text) > 0; {
 		number, _, n := protowire.ConsumeField(text)
 		if n < 0 {
-			return storedSpec{} // equal to no other: it is written whole
+			return storedSpec{} // equals no other: the spec is written completely
 		}
 		if !slices.Contains(askedFields, number) {
 			h.Write(text[:n])
@@ -93,8 +93,8 @@ func storedAs(spec *agentv1.ServiceSpec, plain []byte) storedSpec {
 	return s
 }
 
-// asks are the lines of the file, the last of each service. Cache.specsMu
-// guards them.
+// asks are the lines of the file, the last one of each service. Cache.specsMu guards
+// them.
 type asks struct {
 	of    map[string]ask
 	lines int
@@ -102,8 +102,7 @@ type asks struct {
 
 func (c *Cache) askedPath() string { return filepath.Join(c.cfg.Dir, askedFile) }
 
-// loadAsked reads the file. What cannot be read of it counts as not there: the
-// hub has it.
+// loadAsked reads the file. Unreadable lines are ignored: the hub has the data.
 func (c *Cache) loadAsked() error {
 	c.asked = asks{of: map[string]ask{}}
 	text, err := os.ReadFile(c.askedPath())
@@ -136,8 +135,8 @@ func (a *asks) note(one ask) {
 	a.of[one.ID] = one
 }
 
-// addAsked writes lines behind the others, or all that are needed anew when
-// most are not. Not synced, like the specs.
+// addAsked appends lines, or rewrites the file with the needed lines if most are
+// obsolete. It does not sync, like the specs.
 func (c *Cache) addAsked(all []ask) error {
 	if len(all) == 0 {
 		return nil
@@ -146,15 +145,15 @@ func (c *Cache) addAsked(all []ask) error {
 	if err != nil {
 		return err
 	}
-	// What comes before may be half a line.
+	// The file may end with half a line.
 	lines = append([]byte{'\n'}, lines...)
 	f, err := os.OpenFile(c.askedPath(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return diskError("store what is asked for", err)
+		return diskError("store requests to services", err)
 	}
 	_, err = f.Write(lines)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return diskError("store what is asked for", err)
+		return diskError("store requests to services", err)
 	}
 	c.asked.lines += len(all)
 	for _, one := range all {
@@ -162,13 +161,13 @@ func (c *Cache) addAsked(all []ask) error {
 	}
 	if c.asked.lines > 2*len(c.asked.of)+spareLines {
 		if err := c.compactAsked(); err != nil {
-			c.cfg.Log.Warn("the file of what is asked for stays longer than it need be", logkey.Error, err)
+			c.cfg.Log.Warn("cannot compact the file of requests to services", logkey.Error, err)
 		}
 	}
 	return nil
 }
 
-// compactAsked writes the lines that are needed, and no others.
+// compactAsked rewrites the file with only the needed lines.
 func (c *Cache) compactAsked() error {
 	all := make([]ask, 0, len(c.asked.of))
 	for _, one := range c.asked.of {
@@ -179,7 +178,7 @@ func (c *Cache) compactAsked() error {
 		return err
 	}
 	if err := atomicfile.WriteUnsynced(c.askedPath(), lines, 0o600); err != nil {
-		return diskError("store what is asked for", err)
+		return diskError("store requests to services", err)
 	}
 	c.asked.lines = len(all)
 	return nil
@@ -198,8 +197,8 @@ func (c *Cache) askedLines(all []ask) ([]byte, error) {
 	return lines.Bytes(), nil
 }
 
-// PutSpecs stores specs, and returns those that could not be, by service id. A
-// spec that differs from the stored one by what people ask alone is not written
+// PutSpecs stores specs, and returns those that could not be stored, by service id. A
+// spec that differs from the stored one only by people's requests is not written
 // again.
 func (c *Cache) PutSpecs(specs []*agentv1.ServiceSpec) map[string]error {
 	failed := map[string]error{}

@@ -163,8 +163,8 @@ func TestAKillWhileAskingLeavesOldOrNew(t *testing.T) {
 	}
 }
 
-// What was asked of one spec is nothing to another, nor to the same one when it
-// comes anew.
+// A request to one spec does not affect another one, or the same one when it arrives
+// again.
 func TestWhatIsAskedGoesWithItsSpec(t *testing.T) {
 	dir, same := t.TempDir(), sealed(t)
 	c := open(t, dir, same)
@@ -186,7 +186,7 @@ func TestWhatIsAskedGoesWithItsSpec(t *testing.T) {
 	if diff := cmp.Diff(other, recalled(t, c)["s1"], protocmp.Transform()); diff != "" {
 		t.Errorf("another spec took what was asked of the one before (-want +got):\n%s", diff)
 	}
-	// It leaves, and comes back as it was at first.
+	// It is removed, and comes back as it was at first.
 	putSpecs(t, c, specNamed("s1", 0))
 	putSpecs(t, c, specNamed("s1", 1))
 	if err := c.DropSpec("s1"); err != nil {
@@ -201,7 +201,7 @@ func TestWhatIsAskedGoesWithItsSpec(t *testing.T) {
 	}
 }
 
-// A damaged file costs what was asked, and no spec.
+// A damaged file loses requests, but no spec.
 func TestADamagedFileOfWhatIsAsked(t *testing.T) {
 	dir, same := t.TempDir(), sealed(t)
 	c := open(t, dir, same)

@@ -34,20 +34,20 @@ type Config struct {
 	Dir string
 	// Sealer seals specs.
 	Sealer *seal.Sealer
-	// Limits bound one tree; the defaults of tarball when zero.
+	// Limits bound one tree; zero means the defaults of package tarball.
 	Limits tarball.Limits
 	// Clock is the real one when nil.
 	Clock clock.Clock
-	// Observe, if any, hears of each download that ended.
+	// Observe, if set, is called after each download.
 	Observe func(Transfer)
-	// Boot names the machine's present start; empty asks the kernel.
+	// Boot names the machine's present boot; empty asks the kernel.
 	Boot string
 	// Log is silent when nil.
 	Log *slog.Logger
 }
 
-// Cache keeps trees, specs and the list. It is safe for concurrent use; one
-// process uses a folder.
+// Cache keeps trees, specs and the list. It is safe for concurrent use; only one
+// process may use a folder.
 type Cache struct {
 	cfg   Config
 	trees string
@@ -57,12 +57,12 @@ type Cache struct {
 	using     map[digest.Digest]int
 	busy      map[digest.Digest]chan struct{}
 	refreshed map[string]moments
-	// last is which content each service had last.
+	// last is the content that each service had last.
 	last map[string]digest.Digest
-	// doubted are trees from before the machine started, not checked yet.
+	// doubted are trees from before the machine booted, not checked yet.
 	doubted map[digest.Digest]bool
 
-	// specsMu guards what is known of the stored specs.
+	// specsMu guards the fields about stored specs.
 	specsMu sync.Mutex
 	specs   map[string]storedSpec
 	asked   asks
@@ -70,17 +70,17 @@ type Cache struct {
 
 // record is what is known of a tree.
 type record struct {
-	// Bytes are unpacked, TarballBytes those of the download.
+	// Bytes is the unpacked size, TarballBytes that of the download.
 	Bytes        int64 `json:"bytes"`
 	TarballBytes int64 `json:"tarballBytes"`
-	// Boot is the machine's start during which the tree was last seen to be
-	// whole. Trees are not synced, and a machine that lost its power may have
-	// lost bytes of files that it already listed.
+	// Boot is the boot of the machine during which the tree was last known to be
+	// complete. Trees are not synced, and after a power failure files may lack bytes
+	// although they are listed.
 	Boot string `json:"boot,omitempty"`
 }
 
-// bootID is the machine's present start; empty where that cannot be told, and
-// then each start of the agent checks what it finds.
+// bootID is the machine's present boot. It is empty if unknown; then each start of
+// the agent checks the trees it finds.
 func bootID() string {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -89,7 +89,7 @@ func bootID() string {
 	return strings.TrimSpace(string(text))
 }
 
-// New opens the folder and removes what a kill left unfinished.
+// New opens the folder and removes what a killed process left unfinished.
 func New(cfg Config) (*Cache, error) {
 	if cfg.Dir == "" || cfg.Sealer == nil {
 		return nil, errcode.New(errcode.Internal, "a cache needs a folder and a sealer")
@@ -114,7 +114,7 @@ func New(cfg Config) (*Cache, error) {
 	}
 	for _, dir := range []string{cfg.Dir, c.trees, filepath.Join(cfg.Dir, specsDir)} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, diskError("make the data folder", err)
+			return nil, diskError("create the data folder", err)
 		}
 		if err := atomicfile.RemoveUnfinished(dir); err != nil {
 			return nil, diskError("clean the data folder", err)
@@ -136,7 +136,7 @@ func New(cfg Config) (*Cache, error) {
 	return c, nil
 }
 
-// load finds the finished trees and removes all others.
+// load finds the complete trees and removes all others.
 func (c *Cache) load() error {
 	entries, err := os.ReadDir(c.trees)
 	if err != nil {
@@ -180,9 +180,9 @@ func (c *Cache) treePath(d digest.Digest) string { return filepath.Join(c.trees,
 
 func (c *Cache) recordPath(d digest.Digest) string { return c.treePath(d) + recordSuffix }
 
-// Keep removes all trees but those named, those in use, and those that a
-// service had before while the named one is not here, and forgets what it knew
-// of other services. services maps service ids to digests.
+// Keep removes all trees but the named ones, those in use, and the previous tree of a
+// service whose named tree is not here yet. It forgets other services. services maps
+// service ids to digests.
 func (c *Cache) Keep(services map[string]digest.Digest) error {
 	keep := map[digest.Digest]bool{}
 	for _, d := range services {
@@ -219,9 +219,9 @@ func (c *Cache) Keep(services map[string]digest.Digest) error {
 	return errors.Join(errs...)
 }
 
-// remove deletes a tree, its record first: a tree without one is not used.
+// remove deletes a tree, its record first: a tree without a record is not used.
 func (c *Cache) remove(d digest.Digest) error {
-	c.cfg.Log.Debug("a tree is removed from the cache", logkey.Digest, d.Short())
+	c.cfg.Log.Debug("removing a tree from the cache", logkey.Digest, d.Short())
 	if err := os.Remove(c.recordPath(d)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return diskError("remove a tree", err)
 	}
@@ -235,7 +235,7 @@ func (c *Cache) remove(d digest.Digest) error {
 func diskError(what string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return errcode.New(errcode.Exhausted,
-			"%s: the disk of the agent's data folder is full; make room or enlarge its volume, what is applied stays as it is: %w", what, err)
+			"%s: the disk of the agent's data folder is full; free some space or enlarge the volume; applied objects stay as they are: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }

@@ -277,7 +277,7 @@ func TestSpecsAreSealed(t *testing.T) {
 	if err != nil || !proto.Equal(got["s1"], spec) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	// With another key, or moved to another service, it is as if absent.
+	// With another key, or moved to another service, it counts as missing.
 	if err := os.Rename(filepath.Join(dir, "specs", "s1"), filepath.Join(dir, "specs", "s2")); err != nil {
 		t.Fatal(err)
 	}

@@ -1,25 +1,26 @@
-// Package cache is what the agent keeps on disk: unpacked trees by digest, the
-// specs of its services, and the last list that the hub signed. With it an
-// agent works on while the hub is away, also after a restart.
+// Package cache is what the agent keeps on disk: unpacked trees by digest, the specs
+// of its services, and the last list that the hub signed. With it an agent keeps
+// working while the hub is unavailable, also after a restart.
 //
-// What it lacks comes as a delta from what the service had before, as the rest
-// of a download that was cut, or whole.
+// A missing tree arrives as a delta from the service's previous tree, as the rest of
+// an interrupted download, or as a whole download.
 //
-// It asks nobody by itself: a caller hands it a way to fetch. agent/poll is
-// that caller, and says which trees and specs are still needed.
+// The package makes no requests: the caller passes a fetch function. agent/poll is
+// that caller, and tells which trees and specs are still needed.
 //
 // Invariants:
-//   - a tree that Tree returns had its digest computed from what is on disk
-//     after it was unpacked; a download that is cut, damaged or somebody else's
-//     never becomes a tree;
-//   - once per service and 2 h (12 h above 10 MB of tarball) the whole tarball
-//     is downloaded without any condition, at a moment that the service's id
-//     chooses, and the unpacked copy is read and hashed again every 2 h;
-//   - specs, which hold secret values, are sealed with AES-GCM under a key that
-//     does not lie beside them; trees are plain;
-//   - a spec that differs from the stored one by a sync or a diff that somebody
-//     asks for is not written again: asked.go;
-//   - every file is written beside its place and renamed, so a kill at any
+//   - for every tree that Tree returns, the digest was computed from the files on
+//     disk after unpacking; a truncated, damaged or foreign download never becomes a
+//     tree;
+//   - once per service and 2 h (12 h above 10 MB of tarball) the whole tarball is
+//     downloaded without any condition, at a moment derived from the service's id,
+//     and the unpacked copy is read and hashed again every 2 h;
+//   - specs hold secret values, so they are sealed with AES-GCM under a key that is
+//     stored elsewhere; trees are plain;
+//   - a spec that differs from the stored one only by a requested sync or diff is not
+//     written again: asked.go;
+//   - every file is written under a temporary name and renamed, so a kill at any
+//     point leaves the old or the new file; a full disk leaves the old one.
 //     point leaves the old or the new; a full disk leaves the old.
 //
 // On disk:

@@ -16,48 +16,48 @@ import (
 // Request asks for the bytes of one content.
 type Request struct {
 	Digest digest.Digest
-	// Have is content that is here already: the answer may be a delta from it.
-	// Empty asks for the whole.
+	// Have is content that is already here: the answer may be a delta from it. Empty
+	// requests the whole tarball.
 	Have digest.Digest
-	// Offset and ETag are where an interrupted download of the whole ended,
+	// Offset and ETag say where an interrupted download of the whole tarball ended,
 	// and of which bytes.
 	Offset int64
 	ETag   string
 }
 
-// Download is what came for a Request.
+// Download is the answer to a Request.
 type Download struct {
 	io.ReadCloser
-	// Delta says that the bytes lead from Have to Digest.
+	// Delta says that the bytes are a delta from Have to Digest.
 	Delta bool
-	// Offset is where the bytes begin: that of the request, or zero when the
-	// download began anew.
+	// Offset is where the bytes begin: that of the request, or zero if the download
+	// started over.
 	Offset int64
-	// ETag names the bytes; empty when they cannot be taken up again.
+	// ETag names the bytes; empty if the download cannot be resumed.
 	ETag string
-	// Size is of the whole, -1 when it is not known.
+	// Size is the size of the whole, -1 if unknown.
 	Size int64
-	// From names who had the bytes, for complaints.
+	// From names who served the bytes, for error messages.
 	From string
 }
 
 // Fetch starts a download.
 type Fetch func(ctx context.Context, r Request) (*Download, error)
 
-// Transfer is what one download was like.
+// Transfer describes one download.
 type Transfer struct {
 	Digest  digest.Digest
 	From    string
-	Bytes   int64 // that came over the wire
+	Bytes   int64 // received over the network
 	Delta   bool
 	Resumed bool
-	// Refused is set when the bytes were not what was asked for.
+	// Refused is set if the bytes were not the requested content.
 	Refused bool
 }
 
-// bring gets the content of d into a folder of its own: out of what the
-// service had before and a delta, out of what an earlier attempt left and the
-// rest, or whole. Only content with the digest d is returned.
+// bring gets the content of d into a new folder: from the service's previous content
+// and a delta, from the rest of an earlier attempt, or whole. It returns only content
+// with the digest d.
 func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetch Fetch) (string, record, error) {
 	have, release := c.earlier(service, d)
 	defer release()
@@ -77,9 +77,9 @@ func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetc
 	if err == nil || !refused(err) {
 		return fresh, rec, err
 	}
-	// Whatever is wrong with a delta, or with what it builds on, the whole
-	// needs neither.
-	c.cfg.Log.Warn("a delta was refused, the whole is taken", logkey.Digest, d.Short(), "from", body.From, logkey.Error, err)
+	// The whole tarball needs neither the delta nor its base, whichever of them is
+	// damaged.
+	c.cfg.Log.Warn("a delta was rejected; downloading the whole tarball", logkey.Digest, d.Short(), "from", body.From, logkey.Error, err)
 	if good, err := c.check(ctx, have); err == nil && !good {
 		c.forget(have)
 	}
@@ -89,8 +89,8 @@ func (c *Cache) bring(ctx context.Context, service string, d digest.Digest, fetc
 	return c.unpackWhole(ctx, d, body, nil)
 }
 
-// earlier returns the content that a service had before d, if it is here, and
-// keeps it for the time of a download.
+// earlier returns the content that a service had before d, if it is here, and keeps
+// it during a download.
 func (c *Cache) earlier(service string, d digest.Digest) (digest.Digest, func()) {
 	c.mu.Lock()
 	have := c.last[service]
@@ -123,8 +123,8 @@ func (c *Cache) unpackDelta(ctx context.Context, have, d digest.Digest, body *Do
 	return fresh, record{Bytes: stats.Bytes, TarballBytes: body.whole(c.sizeOf(have), counted.n)}, nil
 }
 
-// whole estimates the size of the whole tarball after a delta: how often it is
-// downloaded again goes by it.
+// whole estimates the size of the whole tarball after a delta; how often it is
+// downloaded again depends on it.
 func (*Download) whole(before, delta int64) int64 { return max(before, delta) }
 
 func (c *Cache) sizeOf(d digest.Digest) int64 {
@@ -133,8 +133,8 @@ func (c *Cache) sizeOf(d digest.Digest) int64 {
 	return c.records[d].TarballBytes
 }
 
-// unpackWhole unpacks a tarball while it comes, after what an earlier attempt
-// left of it, and leaves what came when it breaks off.
+// unpackWhole unpacks a tarball while it arrives, after the bytes of an earlier
+// attempt. If the download breaks off, it keeps what arrived.
 func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *Download, p *partial) (string, record, error) {
 	defer body.Close()
 	if p != nil && (body.Offset != p.size || body.ETag != p.etag) {
@@ -170,16 +170,16 @@ func (c *Cache) unpackWhole(ctx context.Context, d digest.Digest, body *Download
 	return fresh, record{Bytes: stats.Bytes, TarballBytes: all.n}, p.discard()
 }
 
-// altered explains content that is not what its digest promised.
+// altered explains content that does not match its digest.
 func altered(d digest.Digest, from string, wrong error) error {
 	if from == "" {
 		from = "what answers at the hub's address"
 	}
 	return errcode.Hide(errcode.Unavailable, &RefusedError{d, from},
-		"the tarball %s is refused: %v; it came from %s, and something between the hub and this agent, or a disk there, altered it; it is asked for again", d.Short(), wrong, from)
+		"the tarball %s is rejected: %v; it came from %s, and something between the hub and this agent, or a disk there, altered it; the agent requests it again", d.Short(), wrong, from)
 }
 
-// named adds to an error who had the bytes.
+// named adds to an error who served the bytes.
 func named(err error, from string) error {
 	if from == "" || errcode.Of(err) != errcode.Unavailable {
 		return err
@@ -187,7 +187,7 @@ func named(err error, from string) error {
 	return fmt.Errorf("%w (from %s)", err, from)
 }
 
-// RefusedError is in the chain when bytes were not what was asked for.
+// RefusedError is in the chain if the bytes were not the requested content.
 type RefusedError struct {
 	Digest digest.Digest
 	From   string
@@ -198,13 +198,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("altered content of %s from %s", e.Digest.Short(), e.From)
 }
 
-// refused reports whether the bytes themselves were to blame, not their way.
+// refused reports whether the bytes were wrong, as opposed to a failed transfer.
 func refused(err error) bool {
 	var transfer *transferError
 	return err != nil && !errors.As(err, &transfer) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// transferError marks a download that broke off.
+// transferError marks an interrupted download.
 type transferError struct{ error }
 
 // Unwrap keeps the codes of the transfer.

@@ -38,7 +38,7 @@ func packAll(t *testing.T, files ...[2]string) (digest.Digest, []byte) {
 	return d, out.Bytes()
 }
 
-// hub has contents by digest, gives deltas, and remembers what it was asked.
+// hub serves contents by digest and deltas, and records the requests.
 type hub struct {
 	whole  map[digest.Digest][]byte
 	asked  []cache.Request
@@ -167,7 +167,7 @@ func TestANewTreeComesAsADelta(t *testing.T) {
 	}
 }
 
-// TestDeltaAfterARestart: what is applied names what a service had.
+// TestDeltaAfterARestart: the applied revision names the service's previous content.
 func TestDeltaAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	a, bodyA := packAll(t, [2]string{"a/file.yaml", "one"})
@@ -245,7 +245,7 @@ func TestAnInterruptedDownloadGoesOn(t *testing.T) {
 			h.etag = tt.etag
 			tree, err := c.Tree(t.Context(), "s1", d, h.fetch)
 			if err != nil {
-				// Spoiled bytes are thrown away and asked for again.
+				// Damaged bytes are discarded and requested again.
 				tree, err = c.Tree(t.Context(), "s1", d, h.fetch)
 			}
 			if err != nil || read(t, tree) != "x" {

@@ -16,17 +16,17 @@ import (
 
 const (
 	partialDir = "partial"
-	// partialFrom is the size from which an interrupted download is kept:
-	// below it, asking again costs less than a file.
+	// partialFrom is the size from which an interrupted download is kept: below it, a
+	// new download costs less than a file.
 	partialFrom = 1 << 20
-	// partialAge is how long it is kept; the hub's stored bytes do not last
-	// for ever either.
+	// partialAge is how long it is kept; the hub's stored bytes do not last for ever
+	// either.
 	partialAge = 24 * time.Hour
 )
 
-// partial is what an interrupted download left, and where the next one adds
-// to it. Its bytes were not checked; the digest of the whole is. A nil partial
-// keeps nothing.
+// partial is the rest of an interrupted download, to which the next attempt appends.
+// Its bytes are not verified, only the digest of the whole. A nil partial keeps
+// nothing.
 type partial struct {
 	path string
 	etag string
@@ -34,7 +34,7 @@ type partial struct {
 	file *os.File
 }
 
-// kept lies beside a partial file.
+// kept is stored beside a partial file.
 type kept struct {
 	ETag string `json:"etag"`
 }
@@ -43,8 +43,7 @@ func (c *Cache) partialPath(d digest.Digest) string {
 	return filepath.Join(c.cfg.Dir, partialDir, d.Hex())
 }
 
-// openPartial returns what is left of an earlier download of d, nil when there
-// is nothing.
+// openPartial returns the rest of an earlier download of d, nil if there is none.
 func (c *Cache) openPartial(d digest.Digest) *partial {
 	path := c.partialPath(d)
 	text, err := os.ReadFile(path + recordSuffix)
@@ -64,8 +63,8 @@ func (c *Cache) openPartial(d digest.Digest) *partial {
 	return &partial{path: path, etag: k.ETag, size: info.Size(), file: f}
 }
 
-// newPartial begins to keep a download that is large enough. A disk that has
-// no room for it is no reason not to download.
+// newPartial starts to keep a download that is large enough. If the disk is full, the
+// download continues without it.
 func (c *Cache) newPartial(d digest.Digest, body *Download) *partial {
 	if body.Offset > 0 || body.ETag == "" || body.Size < partialFrom {
 		return nil
@@ -82,14 +81,14 @@ func (c *Cache) newPartial(d digest.Digest, body *Download) *partial {
 		err = atomicfile.Write(p.path+recordSuffix, text, 0o600)
 	}
 	if err != nil {
-		c.cfg.Log.Warn("a download cannot be kept while it comes", logkey.Digest, d.Short(), logkey.Error, errors.Join(err, p.discard()))
+		c.cfg.Log.Warn("cannot keep a partial copy of a download", logkey.Digest, d.Short(), logkey.Error, errors.Join(err, p.discard()))
 		return nil
 	}
 	return p
 }
 
-// through returns the whole: what is in the file, then the rest as it comes,
-// which is added to the file.
+// through returns the whole: the content of the file, then the rest as it arrives,
+// which is appended to the file.
 func (p *partial) through(rest io.Reader) io.Reader {
 	if p == nil {
 		return rest
@@ -97,8 +96,8 @@ func (p *partial) through(rest io.Reader) io.Reader {
 	return io.MultiReader(io.NewSectionReader(p.file, 0, p.size), io.TeeReader(rest, p))
 }
 
-// Write adds to the file. When that fails the file is of no use any more, but
-// the download is.
+// Write appends to the file. If it fails, the file is useless, but the download goes
+// on.
 func (p *partial) Write(b []byte) (int, error) {
 	if p.etag != "" {
 		if _, err := p.file.Write(b); err != nil {
@@ -119,7 +118,7 @@ func (p *partial) close() error {
 	return p.file.Close()
 }
 
-// discard removes it.
+// discard removes the file.
 func (p *partial) discard() error {
 	if p == nil {
 		return nil
@@ -136,8 +135,8 @@ func (p *partial) discard() error {
 	return errors.Join(errs...)
 }
 
-// sweepPartials removes what is left of downloads that nobody wants or that
-// are old. A nil wanted wants all.
+// sweepPartials removes partial downloads that nobody needs or that are old. A nil
+// wanted means that all are needed.
 func (c *Cache) sweepPartials(wanted map[digest.Digest]bool) error {
 	dir := filepath.Join(c.cfg.Dir, partialDir)
 	entries, err := os.ReadDir(dir)
@@ -152,7 +151,7 @@ func (c *Cache) sweepPartials(wanted map[digest.Digest]bool) error {
 		d := digest.Digest(digest.Prefix + strings.TrimSuffix(e.Name(), recordSuffix))
 		info, err := e.Info()
 		if err != nil {
-			continue // it went meanwhile
+			continue // removed meanwhile
 		}
 		if (wanted == nil || wanted[d]) && c.cfg.Clock.Now().Sub(info.ModTime()) < partialAge {
 			continue

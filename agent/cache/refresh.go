@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// refreshPeriod is the product's promise: what runs is compared with what
-	// the hub has at least so often, whatever any digest or cache says.
+	// refreshPeriod is the product's promise: what runs is compared with the hub's
+	// content at least this often, whatever digests and caches say.
 	refreshPeriod = 2 * time.Hour
-	// largePeriod is for tarballs above largeTarball: a fleet of 10,000 would
-	// otherwise move a terabyte a day for one service.
+	// largePeriod is for tarballs above largeTarball: otherwise a fleet of 10,000
+	// would transfer a terabyte a day for one service.
 	largePeriod  = 12 * time.Hour
 	largeTarball = 10 << 20
 )
 
-// moments are when a service was last downloaded whole, and its copy hashed;
-// microseconds since 1970.
+// moments are when a service was last downloaded whole, and when its copy was hashed,
+// in microseconds since 1970.
 type moments struct {
 	Downloaded int64 `json:"downloaded"`
 	Checked    int64 `json:"checked"`
@@ -35,25 +35,24 @@ type moments struct {
 
 // Refreshed says what Refresh did.
 type Refreshed struct {
-	// Downloaded: the whole tarball came and had the right digest.
+	// Downloaded: the whole tarball was downloaded and had the right digest.
 	Downloaded bool
 	// Checked: the copy on disk was hashed.
 	Checked bool
-	// Repaired: the copy on disk was damaged and replaced; the service should
-	// be rendered again.
+	// Repaired: the copy on disk was damaged and replaced; render the service again.
 	Repaired bool
 }
 
-// Refresh downloads a service's tarball again when its moment came, without
-// any condition, and hashes the copy on disk. Call it often: most calls do
-// nothing. After an error the copy stays and the next call tries again.
+// Refresh downloads a service's tarball again, unconditionally, and hashes the copy
+// on disk, each at its due time. Call it often: most calls do nothing. After an error
+// the copy stays and the next call retries.
 func (c *Cache) Refresh(ctx context.Context, service string, d digest.Digest, fetch Fetch) (Refreshed, error) {
 	c.mu.Lock()
 	r, ok := c.records[d]
 	last, seen := c.refreshed[service]
 	c.mu.Unlock()
 	if !ok || !seen {
-		return Refreshed{}, nil // the next pass brings it, or finds another's, and starts the clock
+		return Refreshed{}, nil // the next pass downloads it, or uses another service's, and starts the clock
 	}
 	now := c.cfg.Clock.Now()
 	period := refreshPeriod
@@ -85,9 +84,9 @@ func (c *Cache) Refresh(ctx context.Context, service string, d digest.Digest, fe
 	return done, err
 }
 
-// due reports whether the service's moment within the period lies between
-// last and now. Moments of one service are exactly a period apart; those of
-// many services are spread over it by their ids.
+// due reports whether the service's moment within the period lies between last and
+// now. The moments of one service are exactly one period apart; those of many
+// services are spread over the period by their ids.
 func due(key string, period time.Duration, last int64, now time.Time) bool {
 	phase := jitter.Spread(key, period)
 	slot := func(t time.Time) int64 { return (t.UnixMicro() - phase.Microseconds()) / period.Microseconds() }
@@ -103,7 +102,7 @@ func (c *Cache) refresh(ctx context.Context, d digest.Digest, download bool, fet
 	if !download && good {
 		return done, nil
 	}
-	// Unconditional: not a delta, not the rest of something.
+	// Unconditional: neither a delta nor the rest of an earlier download.
 	body, err := fetch(ctx, Request{Digest: d})
 	var fresh string
 	var r record
@@ -111,7 +110,7 @@ func (c *Cache) refresh(ctx context.Context, d digest.Digest, download bool, fet
 		fresh, r, err = c.unpackWhole(ctx, d, body, nil)
 	}
 	if err != nil {
-		// A damaged copy must not be rendered, whatever the hub says.
+		// A damaged copy must not be rendered, even if the hub cannot replace it.
 		if !good {
 			c.forget(d)
 		}
@@ -121,7 +120,7 @@ func (c *Cache) refresh(ctx context.Context, d digest.Digest, download bool, fet
 	if good {
 		return done, os.RemoveAll(fresh)
 	}
-	c.cfg.Log.Warn("a tree on disk was damaged and is replaced", logkey.Digest, d.Short())
+	c.cfg.Log.Warn("replacing a damaged tree on disk", logkey.Digest, d.Short())
 	if err := c.place(d, fresh, r); err != nil {
 		c.forget(d)
 		return Refreshed{}, errors.Join(diskError("store a tree", err), os.RemoveAll(fresh))
@@ -137,14 +136,14 @@ func (c *Cache) check(ctx context.Context, d digest.Digest) (bool, error) {
 		return false, ctx.Err()
 	}
 	if err != nil {
-		c.cfg.Log.Warn("a tree on disk cannot be read", logkey.Digest, d.Short(), logkey.Error, err)
+		c.cfg.Log.Warn("cannot read a tree on disk", logkey.Digest, d.Short(), logkey.Error, err)
 		return false, nil
 	}
 	return got == d, nil
 }
 
-// firstSeen starts a service's clock with its first tree, and notes which one
-// it has now.
+// firstSeen starts a service's clock with its first tree, and records which tree it
+// has now.
 func (c *Cache) firstSeen(service string, d digest.Digest) {
 	c.mu.Lock()
 	c.last[service] = d
@@ -164,13 +163,13 @@ func (c *Cache) saveRefreshed() error {
 		return err
 	}
 	if err := atomicfile.Write(filepath.Join(c.cfg.Dir, refreshedFile), text, 0o600); err != nil {
-		return diskError("note a download", err)
+		return diskError("store the time of a download", err)
 	}
 	return nil
 }
 
-// loadRefreshed reads the times of the last run. Without them every service
-// counts as downloaded when its tree is next asked for.
+// loadRefreshed reads the stored times. A service without one counts as downloaded
+// when its tree is next requested.
 func (c *Cache) loadRefreshed() {
 	text, err := os.ReadFile(filepath.Join(c.cfg.Dir, refreshedFile))
 	if err == nil && json.Unmarshal(text, &c.refreshed) == nil && c.refreshed != nil {

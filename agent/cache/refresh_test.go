@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 )
 
-// refresher is what the promise is about; the cache is one, and the broken one
-// below is another.
+// refresher is the tested interface; the cache implements it, and so does the broken
+// one below.
 type refresher func(ctx context.Context, service string, d digest.Digest, fetch cache.Fetch) (cache.Refreshed, error)
 
 // fullDownloads lets a loop run for a day of an injected clock, asking every
@@ -108,7 +108,7 @@ func TestRefreshRepairsADamagedCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			manual.Advance(2 * time.Hour)
-			// While the hub is away the damaged copy is not used …
+			// While the hub is unavailable the damaged copy is not used …
 			away := func(context.Context, cache.Request) (*cache.Download, error) { return nil, errors.New("away") }
 			if _, err := c.Refresh(t.Context(), "service-0", d, away); err == nil {
 				t.Error("a refresh without the hub succeeded")

@@ -17,7 +17,7 @@ import (
 
 const listFile = "list.json"
 
-// serviceID is what may become a file name.
+// serviceID is a service id that can be used as a file name.
 var serviceID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // PutSpec seals and stores a service's spec.
@@ -37,13 +37,13 @@ func (c *Cache) writeSpec(id string, plain []byte, as storedSpec) error {
 	}
 	c.specs[id] = as
 	if one, there := c.asked.of[id]; there && one.Base == as.digest {
-		return c.addAsked([]ask{{ID: id}}) // of an earlier life of the same spec
+		return c.addAsked([]ask{{ID: id}}) // requests to an earlier copy of the same spec
 	}
 	delete(c.asked.of, id)
 	return nil
 }
 
-// Specs returns all stored specs by service id. One that does not open is
+// Specs returns all stored specs by service id. A spec that cannot be decrypted is
 // removed: the hub has it.
 func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 	dir := filepath.Join(c.cfg.Dir, specsDir)
@@ -62,7 +62,7 @@ func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 			c.specs[spec.GetId()] = as
 			continue
 		}
-		c.cfg.Log.Warn("a stored spec cannot be used and will be fetched again", logkey.Service, e.Name(), logkey.Error, err)
+		c.cfg.Log.Warn("ignoring an unusable stored spec; it will be fetched again", logkey.Service, e.Name(), logkey.Error, err)
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return nil, diskError("remove a spec", err)
 		}
@@ -76,7 +76,7 @@ func (c *Cache) Specs() (map[string]*agentv1.ServiceSpec, error) {
 	}
 	if c.asked.lines > len(c.asked.of) {
 		if err := c.compactAsked(); err != nil {
-			c.cfg.Log.Warn("the file of what is asked for stays longer than it need be", logkey.Error, err)
+			c.cfg.Log.Warn("cannot compact the file of requests to services", logkey.Error, err)
 		}
 	}
 	return specs, nil
@@ -129,16 +129,16 @@ func (c *Cache) specPath(id string) (string, error) {
 
 func sealedFor(id string) string { return "spec " + id }
 
-// Remembered is what must survive a restart beside trees and specs.
+// Remembered is what must survive a restart besides trees and specs.
 type Remembered struct {
 	// Signed is the last list as the hub signed it.
 	Signed []byte `json:"signed,omitempty"`
 	ETag   string `json:"etag,omitempty"`
-	// Seen is the highest position taken, in the form of the headers.
+	// Seen is the highest position accepted, in the format of the headers.
 	Seen string `json:"seen,omitempty"`
-	// Shown proves that the hub named a position, at most that one.
+	// Shown proves that the hub named a position, up to that one.
 	Shown string `json:"shown,omitempty"`
-	// Deletes says what deletes wait for, empty when they do not.
+	// Deletes says what deletes wait for, empty if they do not wait.
 	Deletes string `json:"deletes,omitempty"`
 }
 
@@ -154,9 +154,8 @@ func (c *Cache) Remember(r Remembered) error {
 	return nil
 }
 
-// Recall returns what was remembered, the zero value when nothing was. A file
-// that cannot be read counts as none: the hub has the list. The caller checks
-// the signature again.
+// Recall returns what was remembered, or the zero value. An unreadable file counts as
+// missing: the hub has the list. The caller must verify the signature again.
 func (c *Cache) Recall() (Remembered, error) {
 	var r Remembered
 	text, err := os.ReadFile(filepath.Join(c.cfg.Dir, listFile))
@@ -167,7 +166,7 @@ func (c *Cache) Recall() (Remembered, error) {
 		return r, diskError("read the stored list", err)
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		c.cfg.Log.Warn("the stored list is damaged and will be fetched again", logkey.Error, err)
+		c.cfg.Log.Warn("ignoring the damaged stored list; it will be fetched again", logkey.Error, err)
 		return Remembered{}, nil
 	}
 	return r, nil

@@ -16,23 +16,23 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Tree is an unpacked tree that stays until Release.
+// Tree is an unpacked tree that is kept until Release.
 type Tree struct {
-	// Dir is only read.
+	// Dir is read-only.
 	Dir     string
 	release func()
 }
 
-// Release lets Keep remove the tree. It may be called twice.
+// Release allows Keep to remove the tree. It may be called twice.
 func (t Tree) Release() {
 	if t.release != nil {
 		t.release()
 	}
 }
 
-// Tree returns the tree of a digest, downloaded when it is not here. Of many
-// callers of one digest one downloads. Exhausted is a full disk or a tree over
-// the limits, Unavailable content that is not what its digest promised.
+// Tree returns the tree of a digest, and downloads it if needed. If many callers want
+// one digest, one of them downloads. Exhausted: the disk is full or the tree exceeds
+// the limits. Unavailable: the content does not match its digest.
 func (c *Cache) Tree(ctx context.Context, service string, d digest.Digest, fetch Fetch) (Tree, error) {
 	if _, err := digest.Parse(d.String()); err != nil {
 		return Tree{}, errcode.New(errcode.Invalid, "service %s: %w", service, err)
@@ -54,8 +54,8 @@ func (c *Cache) Tree(ctx context.Context, service string, d digest.Digest, fetch
 	return c.use(d), nil
 }
 
-// settle checks a tree that was written before the machine started, once: it
-// is whole, or it is as if it had never been here. The caller has locked d.
+// settle checks, once, a tree that was written before the machine booted. If it is
+// incomplete, it counts as missing. The caller has locked d.
 func (c *Cache) settle(ctx context.Context, d digest.Digest) error {
 	c.mu.Lock()
 	r, doubted := c.records[d], c.doubted[d]
@@ -74,14 +74,14 @@ func (c *Cache) settle(ctx context.Context, d digest.Digest) error {
 	}
 	c.mu.Unlock()
 	if !good {
-		c.cfg.Log.Warn("a tree was damaged while the machine was off, it is downloaded again", logkey.Digest, d.Short())
+		c.cfg.Log.Warn("a tree was damaged while the machine was off; it is downloaded again", logkey.Digest, d.Short())
 		return nil
 	}
 	return c.writeRecord(d, r)
 }
 
-// here reports whether the tree is there. A folder that somebody removed is
-// downloaded again.
+// here reports whether the tree exists. A folder that somebody removed is downloaded
+// again.
 func (c *Cache) here(d digest.Digest) bool {
 	c.mu.Lock()
 	_, ok := c.records[d]
@@ -143,7 +143,7 @@ func (c *Cache) lock(ctx context.Context, d digest.Digest) (unlock func(), err e
 	}
 }
 
-// download brings the content beside its place and renames.
+// download writes the content to a temporary folder and renames it.
 func (c *Cache) download(ctx context.Context, service string, d digest.Digest, fetch Fetch) error {
 	fresh, r, err := c.bring(ctx, service, d, fetch)
 	if err != nil {
@@ -152,11 +152,11 @@ func (c *Cache) download(ctx context.Context, service string, d digest.Digest, f
 	if err := c.place(d, fresh, r); err != nil {
 		return errors.Join(diskError("store a tree", err), os.RemoveAll(fresh))
 	}
-	c.cfg.Log.Info("a tree was downloaded", logkey.Digest, d.Short(), logkey.Bytes, r.TarballBytes)
+	c.cfg.Log.Info("downloaded a tree", logkey.Digest, d.Short(), logkey.Bytes, r.TarballBytes)
 	return nil
 }
 
-// unpackError tells a broken transfer, broken content and a broken disk apart.
+// unpackError distinguishes a failed transfer, damaged content and a failed disk.
 func (c *Cache) unpackError(d digest.Digest, transfer, err error) error {
 	var limit *tarball.LimitError
 	var path *digest.PathError
@@ -164,7 +164,7 @@ func (c *Cache) unpackError(d digest.Digest, transfer, err error) error {
 	case transfer != nil:
 		return &transferError{fmt.Errorf("download %s: %w", d.Short(), transfer)}
 	case errors.As(err, &limit), errors.As(err, &path):
-		return errcode.New(errcode.Exhausted, "the content %s is refused: %w", d.Short(), err)
+		return errcode.New(errcode.Exhausted, "the content %s is rejected: %w", d.Short(), err)
 	}
 	if disk := diskError("unpack "+d.Short(), err); errcode.Is(disk, errcode.Exhausted) {
 		return disk
@@ -175,11 +175,11 @@ func (c *Cache) unpackError(d digest.Digest, transfer, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &transferError{err}
 	}
-	return errcode.New(errcode.Unavailable, "the download of %s is damaged, it is thrown away and asked for again: %w", d.Short(), err)
+	return errcode.New(errcode.Unavailable, "the download of %s is damaged; it is discarded and requested again: %w", d.Short(), err)
 }
 
-// place puts an unpacked folder where trees lie. Until the record is written
-// the tree does not count, so a kill between the two costs a download.
+// place moves an unpacked folder to its final place. Without its record the tree does
+// not count, so a kill between the two costs only a download.
 func (c *Cache) place(d digest.Digest, fresh string, r record) error {
 	if err := os.RemoveAll(c.treePath(d)); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (c *Cache) place(d digest.Digest, fresh string, r record) error {
 	return nil
 }
 
-// writeRecord makes a tree count, as one that is whole now.
+// writeRecord marks a tree as complete.
 func (c *Cache) writeRecord(d digest.Digest, r record) error {
 	r.Boot = c.cfg.Boot
 	text, err := json.Marshal(r)
@@ -207,8 +207,8 @@ func (c *Cache) writeRecord(d digest.Digest, r record) error {
 	return atomicfile.WriteUnsynced(c.recordPath(d), text, 0o600)
 }
 
-// counter counts what was read and keeps the error of the transfer apart from
-// those of unpacking.
+// counter counts the bytes read and keeps the transfer's error apart from errors of
+// unpacking.
 type counter struct {
 	r   io.Reader
 	n   int64

@@ -25,14 +25,14 @@ const (
 	Update   Action = "update"
 	Recreate Action = "recreate"
 	Delete   Action = "delete"
-	// Run is a hook's.
+	// Run: a hook would run.
 	Run Action = "run"
-	// Refuse is of an object that would not be written; Message says why.
+	// Refuse: the object would not be written; Message says why.
 	Refuse Action = "refuse"
-	// Hold is of an object that would be deleted once what Message says is over.
+	// Hold: the object would be deleted once the cause in Message is over.
 	Hold Action = "hold"
-	// Leave is of an object that differs and would be left so, or that is not
-	// rendered any more and stays; Message says why.
+	// Leave: the object differs and would be left so, or is no longer rendered and
+	// stays; Message says why.
 	Leave Action = "leave"
 )
 
@@ -41,8 +41,9 @@ type Difference struct {
 	Ref     kubeobj.Ref
 	Version string
 	Action  Action
-	// Desired and Live are YAML, scrubbed, with the values of Secrets as keyed
-	// hashes and without what the API server writes. Empty is absent.
+	// Desired and Live are YAML, scrubbed, without the API server's fields and with
+	// keyed hashes for the values of Secrets. Empty means that the object does not
+	// exist.
 	Desired, Live string
 	Message       string
 }
@@ -53,18 +54,18 @@ type Comparison struct {
 	Unchanged   int
 }
 
-// Object is a Difference whose objects are not texts yet. Without an Action
-// there is none.
+// Object is a Difference before its objects became texts. Without an Action there is
+// no difference.
 type Object struct {
 	Difference
 	DesiredObject, LiveObject map[string]any
 	// Drifted says that an update counts although the texts are equal: another
-	// manager has the fields.
+	// manager owns the fields.
 	Drifted bool
 }
 
-// secretHash is how long the hash of a secret value is shown, minSecret the
-// shortest value of a Secret that is looked for in other objects.
+// secretHash is the displayed length of a secret value's hash. minSecret is the
+// shortest value of a Secret that is searched for in other objects.
 const (
 	secretHash = 8
 	minSecret  = 8
@@ -73,16 +74,15 @@ const (
 // Masker hides secret values. It is safe for concurrent use.
 type Masker struct{ key []byte }
 
-// NewMasker makes one with a key of its own.
+// NewMasker makes one with its own key.
 func NewMasker() *Masker {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	return &Masker{key}
 }
 
-// Words turns what was compared into texts without secrets. known are those of
-// the service, more values that are secret for another reason, by what to call
-// them. The objects are changed.
+// Words turns compared objects into texts without secrets. known are the service's
+// secrets, more are other secret values, by their name. It changes the objects.
 func (m *Masker) Words(all []Object, known *scrub.Scrubber, more map[string]string) Comparison {
 	hidden := map[string]string{}
 	for name, value := range more {
@@ -122,8 +122,8 @@ func (m *Masker) Words(all []Object, known *scrub.Scrubber, more map[string]stri
 	return out
 }
 
-// hide replaces the values of a Secret by keyed hashes, and notes them so that
-// they are found where other objects repeat them.
+// hide replaces the values of a Secret by keyed hashes, and records them so that they
+// are found where other objects repeat them.
 func (m *Masker) hide(ref kubeobj.Ref, object map[string]any, hidden map[string]string) {
 	if object == nil || ref.Group != "" || ref.Kind != "Secret" {
 		return
@@ -152,8 +152,8 @@ func (m *Masker) hash(value string) string {
 // ServerFields are written by the API server and must not be applied.
 var ServerFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp"}
 
-// bare removes what the API server and we write, and copies of the object in
-// annotations.
+// bare removes the fields that the API server and we write, and copies of the object
+// in annotations.
 func bare(object map[string]any) {
 	if object == nil {
 		return

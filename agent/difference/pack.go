@@ -16,7 +16,7 @@ const (
 	maxBytes  = 4 << 20
 )
 
-// Sentence is a comparison in one sentence; problem is why there is none.
+// Sentence describes a comparison in one sentence; problem is why there is none.
 func Sentence(found Comparison, problem string) string {
 	if problem != "" {
 		return "dry run: " + problem
@@ -25,14 +25,13 @@ func Sentence(found Comparison, problem string) string {
 	for _, d := range found.Differences {
 		count[d.Action]++
 	}
-	return fmt.Sprintf("dry run, nothing is written: %d to create, %d to update, %d to make anew, %d to delete, %d hooks to run, %d refused, %d held, %d left, %d as they are; see `axle services diff`",
+	return fmt.Sprintf("dry run, nothing is written: %d to create, %d to update, %d to recreate, %d to delete, %d hooks to run, %d refused, %d held, %d left, %d unchanged; see `axle services diff`",
 		count[Create], count[Update], count[Recreate], count[Delete], count[Run], count[Refuse], count[Hold], count[Leave], found.Unchanged)
 }
 
 var packer, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10))
 
-// Pack packs as many differences as one report takes; of the others it tells how
-// many there are.
+// Pack packs as many differences as fit into one report, and counts the others.
 func Pack(found Comparison) ([]byte, error) {
 	list := &agentv1.DifferenceList{Unchanged: int32(found.Unchanged)}
 	size := 0

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Together does some work, so many at once, and returns what came of it in
-// order; the first error ends all of it.
+// Together runs work with limited concurrency and returns the results in order; the
+// first error ends all of it.
 func Together(ctx context.Context, most int, work []func(context.Context) (Object, error)) ([]Object, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// gatherFor is how long more objects are waited for before a batch is asked.
+	// gatherFor is how long to wait for more objects before a batch is sent.
 	gatherFor = 150 * time.Millisecond
-	// The bounds of one batch, and of the objects held for the next ones: what
-	// is beyond those is read again when its turn comes.
+	// The bounds of one batch, and of the objects held for the next ones. Objects
+	// beyond them are read again when their turn comes.
 	batchObjects = 100
 	batchBytes   = 2 << 20
 	heldBytes    = 4 << 20
-	// roomFor is how long a watch waits for room among the held objects.
+	// roomFor is how long a watch waits while too many objects are held.
 	roomFor = 2 * time.Second
-	// firstFor is how long a watch that starts waits for the first verdicts.
+	// firstFor is how long a starting watch waits for the first verdicts.
 	firstFor = 10 * time.Second
-	// The back-off of asking again after a failure.
+	// The back-off after a failed batch.
 	askMin = time.Second
 	askMax = time.Minute
-	// toldAfter failures an object is Unknown; until then it stays what it was.
+	// After toldAfter failures an object is Unknown; until then it keeps its health.
 	toldAfter = 2
 )
 
-// Expressions judges objects by rules that this process cannot judge by.
+// Expressions judges objects with rules that this process cannot evaluate.
 type Expressions interface {
-	// JudgeExpressions returns the verdicts of the first of some objects, JSON
-	// each, at least one. Its errors are Invalid when the rule cannot be used
-	// and Exhausted when it did not survive these objects.
+	// JudgeExpressions returns verdicts for the first of some objects, given as JSON,
+	// at least for one. Errors are Invalid if the rule cannot be used, and Exhausted
+	// if the child did not survive these objects.
 	JudgeExpressions(ctx context.Context, rule *health.Expressions, objects [][]byte) ([]health.Result, error)
 }
 
-// question is an object whose verdict is asked for.
+// question is an object that waits for its verdict.
 type question struct {
 	kind    kubeobj.Kind
 	ref     kubeobj.Ref
@@ -48,16 +48,16 @@ type question struct {
 	version string
 	rule    *health.Expressions
 	digest  string
-	// raw is the object; nil is to be read when its turn comes.
+	// raw is the object; nil means that it is read when its turn comes.
 	raw []byte
-	// next is when it is asked, and most how many are asked with it: fewer after
-	// each batch that nobody survived, until the one at fault is found.
+	// next is when to ask, and most with how many others: fewer after each batch that
+	// the child did not survive, until the one at fault is found.
 	next   time.Time
 	most   int
 	failed int
 }
 
-// asked tells a verdict's object and rule: the same is not judged again.
+// asked identifies a verdict's object and rule, which is not judged again.
 type asked struct {
 	uid             types.UID
 	version, digest string
@@ -65,22 +65,22 @@ type asked struct {
 
 func (q *question) asked() asked { return asked{q.uid, q.version, q.digest} }
 
-// asks are the questions of a Watcher. The zero value has none and costs
-// nothing; all fields are guarded by the Watcher's lock.
+// asks are the questions of a Watcher. The zero value has none and costs nothing. The
+// Watcher's lock guards all fields.
 type asks struct {
 	waiting map[kubeobj.Ref]*question
 	flying  []*question
 	bytes   int
-	// running says that the goroutine lives: it ends when nothing waits.
+	// running: the goroutine runs; it ends when nothing waits.
 	running bool
 	wake    chan struct{}
-	// answered is closed after each batch, and made anew.
+	// answered is closed after each batch, and replaced.
 	answered chan struct{}
 	backoff  jitter.Backoff
 	failing  bool
 }
 
-// question is what a watch has to ask about an object that it read; nil for one
+// question returns the question about an object that a watch read; nil for an object
 // that is judged here.
 func (s *stream) question(raw []byte, ref kubeobj.Ref, live kubeobj.Live) *question {
 	rule := s.w.ruleOf(s.k.kind)
@@ -91,23 +91,23 @@ func (s *stream) question(raw []byte, ref kubeobj.Ref, live kubeobj.Live) *quest
 		raw: s.typed(raw), most: batchObjects}
 }
 
-// ruleOf is the rule in CEL that judges a kind now, or nil.
+// ruleOf is the CEL rule that judges a kind now, or nil.
 func (w *Watcher) ruleOf(kind kubeobj.Kind) *health.Expressions {
 	return w.cfg.Rules.Expressions(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 }
 
-// inForce says that the rule of a question judges its kind still.
+// inForce reports whether the rule of a question still judges its kind.
 func (w *Watcher) inForce(q *question) bool {
 	rule := w.ruleOf(q.kind)
 	return rule != nil && (rule == q.rule || rule.Digest() == q.digest)
 }
 
-// askLocked gives an object the health that it has until its verdict is there,
-// and asks for that. An object that was judged in this very version by this
-// rule keeps what it has, and is not asked about.
+// askLocked gives an object a preliminary health until its verdict arrives, and asks
+// for the verdict. An object whose present version was already judged by this rule
+// keeps its health and is not asked about.
 func (w *Watcher) askLocked(k *kindWatch, q *question, live, old kubeobj.Live, had bool) kubeobj.Live {
 	same := had && old.UID == live.UID
-	live.Health, live.Message = string(health.Unknown), "it waits for its rule "+q.rule.Name
+	live.Health, live.Message = string(health.Unknown), "it waits for the verdict of rule "+q.rule.Name
 	if same {
 		live.Health, live.Message = old.Health, old.Message
 	}
@@ -117,9 +117,9 @@ func (w *Watcher) askLocked(k *kindWatch, q *question, live, old kubeobj.Live, h
 	return w.intern(live)
 }
 
-// appliedLocked is told that an object was applied, after its watch told of it.
-// Before the verdict what is known is of what it was before, so that nobody may
-// go on by it.
+// appliedLocked is called when an object was applied and its watch has already
+// delivered it. Until the verdict, the known health is of the version before, so
+// nobody may rely on it.
 func (w *Watcher) appliedLocked(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 	rule, at := w.ruleOf(k.kind), name{ref.Namespace, ref.Name}
 	if rule == nil || !k.whole || live.Deleting || k.judged[at] == (asked{live.UID, live.ResourceVersion, rule.Digest()}) {
@@ -140,7 +140,7 @@ func (w *Watcher) enqueueLocked(q *question, wait time.Duration) {
 	if old := a.waiting[q.ref]; old != nil {
 		a.bytes -= len(old.raw)
 		if old.digest == q.digest {
-			// What was learnt stays, and its turn comes when it would have.
+			// Keep what was learnt; its turn comes when it would have.
 			q.most, q.failed, q.next = min(q.most, old.most), max(q.failed, old.failed), old.next
 		}
 	}
@@ -168,8 +168,8 @@ func (w *Watcher) forgetLocked(k *kindWatch, ref kubeobj.Ref) {
 	}
 }
 
-// dropQuestionsLocked drops those of a kind that is not watched any more, or
-// whose rules are others now: all its objects are read again then.
+// dropQuestionsLocked drops the questions of a kind that is no longer watched, or
+// whose rules changed: all its objects are then read again.
 func (w *Watcher) dropQuestionsLocked(kind kubeobj.Kind) {
 	for ref, q := range w.asks.waiting {
 		if q.kind == kind {
@@ -179,7 +179,7 @@ func (w *Watcher) dropQuestionsLocked(kind kubeobj.Kind) {
 	}
 }
 
-// ask asks until nothing is waiting or the context ends.
+// ask sends batches until nothing waits or the context ends.
 func (w *Watcher) ask(ctx context.Context) {
 	for {
 		w.mu.Lock()
@@ -203,8 +203,8 @@ func (w *Watcher) ask(ctx context.Context) {
 	}
 }
 
-// batchLocked takes questions of one kind and rule out of those that wait, or
-// returns how long none is due.
+// batchLocked takes questions of one kind and rule from those that wait, or returns
+// how long until one is due.
 func (w *Watcher) batchLocked(now time.Time) (batch []*question, wait time.Duration) {
 	var first *question
 	for _, q := range w.asks.waiting {
@@ -230,7 +230,7 @@ func (w *Watcher) batchLocked(now time.Time) (batch []*question, wait time.Durat
 		if len(batch) >= most || size >= batchBytes {
 			break
 		}
-		// One that waits for longer than others gather backs off.
+		// A question that waits longer than gatherFor is in its back-off.
 		if q.kind == first.kind && q.digest == first.digest && q.most >= len(batch)+1 && q.next.Sub(now) <= gatherFor {
 			take(q)
 		}

@@ -30,7 +30,7 @@ type child struct {
 	most int
 	// gate holds each batch, when there is one.
 	gate chan struct{}
-	// fault is what it fails with; the object named poison kills it.
+	// fault is the error to fail with; the object named poison kills it.
 	fault  error
 	poison string
 }
@@ -159,9 +159,9 @@ func (a *asks) change(ref kubeobj.Ref, value string) {
 	}
 }
 
-// TestVerdictsAreAskedFor follows objects of a kind with a rule in CEL: the
-// first verdicts are there when the watch is in sync, a change is judged once,
-// another rule judges all anew, and a rule of another language needs no child.
+// TestVerdictsAreAskedFor follows objects of a kind with a CEL rule: the first
+// verdicts are there when the watch is in sync, a change is judged once, another rule
+// judges all again, and a rule in another language needs no child.
 func TestVerdictsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	a := newAsks(t, "one")
@@ -179,7 +179,7 @@ func TestVerdictsAreAskedFor(t *testing.T) {
 	a.rules.Replace(append([]health.Custom{{Name: "ns/other", Kind: schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, Rule: &health.Expressions{Current: "true"}}},
 		health.Custom{Name: "ns/mine", Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Rule: &health.Expressions{Name: "ns/mine", Current: "one"}}))
 	a.watcher.RulesChanged()
-	// The kind is read again: what is new shows that.
+	// The kind is read again, which a new object shows.
 	refs = append(refs, a.make("ask-4"))
 	a.is(refs[3], "Degraded", "one of a=b")
 	if after := a.child.asked("ask-2"); after != before {
@@ -200,8 +200,8 @@ func TestVerdictsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestOneObjectAtFault: an object that nobody survives is found among others,
-// which get their verdicts; it is Unknown, and judged as soon as it can be.
+// TestOneObjectAtFault: an object that kills the child is found among others, which
+// get their verdicts; it is Unknown, and judged as soon as possible.
 func TestOneObjectAtFault(t *testing.T) {
 	t.Parallel()
 	a := newAsks(t, "one")
@@ -215,14 +215,14 @@ func TestOneObjectAtFault(t *testing.T) {
 	for _, ref := range refs {
 		a.is(ref, "Degraded", "one of a=b")
 	}
-	a.is(poison, "Unknown", "rule ns/mine could not be asked: the child ended")
+	a.is(poison, "Unknown", "rule ns/mine could not be evaluated: the child ended")
 	a.child.set(func() { a.child.poison = "" })
 	a.change(poison, "c")
 	a.is(poison, "Degraded", "one of a=c")
 }
 
-// TestNobodyJudges: what is known stays for one failure, then it is Unknown with
-// the reason, never what it was; and it is judged when that is possible again.
+// TestNobodyJudges: the known health stays for one failure; then it is Unknown with
+// the reason, never the old value. It is judged when that is possible again.
 func TestNobodyJudges(t *testing.T) {
 	t.Parallel()
 	a := newAsks(t, "one")
@@ -232,7 +232,7 @@ func TestNobodyJudges(t *testing.T) {
 	a.child.set(func() { a.child.fault = errcode.New(errcode.Unavailable, "there is no program") })
 	a.change(ref, "c")
 	a.change(gone, "c")
-	a.is(ref, "Unknown", "rule ns/mine could not be asked: there is no program; it is asked again")
+	a.is(ref, "Unknown", "rule ns/mine could not be evaluated: there is no program; retrying")
 	a.delete(gone)
 	a.child.set(func() { a.child.fault = nil })
 	a.is(ref, "Degraded", "one of a=c")
@@ -241,9 +241,9 @@ func TestNobodyJudges(t *testing.T) {
 	a.is(ref, "Unknown", "line 1 is wrong")
 }
 
-// TestNobodyGoesOnByAnOldVerdict: an object that was applied is Progressing until
-// it is judged as it is now, although its watch told before the apply did; and
-// nothing is asked about a kind that is not watched any more.
+// TestNobodyGoesOnByAnOldVerdict: an applied object is Progressing until its present
+// version is judged, even if its watch reported it before the apply did; and nothing
+// is asked about a kind that is no longer watched.
 func TestNobodyGoesOnByAnOldVerdict(t *testing.T) {
 	t.Parallel()
 	a := newAsks(t, "one")
@@ -279,7 +279,7 @@ func TestNobodyGoesOnByAnOldVerdict(t *testing.T) {
 
 	a.child.set(func() { a.child.fault = errcode.New(errcode.Unavailable, "there is no program") })
 	a.change(ref, "d")
-	a.is(ref, "Unknown", "rule ns/mine could not be asked")
+	a.is(ref, "Unknown", "rule ns/mine could not be evaluated")
 	a.watcher.Watch(nil)
 	a.child.set(func() { a.child.fault = nil })
 	before := a.child.asked(ref.Name)

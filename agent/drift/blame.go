@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// blameEvery is how often workloads that are not well are looked for, and
-	// blameAgain when the pods of one are asked for again.
+	// blameEvery is how often to look for unhealthy workloads, blameAgain how often
+	// to request the pods of one.
 	blameEvery = 3 * time.Second
 	blameAgain = 30 * time.Second
-	// blameDenied is how long nothing is asked after a refusal.
+	// blameDenied is how long to make no requests after a refusal.
 	blameDenied = 10 * time.Minute
-	// blamesAtOnce bounds the workloads of one look, podsRead the pods of one.
+	// blamesAtOnce bounds the workloads per look, podsRead the pods per workload.
 	blamesAtOnce = 5
 	podsRead     = "100"
 )
 
-// workloads are kinds whose pods tell why they are not well.
+// workloads are kinds whose pods show why they are unhealthy.
 var workloads = map[schema.GroupKind]bool{
 	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
 	{Group: "apps", Kind: "ReplicaSet"}: true, {Group: "batch", Kind: "Job"}: true, {Group: "argoproj.io", Kind: "Rollout"}: true,
 	helmRelease: true,
 }
 
-// blame is what the pods of a workload say.
+// blame is the root cause in the pods of a workload.
 type blame struct {
 	text string
 	next time.Time
 }
 
-// findBlame asks for the pods of workloads that are not well, until the
-// context ends: two requests for each, every 30 s, and none while all are well.
+// findBlame requests the pods of unhealthy workloads until the context ends: two
+// requests for each, every 30 s, and none while all are healthy.
 func (w *Watcher) findBlame(ctx context.Context) {
 	var denied time.Time
 	for {
@@ -86,8 +86,8 @@ type sickWorkload struct {
 	service string
 }
 
-// sick returns workloads to ask about now, and forgets what was said of those
-// that are well or gone.
+// sick returns the workloads to ask about now, and forgets the root cause of those
+// that are healthy or gone.
 func (w *Watcher) sick(now time.Time) []sickWorkload {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,8 +117,8 @@ func (w *Watcher) sick(now time.Time) []sickWorkload {
 	return all
 }
 
-// firstBadPod names the pod of a workload that is worst off, with its owners
-// and the reason; empty when none says one.
+// firstBadPod names the worst pod of a workload, with its owners and the reason;
+// empty if no pod gives one.
 func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -131,7 +131,7 @@ func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeob
 		Spec struct {
 			Selector *metav1.LabelSelector `json:"selector"`
 		} `json:"spec"`
-		// A Rollout that refers to a Deployment has none in its specification.
+		// A Rollout that refers to a Deployment has no selector in its specification.
 		Status struct {
 			Selector string `json:"selector"`
 		} `json:"status"`
@@ -158,8 +158,8 @@ func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeob
 	return worstPod(pods.Items), nil
 }
 
-// worstPod says why the worst of some pods is not well. Of several that are as
-// bad it is the newest: it is of the newest revision.
+// worstPod says why the worst of some pods is unhealthy. Of several equally bad pods
+// it uses the newest, which belongs to the newest revision.
 func worstPod(items []map[string]any) string {
 	type verdict struct {
 		pod    *unstructured.Unstructured

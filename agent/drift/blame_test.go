@@ -19,8 +19,8 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// TestAWorkloadSaysWhyItIsNotWell: the reason of its first failing pod stands
-// in its message, and goes when the workload is well.
+// TestAWorkloadSaysWhyItIsNotWell: the reason of its first failing pod is in its
+// message, and disappears when the workload is healthy.
 func TestAWorkloadSaysWhyItIsNotWell(t *testing.T) {
 	t.Parallel()
 	cluster := kube.Shared(t)
@@ -75,8 +75,8 @@ func TestAWorkloadSaysWhyItIsNotWell(t *testing.T) {
 	is("Healthy", "")
 }
 
-// A HelmRelease of Flux says which of its workloads is not well, and what that
-// one's pod says, although nothing of the release is in an inventory of ours.
+// A HelmRelease of Flux says which of its workloads is unhealthy, and the reason of
+// that workload's pod, although nothing of the release is in one of our inventories.
 func TestAReleaseSaysWhichWorkloadIsNotWell(t *testing.T) {
 	t.Parallel()
 	cluster := kube.Shared(t)

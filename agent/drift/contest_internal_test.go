@@ -39,8 +39,8 @@ func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed,
 	return nil, k.err
 }
 
-// contest is a watcher that sees an object which somebody else changes after
-// each heal.
+// contest is a watcher that sees an object which somebody else changes after each
+// heal.
 type contest struct {
 	*Watcher
 	clock  *fixed
@@ -63,7 +63,7 @@ func newContest(t *testing.T) *contest {
 	return c
 }
 
-// live sets what the watch sees.
+// live sets the object that the watch sees.
 func (c *contest) live(own uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,8 +197,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What a person added is only shown. What is changed of ours meanwhile is put
-// back at once: there is no rest after a report, for nothing was written.
+// A person's addition is only reported. A change of our fields meanwhile is healed at
+// once: a report causes no back-off, because nothing was written.
 func TestAReportHoldsNoHealBack(t *testing.T) {
 	c := newContest(t)
 	seen := func(print kubeobj.Fingerprint) {
@@ -225,8 +225,8 @@ func TestAReportHoldsNoHealBack(t *testing.T) {
 	}
 }
 
-// An attempt that failed is made again later and later. What came right by
-// itself and drifts anew does not wait for that.
+// A failed attempt is repeated with growing delays. A drift that ended by itself and
+// begins again does not wait for that.
 func TestAFailedHealHoldsNoOtherBack(t *testing.T) {
 	c := newContest(t)
 	c.keeper.err = errors.New("the API server is away")

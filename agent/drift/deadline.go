@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// stall is an object that is Progressing, and since when with its present
-// specification. An agent that starts counts from its start.
+// stall is an object that is Progressing, and the time since when with its present
+// specification. After a restart the agent counts from its own start.
 type stall struct {
 	generation int64
 	since      time.Time
@@ -22,7 +22,7 @@ type stall struct {
 
 func (s stall) late(now time.Time) bool { return now.Sub(s.since) >= s.deadline }
 
-// paceLocked keeps since when an object with a deadline is Progressing.
+// paceLocked records since when an object with a deadline is Progressing.
 func (w *Watcher) paceLocked(ref kubeobj.Ref, live kubeobj.Live) {
 	if live.Deadline == 0 || live.Health != string(health.Progressing) {
 		delete(w.stalls, ref)
@@ -39,7 +39,7 @@ func (w *Watcher) paceLocked(ref kubeobj.Ref, live kubeobj.Live) {
 	w.stalls[ref] = s
 }
 
-// judgePaceLocked makes a component Degraded whose deadline is over.
+// judgePaceLocked makes a component Degraded after its deadline.
 func (w *Watcher) judgePaceLocked(ref kubeobj.Ref, c *agentv1.Component) {
 	s, known := w.stalls[ref]
 	if !known || c.GetHealth() != string(health.Progressing) || !s.late(w.cfg.Clock.Now()) {
@@ -49,7 +49,7 @@ func (w *Watcher) judgePaceLocked(ref kubeobj.Ref, c *agentv1.Component) {
 	c.Message = strings.TrimSuffix(fmt.Sprintf("not healthy within its progress deadline of %s: %s", s.deadline, c.GetMessage()), ": ")
 }
 
-// tellStalls tells of services whose objects' deadlines have passed.
+// tellStalls reports the services with objects whose deadlines have passed.
 func (w *Watcher) tellStalls(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

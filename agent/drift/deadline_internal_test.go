@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// An object with a deadline of its own is Degraded when it is Progressing for
-// longer, with one specification and however often its status changes.
+// An object with its own deadline is Degraded when it is Progressing for longer with
+// one specification, however often its status changes.
 func TestProgressDeadline(t *testing.T) {
 	clock := &fixed{time.Unix(1e9, 0)}
 	w, err := New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, ClusterID: "c", Clock: clock})

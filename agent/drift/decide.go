@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// healRate bounds the heals of one agent, a second.
+	// healRate bounds the heals of one agent per second.
 	healRate = 10
-	// The back-off of one object's heals.
+	// The back-off between heals of one object.
 	healMin = time.Second
 	healMax = 5 * time.Minute
-	// contestedAfter heals within contestedWithin make an object Contested,
-	// which is then tried every contestedWithin.
+	// contestedAfter heals within contestedWithin make an object Contested. It is
+	// then tried every contestedWithin.
 	contestedAfter  = 5
 	contestedWithin = 10 * time.Minute
 	// compareEvery is how often objects that cannot be watched are read.
 	compareEvery = 10 * time.Minute
-	// idle is how often the loop looks around although nothing happened.
+	// idle is how often the loop runs without any event.
 	idle = time.Minute
 )
 
@@ -54,7 +54,7 @@ func judge(want kubeobj.Expected, live kubeobj.Live, found bool) (decision, stri
 	return heal, reason
 }
 
-// by names who wrote the object last beside us.
+// by names the last writer of the object besides us.
 func by(manager string) string {
 	if manager == "" {
 		return ""
@@ -62,35 +62,35 @@ func by(manager string) string {
 	return " (by " + manager + ")"
 }
 
-// mark is the history of an object that drifted.
+// mark is the history of a drifted object.
 type mark struct {
 	service string
 	state   State
 	reason  string
-	// fields are those that were added or put back last, with who wrote them;
-	// named is the fingerprint of people's fields that they are for.
+	// fields are the last added or healed fields, with their writers; named is the
+	// fingerprint of people's fields that they belong to.
 	fields []kubeobj.FieldChange
 	named  uint64
-	// fault is why the last heal did not help.
+	// fault is why the last heal failed.
 	fault string
-	// heals are the times of those within contestedWithin.
+	// heals are the times of the heals within contestedWithin.
 	heals   []time.Time
 	next    time.Time
 	backoff jitter.Backoff
 	queued  bool
-	// shown says that there is nothing to heal, only to report: the object is
-	// looked at when something changes, and then healed without any rest.
+	// shown: there is nothing to heal, only to report. The object is considered again
+	// when something changes, and is then healed without back-off.
 	shown bool
-	// paused says that it would be healed if the service were not paused.
+	// paused: it would be healed if the service were not paused.
 	paused bool
 }
 
-// due reports whether an object that drifts is to be looked at again.
+// due reports whether it is time to consider a drifted object again.
 func (m *mark) due(now time.Time) bool {
 	return m.state != "" && !m.shown && !m.queued && !m.next.After(now)
 }
 
-// decide judges what changed until the context ends.
+// decide judges changes until the context ends.
 func (w *Watcher) decide(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := w.round(ctx)
@@ -103,8 +103,8 @@ func (w *Watcher) decide(ctx context.Context) {
 	}
 }
 
-// round judges all dirty objects and those whose time has come, and returns
-// when to look again.
+// round judges all dirty objects and those that are due, and returns when to run
+// again.
 func (w *Watcher) round(ctx context.Context) time.Duration {
 	now := w.cfg.Clock.Now()
 	w.mu.Lock()
@@ -140,14 +140,14 @@ func (w *Watcher) round(ctx context.Context) time.Duration {
 }
 
 // nextLocked returns when the next object is due, and drops old history. Events
-// come many times a second; the marks are looked through when one is due.
+// arrive many times a second, so the marks are only scanned when one is due.
 func (w *Watcher) nextLocked(now time.Time) time.Duration {
 	if !now.Before(w.marksDue) {
 		w.marksDue = now.Add(idle)
 		for ref, m := range w.marks {
 			w.looks++
 			m.heals = recent(m.heals, now)
-			// A heal under way is not counted yet, although its effect may be seen.
+			// A running heal is not counted yet, although its effect may be visible.
 			if m.state == "" && len(m.heals) == 0 && !m.queued {
 				w.unmarkLocked(ref, m)
 			} else if m.state != "" && !m.queued {
@@ -158,14 +158,14 @@ func (w *Watcher) nextLocked(now time.Time) time.Duration {
 	return max(w.marksDue.Sub(now), 10*time.Millisecond)
 }
 
-// soonLocked makes sure that an object's mark is looked at when it is due.
+// soonLocked makes sure that an object's mark is considered when it is due.
 func (w *Watcher) soonLocked(m *mark) {
 	if !m.shown && m.next.Before(w.marksDue) {
 		w.marksDue = m.next
 	}
 }
 
-// markLocked gives an object's history to the service that it is of now.
+// markLocked assigns an object's history to its present service.
 func (w *Watcher) markLocked(ref kubeobj.Ref, m *mark, service string) {
 	w.unmarkLocked(ref, m)
 	m.service = service
@@ -189,7 +189,7 @@ func recent(times []time.Time, now time.Time) []time.Time {
 	return times
 }
 
-// consider judges one object by what its watch knows.
+// consider judges one object from what its watch knows.
 func (w *Watcher) consider(now time.Time, ref kubeobj.Ref, want kubeobj.Expected, known bool) {
 	if !known {
 		if m := w.marks[ref]; m != nil {
@@ -200,7 +200,7 @@ func (w *Watcher) consider(now time.Time, ref kubeobj.Ref, want kubeobj.Expected
 	k := w.kinds[want.Kind.GroupKind()]
 	if want.Held || k == nil || k.state != synced {
 		if m := w.marks[ref]; m != nil && !m.next.After(now) {
-			m.next = now.Add(healMin) // nothing can be said now
+			m.next = now.Add(healMin) // nothing is known now
 		}
 		return
 	}
@@ -249,22 +249,22 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	}
 }
 
-// calmLocked ends a drift. The times of heals stay, so that an object that
-// drifts again and again is found out.
+// calmLocked ends a drift. It keeps the times of heals, so that an object that drifts
+// again and again is detected.
 func (w *Watcher) calmLocked(m *mark) {
 	if m.state == "" {
 		return
 	}
 	m.state, m.reason, m.fault, m.named = "", "", "", 0
 	if len(m.heals) == 0 && !m.queued {
-		// A rest after an attempt that failed is not for the next drift.
+		// The back-off after a failed attempt does not apply to the next drift.
 		m.next = time.Time{}
 		m.backoff.Reset()
 	}
 	w.tellLocked(m.service)
 }
 
-// healedLocked counts a heal and sets when the next one may be.
+// healedLocked counts a heal and sets when the next one may happen.
 func (m *mark) healedLocked(now time.Time) {
 	m.heals = append(recent(m.heals, now), now)
 	if len(m.heals) == 1 {
@@ -275,7 +275,7 @@ func (m *mark) healedLocked(now time.Time) {
 		m.next = now.Add(contestedWithin)
 		return
 	}
-	// Not less than half of the bound: two heals in a row help nobody.
+	// At least half of the bound: two heals in quick succession help nobody.
 	bound := min(healMin<<(len(m.heals)-1), healMax)
 	m.next = now.Add(bound/2 + jitter.Full(bound/2))
 }
@@ -292,7 +292,7 @@ func (w *Watcher) recheckKindLocked(k *kindWatch) {
 	if w.owner == nil {
 		return
 	}
-	// The owner takes its own lock; it never calls back while it holds it.
+	// The owner takes its own lock; it never calls back while holding it.
 	for _, want := range w.owner.ExpectedOf(k.kind) {
 		w.dirty[want.Ref] = true
 		w.changed[want.Service] = true
@@ -309,12 +309,12 @@ func (m *mark) message(ref kubeobj.Ref) string {
 	text := fmt.Sprintf("%s differs: %s", ref, reason)
 	switch {
 	case m.state == Contested:
-		text = fmt.Sprintf("%s was put back %d times in %v and is changed each time: %s; stop the other writer or leave the field out",
+		text = fmt.Sprintf("%s was put back %d times in %v and something changes it each time: %s; stop the other writer or leave the field out",
 			ref, len(m.heals), contestedWithin, reason)
 	case m.shown && m.paused:
-		text += "; left, for nothing of the service is written now"
+		text += "; left as it is, because nothing of the service is written now"
 	case m.shown:
-		text += "; left and reported (drift: strict takes it away)"
+		text += "; left and reported (drift: strict removes it)"
 	default:
 		text += "; it is put back"
 	}

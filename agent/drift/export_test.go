@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CompareNow compares the objects of kinds that cannot be watched, as if their
-// time had come.
+// CompareNow compares the objects of kinds that cannot be watched, as if they were
+// due.
 func (w *Watcher) CompareNow(ctx context.Context) {
 	w.compareUnknown(ctx, time.Now().Add(2*compareEvery))
 }

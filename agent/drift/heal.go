@@ -14,11 +14,11 @@ import (
 const (
 	// healLimit bounds one call of the owner.
 	healLimit = time.Minute
-	// renderWait is how long a service that must be rendered first has.
+	// renderWait is how long to wait for a service that must be rendered first.
 	renderWait = 30 * time.Second
 )
 
-// heal asks the owner for what decide found, one service after the other.
+// heal asks the owner to heal what decide found, one service after the other.
 func (w *Watcher) heal(ctx context.Context) {
 	for {
 		service, refs := w.nextHeal()
@@ -95,8 +95,8 @@ func (w *Watcher) healService(ctx context.Context, service string, refs []kubeob
 	}
 }
 
-// compareUnknown reads the objects of kinds that cannot be watched, one by
-// one, when their time has come.
+// compareUnknown reads the objects of kinds that cannot be watched, one by one, when
+// they are due.
 func (w *Watcher) compareUnknown(ctx context.Context, now time.Time) {
 	w.mu.Lock()
 	var due []*kindWatch
@@ -125,8 +125,8 @@ func (w *Watcher) compareUnknown(ctx context.Context, now time.Time) {
 	}
 }
 
-// compareAgain is called when a comparison broke off: what the API server has
-// no time for now is no reason to know nothing for as long as after a whole one.
+// compareAgain is called when a comparison was interrupted. If the API server is busy
+// now, waiting as long as after a complete comparison would leave the state unknown.
 func (w *Watcher) compareAgain(k *kindWatch, now time.Time, err error) {
 	if apierrors.IsForbidden(err) {
 		return

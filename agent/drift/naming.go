@@ -14,23 +14,23 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// maxHeals bounds the heals that the hub was not told yet; older ones are
-// dropped, for nothing depends on them.
+// maxHeals bounds the heals not yet reported to the hub; older ones are dropped,
+// because nothing depends on them.
 const maxHeals = 100
 
-// maxNaming bounds the objects whose fields wait to be named; the others are
-// shown without.
+// maxNaming bounds the objects whose fields wait to be named; others are shown
+// without names.
 const maxNaming = 1000
 
-// naming finds out which fields people added, and keeps what was put back. A
-// watch keeps a hash of the fields, so that an object is read once when that
-// changes. Watcher.mu guards it.
+// naming finds out which fields people added, and keeps the healed fields. A watch
+// keeps a hash of the fields, so that an object is read once when that changes.
+// Watcher.mu guards it.
 type naming struct {
 	w     *Watcher
 	queue map[kubeobj.Ref]kubeobj.Kind
 	wake  chan struct{}
-	// untold are heals that the hub has not taken, oldest first; those up to
-	// asked are in a report that may be under way. number is that of the last.
+	// untold are heals that the hub has not acknowledged, oldest first. Those up to
+	// asked may be in a running report. number is that of the last one.
 	untold        []*agentv1.Heal
 	asked, number int64
 }
@@ -39,7 +39,7 @@ func newNaming(w *Watcher) *naming {
 	return &naming{w: w, queue: map[kubeobj.Ref]kubeobj.Kind{}, wake: make(chan struct{}, 1)}
 }
 
-// askLocked asks for the names of the fields that people added.
+// askLocked requests the names of the fields that people added.
 func (n *naming) askLocked(want kubeobj.Expected, live kubeobj.Live, m *mark) {
 	if m.named == live.Print.Foreign || len(n.queue) >= maxNaming || kubeobj.Compare(want, live, true) != kubeobj.Added {
 		return
@@ -49,7 +49,7 @@ func (n *naming) askLocked(want kubeobj.Expected, live kubeobj.Live, m *mark) {
 	poke(n.wake)
 }
 
-// run reads what is queued, no faster than heals are written.
+// run reads the queued objects, no faster than heals are written.
 func (n *naming) run(ctx context.Context) {
 	for {
 		ref, kind, ok := n.next()
@@ -82,7 +82,7 @@ func (n *naming) read(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) {
 	raw, err := n.w.fetch(ctx, kind, ref, acceptMetadata)
 	var meta metav1.PartialObjectMetadata
 	if err != nil || json.Unmarshal(raw, &meta) != nil {
-		return // it is shown without names
+		return // show it without names
 	}
 	added := fieldname.Added(meta.ManagedFields, kubeobj.Human)
 	n.w.mu.Lock()
@@ -93,8 +93,8 @@ func (n *naming) read(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) {
 	}
 }
 
-// healedLocked keeps what was put back, for the hub and for findings of objects
-// that are changed again.
+// healedLocked records heals, for the hub and for findings of objects that are
+// changed again.
 func (n *naming) healedLocked(service string, healed []kubeobj.Healed, now time.Time) {
 	for _, h := range healed {
 		if m := n.w.marks[h.Ref]; m != nil {
@@ -102,7 +102,7 @@ func (n *naming) healedLocked(service string, healed []kubeobj.Healed, now time.
 		}
 		one := &agentv1.Heal{ServiceId: service, At: clock.Micros(now), Group: h.Ref.Group, Kind: h.Ref.Kind, Namespace: h.Ref.Namespace, Name: h.Ref.Name,
 			Fields: driftedFields(h.Fields, "healed")}
-		// One that is changed again and again is one heal of several times.
+		// Repeated heals of one object become one heal with a count.
 		again := slices.IndexFunc(n.untold, func(o *agentv1.Heal) bool {
 			return o.GetNumber() > n.asked && o.GetServiceId() == service && o.GetGroup() == one.GetGroup() && o.GetKind() == one.GetKind() &&
 				o.GetNamespace() == one.GetNamespace() && o.GetName() == one.GetName()
@@ -126,7 +126,7 @@ func driftedFields(all []kubeobj.FieldChange, action string) []*agentv1.DriftedF
 	return out
 }
 
-// healWords says what was put back of the first object.
+// healWords describes the heal of the first object.
 func healWords(healed []kubeobj.Healed) string {
 	switch {
 	case len(healed) == 0:
@@ -139,7 +139,7 @@ func healWords(healed []kubeobj.Healed) string {
 	return kubeobj.Changed.String() + ": " + fieldname.Words(healed[0].Fields)
 }
 
-// Heals are what was put back and the hub has not taken, in order of number, at
+// Heals returns the heals that the hub has not acknowledged, in order of number, at
 // most 100, for one report.
 func (w *Watcher) Heals() []*agentv1.Heal {
 	w.mu.Lock()
@@ -148,14 +148,14 @@ func (w *Watcher) Heals() []*agentv1.Heal {
 	return slices.Clone(w.naming.untold)
 }
 
-// HealsTaken says that the hub has those up to a number.
+// HealsTaken acknowledges the heals up to a number.
 func (w *Watcher) HealsTaken(number int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.naming.untold = slices.DeleteFunc(w.naming.untold, func(h *agentv1.Heal) bool { return h.GetNumber() <= number })
 }
 
-// poke wakes whoever waits for a channel.
+// poke wakes the goroutine that waits for a channel.
 func poke(wake chan struct{}) {
 	select {
 	case wake <- struct{}{}:

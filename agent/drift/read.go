@@ -44,30 +44,30 @@ func (w *Watcher) fetch(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref,
 	return w.rest.Get().AbsPath(path, kind.Resource, ref.Name).SetHeader("Accept", accept).MaxRetries(0).Do(ctx).Raw()
 }
 
-// State says what drift found for one object.
+// State is the state of one object in a Finding.
 type State string
 
 // The states of a Finding.
 const (
-	// Drifted: the object is not as it was applied, and is healed or, where
-	// only people's additions differ, reported.
+	// Drifted: the object differs from what was applied. It is healed or, if only
+	// people's additions differ, reported.
 	Drifted State = "Drifted"
-	// Contested: healed too often; somebody else writes it too.
+	// Contested: healed too often; another writer changes it too.
 	Contested State = "Contested"
 	// Unknown: the kind cannot be watched.
 	Unknown State = "Unknown"
 )
 
-// Finding is one object that is not known to be as it should.
+// Finding is one object that is not known to be in its desired state.
 type Finding struct {
 	Ref     kubeobj.Ref
 	State   State
 	Message string
 }
 
-// Findings returns what is wrong with a service's objects, worst first; none
-// means that all are known to be as they were applied. Messages hold names of
-// objects and of managers, and what the owner's heal said.
+// Findings returns the problems of a service's objects, worst first; none means that
+// all are known to be as they were applied. Messages hold names of objects and of
+// managers, and the error of the owner's heal.
 func (w *Watcher) Findings(service string) []Finding {
 	w.mu.Lock()
 	var all []Finding

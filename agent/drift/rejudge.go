@@ -2,9 +2,9 @@ package drift
 
 import "maps"
 
-// RulesChanged judges all objects anew whose kinds users' rules judge now, or
-// did before: their watches start over, whole where there is a rule now. What
-// they knew stays until then.
+// RulesChanged judges all objects again whose kinds have, or had, rules of users:
+// their watches restart, with whole objects if there is a rule now. Until then the
+// old health stays.
 func (w *Watcher) RulesChanged() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// TestChangedRulesJudgeAtOnce: a rule for a kind that had none reads its
-// objects whole and judges those that are there; another rule judges them anew;
-// without one they are read by their metadata again. At no moment are they not
-// known.
+// TestChangedRulesJudgeAtOnce: a first rule for a kind reads its objects whole and
+// judges the existing ones; another rule judges them again; without a rule only their
+// metadata is read again. Their health is known at every moment.
 func TestChangedRulesJudgeAtOnce(t *testing.T) {
 	t.Parallel()
 	cluster := kube.Shared(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// helmRelease is Flux's kind: its workloads are made by Flux's controller, are
-// in no inventory of ours, and name it by two labels.
+// helmRelease is Flux's kind. Flux's controller creates its workloads, which are in
+// none of our inventories and name the release by two labels.
 var helmRelease = schema.GroupKind{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease"}
 
 const (
@@ -23,7 +23,7 @@ const (
 	releaseNamespace = "helm.toolkit.fluxcd.io/namespace"
 )
 
-// releaseWorkloads are the kinds of a release that are asked for, in order.
+// releaseWorkloads are the kinds of a release's workloads to request, in order.
 var releaseWorkloads = []kubeobj.Kind{
 	{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
 	{Group: "apps", Version: "v1", Kind: "StatefulSet", Resource: "statefulsets", Namespaced: true},
@@ -31,7 +31,7 @@ var releaseWorkloads = []kubeobj.Kind{
 	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true},
 }
 
-// blameOf says why an object that is not well is not, by what it owns.
+// blameOf finds the root cause of an unhealthy object in the objects that it owns.
 func (w *Watcher) blameOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
 	if kind.GroupKind() == helmRelease {
 		return w.firstBadWorkload(ctx, kind, ref)
@@ -39,8 +39,8 @@ func (w *Watcher) blameOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Re
 	return w.firstBadPod(ctx, kind, ref)
 }
 
-// firstBadWorkload names the first workload of a release that is not well, and
-// what its worst pod says; empty when all are.
+// firstBadWorkload names the first unhealthy workload of a release, and the root
+// cause in its worst pod; empty if all are healthy.
 func (w *Watcher) firstBadWorkload(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*readLimit)
 	defer cancel()
@@ -64,7 +64,7 @@ func (w *Watcher) firstBadWorkload(ctx context.Context, kind kubeobj.Kind, ref k
 	for _, child := range releaseWorkloads {
 		text, err := w.badAmong(ctx, child, namespace, ref)
 		if apierrors.IsForbidden(err) {
-			continue // the others may be allowed
+			continue // others may be allowed
 		}
 		if err != nil || text != "" {
 			return text, err
@@ -73,7 +73,7 @@ func (w *Watcher) firstBadWorkload(ctx context.Context, kind kubeobj.Kind, ref k
 	return "", nil
 }
 
-// badAmong looks at the workloads of one kind.
+// badAmong checks the workloads of one kind.
 func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace string, release kubeobj.Ref) (string, error) {
 	selector := releaseName + "=" + release.Name + "," + releaseNamespace + "=" + release.Namespace
 	raw, err := w.rest.Get().AbsPath("/apis/"+kind.Group+"/"+kind.Version+"/namespaces/"+url.PathEscape(namespace), kind.Resource).
@@ -91,7 +91,7 @@ func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace str
 		object.SetKind(kind.Kind)
 		found := w.cfg.Rules.Of(object)
 		if w.cfg.Rules.Expressions(object.GroupVersionKind()) != nil {
-			found = health.Of(object) // its rule is not asked for this
+			found = health.Of(object) // its CEL rule is not used here
 		}
 		if found.Status != health.Progressing && found.Status != health.Degraded {
 			continue

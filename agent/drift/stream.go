@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// A watch is opened anew after streamMin to twice that, as reflectors do,
-	// so that API servers can move load.
+	// A watch is reopened after streamMin to twice that, as reflectors do, so that
+	// API servers can rebalance load.
 	streamMin = 5 * time.Minute
-	// A watch that cannot be opened is tried again after these.
+	// The back-off for a watch that cannot be opened.
 	retryMin = time.Second
 	retryMax = time.Minute
-	// listPage bounds one answer of API servers without streamed lists.
+	// listPage bounds one page of API servers without streamed lists.
 	listPage = 500
-	// maxHealthMessage bounds what is kept of a rule's sentence.
+	// maxHealthMessage bounds the stored message of a rule.
 	maxHealthMessage = 256
 
 	acceptWhole    = "application/json"
@@ -42,7 +42,7 @@ const (
 	acceptList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// errExpired says that the API server does not remember the version any more.
+// errExpired says that the API server no longer has the version.
 var errExpired = errors.New("the version is too old")
 
 func newClient(cfg *rest.Config) (rest.Interface, error) {
@@ -66,17 +66,17 @@ func (w *Watcher) newKindWatch(kind kubeobj.Kind) *kindWatch {
 		objects: map[name]kubeobj.Live{}, settled: make(chan struct{})}
 }
 
-// stream is one life of a watch.
+// stream is one run of a watch.
 type stream struct {
 	w *Watcher
 	k *kindWatch
 	// version is where the next watch starts; empty starts with everything.
 	version string
-	// seen are the objects of a start, until it is complete.
+	// seen are the objects of an initial list, until it is complete.
 	seen map[name]bool
-	// paged says that the API server cannot stream a list.
+	// paged: the API server cannot stream a list.
 	paged bool
-	// verifyAt is when everything is read again although the watch is well.
+	// verifyAt is when to list everything again although the watch is healthy.
 	verifyAt time.Time
 }
 
@@ -112,8 +112,8 @@ func (w *Watcher) follow(ctx context.Context, k *kindWatch) {
 	}
 }
 
-// once opens the watch and reads it until it ends. A nil error is an end that
-// the API server chose.
+// once opens the watch and reads it until it ends. A nil error means that the API
+// server ended it.
 func (s *stream) once(ctx context.Context) error {
 	if s.version == "" && s.paged {
 		if err := s.list(ctx); err != nil {
@@ -173,7 +173,7 @@ func (s *stream) read(ctx context.Context, body io.Reader) error {
 			if errors.Is(err, io.EOF) && s.version != "" {
 				return nil
 			}
-			return fmt.Errorf("the watch of %s broke: %w", s.k.kind, err)
+			return fmt.Errorf("the watch of %s failed: %w", s.k.kind, err)
 		}
 		if err := s.take(ctx, f); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (s *stream) take(ctx context.Context, f frame) error {
 	return nil
 }
 
-// complete ends a start: what was not among it is gone.
+// complete ends an initial list: objects that were not in it are gone.
 func (s *stream) complete(ctx context.Context) {
 	if s.seen == nil {
 		return
@@ -272,10 +272,9 @@ func (s *stream) list(ctx context.Context) error {
 	}
 }
 
-// reduce keeps of an object what deciding needs. Fields of managers are read
-// as the bytes that they are, so that their hash is the one that an apply's
-// answer has. An object that is judged elsewhere has a question in place of its
-// health.
+// reduce keeps the part of an object that decisions need. managedFields are read as
+// raw bytes, so that their hash equals that of an apply's answer. An object that is
+// judged elsewhere has a question instead of a health.
 func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, *question, error) {
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &meta); err != nil {
@@ -299,7 +298,7 @@ func (s *stream) reduce(raw json.RawMessage) (kubeobj.Ref, kubeobj.Live, *questi
 	return ref, s.w.intern(live), nil, nil
 }
 
-// typed adds the kind to an item of a list, which carries none.
+// typed adds the kind to an item of a list, which has none.
 func (s *stream) typed(raw json.RawMessage) []byte {
 	if bytes.HasPrefix(raw, []byte(`{"kind"`)) || bytes.HasPrefix(raw, []byte(`{"apiVersion"`)) {
 		return raw
@@ -308,8 +307,8 @@ func (s *stream) typed(raw json.RawMessage) []byte {
 	return append([]byte(head), bytes.TrimPrefix(raw, []byte("{"))...)
 }
 
-// intern shares the strings that many objects have in common, and cuts the
-// others loose from the buffers they were read from.
+// intern shares strings that many objects have in common, and detaches the others
+// from the buffers they were read from.
 func (w *Watcher) intern(live kubeobj.Live) kubeobj.Live {
 	live.Service = unique.Make(live.Service).Value()
 	live.Health = unique.Make(live.Health).Value()
@@ -329,8 +328,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:maxHealthMessage], "") + "…"
 }
 
-// newer reports whether version a is not before b. Versions are numbers in
-// every API server there is; where they are not, the later arrival wins.
+// newer reports whether version a is not before b. Versions are numbers on all known
+// API servers; if they are not, the later arrival wins.
 func newer(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) > len(b)
@@ -338,7 +337,7 @@ func newer(a, b string) bool {
 	return a >= b
 }
 
-// saw records an object that a watch delivered, and asks its question.
+// saw records an object that a watch delivered, and asks its question if it has one.
 func (w *Watcher) saw(ctx context.Context, k *kindWatch, ref kubeobj.Ref, live kubeobj.Live, q *question) {
 	if q != nil {
 		w.room(ctx)
@@ -366,7 +365,7 @@ func (w *Watcher) saw(ctx context.Context, k *kindWatch, ref kubeobj.Ref, live k
 	w.dirtyLocked(ref)
 }
 
-// gone records that an object was deleted or has lost our label.
+// gone records that an object was deleted or lost our label.
 func (w *Watcher) gone(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -382,8 +381,8 @@ func (w *Watcher) gone(k *kindWatch, ref kubeobj.Ref, live kubeobj.Live) {
 	w.dirtyLocked(ref)
 }
 
-// keepOnly drops what a complete list does not have, but for objects that were
-// noted after it was taken.
+// keepOnly drops objects that are not in a complete list, except those noted after
+// the list was taken.
 func (w *Watcher) keepOnly(k *kindWatch, seen map[name]bool, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -399,7 +398,7 @@ func (w *Watcher) keepOnly(k *kindWatch, seen map[name]bool, version string) {
 	}
 }
 
-// inSync is called once a watch has seen everything.
+// inSync is called once a watch has delivered everything.
 func (w *Watcher) inSync(k *kindWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -411,7 +410,7 @@ func (w *Watcher) inSync(k *kindWatch) {
 	w.recheckKindLocked(k)
 }
 
-// lost is called when a watch broke and could not be opened again.
+// lost is called when a watch ended and could not be reopened.
 func (w *Watcher) lost(k *kindWatch, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

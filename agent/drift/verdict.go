@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// askOne asks about one batch and takes the verdicts over.
+// askOne sends one batch and records the verdicts.
 func (w *Watcher) askOne(ctx context.Context, batch []*question) {
 	batch, unread := w.readAll(ctx, batch)
 	var results []health.Result
@@ -43,7 +43,7 @@ func (w *Watcher) askOne(ctx context.Context, batch []*question) {
 		case n < len(results):
 			w.answerLocked(q, results[n])
 		case err == nil:
-			// The time of the batch was over.
+			// The batch ran out of time.
 			w.againLocked(q, 0)
 		case errcode.Is(err, errcode.Invalid):
 			w.answerLocked(q, health.Result{Status: health.Unknown, Message: errcode.Message(err)})
@@ -67,8 +67,8 @@ func (w *Watcher) judgeElsewhere(ctx context.Context, rule *health.Expressions, 
 	return w.cfg.Expressions.JudgeExpressions(ctx, rule, objects)
 }
 
-// readAll reads the objects that were not held. One that is gone is no question
-// any more; its watch tells.
+// readAll reads the objects that were not held. A deleted one needs no verdict; its
+// watch reports it.
 func (w *Watcher) readAll(ctx context.Context, batch []*question) (read, unread []*question) {
 	for _, q := range batch {
 		if q.raw == nil {
@@ -86,7 +86,7 @@ func (w *Watcher) readAll(ctx context.Context, batch []*question) (read, unread 
 	return read, unread
 }
 
-// fill reads the object of a question, as it is now.
+// fill reads the present object of a question.
 func (w *Watcher) fill(ctx context.Context, q *question) error {
 	raw, err := w.fetch(ctx, q.kind, q.ref, acceptWhole)
 	if err != nil {
@@ -100,13 +100,13 @@ func (w *Watcher) fill(ctx context.Context, q *question) error {
 	return nil
 }
 
-// failLocked asks again later. Of several objects the one at fault may be any,
-// so that fewer are asked together; one alone is at fault itself.
+// failLocked asks again later. Any of several objects may be at fault, so that
+// smaller batches follow; a single object is at fault itself.
 func (w *Watcher) failLocked(batch []*question, err error) {
 	a := &w.asks
 	if !a.failing {
 		a.failing = true
-		w.cfg.Log.Warn("objects cannot be judged by their rule", logkey.Object, batch[0].rule.Name, logkey.Count, len(batch), logkey.Error, errcode.Message(err))
+		w.cfg.Log.Warn("cannot judge objects by their rule", logkey.Object, batch[0].rule.Name, logkey.Count, len(batch), logkey.Error, errcode.Message(err))
 	}
 	wait := a.backoff.Next()
 	for _, q := range batch {
@@ -117,15 +117,14 @@ func (w *Watcher) failLocked(batch []*question, err error) {
 			continue
 		}
 		if q.failed++; q.failed >= toldAfter {
-			w.tellVerdictLocked(q, health.Result{Status: health.Unknown, Message: fmt.Sprintf("rule %s could not be asked: %s; it is asked again", q.rule.Name, errcode.Message(err))})
+			w.tellVerdictLocked(q, health.Result{Status: health.Unknown, Message: fmt.Sprintf("rule %s could not be evaluated: %s; retrying", q.rule.Name, errcode.Message(err))})
 		}
 		w.againLocked(q, max(wait, min(askMin<<min(q.failed-1, 10), askMax)))
 	}
 }
 
-// againLocked puts a question back; what was asked about the object meanwhile
-// stays instead, and nothing is asked about objects that are not watched, or by
-// a rule that is not in force.
+// againLocked puts a question back, unless a newer one about the object exists, the
+// object is no longer watched, or the rule is no longer in force.
 func (w *Watcher) againLocked(q *question, wait time.Duration) {
 	k := w.kinds[q.kind.GroupKind()]
 	if k == nil || !w.inForce(q) {
@@ -153,8 +152,8 @@ func (w *Watcher) answerLocked(q *question, result health.Result) {
 	}
 }
 
-// tellVerdictLocked gives an object its health, if it is still as it was when
-// it was judged and the rule still is in force. Otherwise it was asked anew.
+// tellVerdictLocked sets the health of an object if it has not changed since it was
+// judged and the rule is still in force. Otherwise a new question exists.
 func (w *Watcher) tellVerdictLocked(q *question, result health.Result) *kindWatch {
 	k := w.kinds[q.kind.GroupKind()]
 	if k == nil || !w.inForce(q) {
@@ -179,14 +178,14 @@ func (w *Watcher) tellVerdictLocked(q *question, result health.Result) *kindWatc
 	return k
 }
 
-// room waits a little while more objects are held than should be, unless nobody
-// answers anyhow.
+// room waits briefly while too many objects are held, unless no verdicts arrive
+// anyway.
 func (w *Watcher) room(ctx context.Context) {
 	w.answersUntil(ctx, roomFor, func() bool { return w.asks.bytes < heldBytes || w.asks.failing })
 }
 
-// firstVerdicts waits for those of a kind whose watch starts, so that a start is
-// not seen as a change.
+// firstVerdicts waits for the verdicts of a kind whose watch starts, so that the
+// start does not look like a change.
 func (w *Watcher) firstVerdicts(ctx context.Context, kind kubeobj.Kind) {
 	w.answersUntil(ctx, firstFor, func() bool {
 		for _, q := range w.asks.waiting {

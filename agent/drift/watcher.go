@@ -16,18 +16,18 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Owner is who applied the objects; *apply.Engine is one.
+// Owner applied the objects; *apply.Engine implements it.
 type Owner interface {
-	// Expected returns an object as it was left by the last apply, false when
-	// no service has it.
+	// Expected returns an object as the last apply left it, false if no service has
+	// it.
 	Expected(ref kubeobj.Ref) (kubeobj.Expected, bool)
 	// ExpectedOf returns all objects of a kind, Objects those of a service.
 	ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected
 	Objects(service string) []kubeobj.Expected
-	// Heal applies some objects of a service again, as they were rendered
-	// last. NotFound: the rendered objects are not in memory (the agent has
-	// just started) and the service needs a pass. Conflict: the object is
-	// somebody else's now. It returns what was put back, also with an error.
+	// Heal applies some objects of a service again, as they were last rendered.
+	// NotFound: the rendered objects are not in memory (the agent has just started)
+	// and the service needs a pass. Conflict: the object belongs to somebody else
+	// now. It returns the healed objects, also with an error.
 	Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error)
 }
 
@@ -37,15 +37,15 @@ type Config struct {
 	REST *rest.Config
 	// ClusterID is the value of the managed label that is watched.
 	ClusterID string
-	// Rules judge objects; nil are the built-in ones.
+	// Rules judge objects; nil means the built-in rules.
 	Rules *health.Rules
-	// Expressions judges by rules in CEL; with nil their objects are Unknown.
+	// Expressions evaluates rules in CEL; without it their objects are Unknown.
 	Expressions Expressions
-	// Changed is told the id of a service whose drift or health is not what it
-	// was. It must not block. Nil is nobody.
+	// Changed gets the id of a service whose drift or health changed. It must not
+	// block. May be nil.
 	Changed func(service string)
-	// NeedPass is told the id of a service that cannot be healed without being
-	// rendered again. It must not block. Nil is nobody.
+	// NeedPass gets the id of a service that must be rendered again before it can be
+	// healed. It must not block. May be nil.
 	NeedPass func(service string)
 	// Clock is the real one when nil.
 	Clock clock.Clock
@@ -53,7 +53,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Watcher holds the watches and what they saw. It is safe for concurrent use.
+// Watcher holds the watches and their state. It is safe for concurrent use.
 type Watcher struct {
 	cfg  Config
 	rest rest.Interface
@@ -71,23 +71,22 @@ type Watcher struct {
 	// dirty are objects to be judged; marks are those with a history.
 	dirty map[kubeobj.Ref]bool
 	marks map[kubeobj.Ref]*mark
-	// marksOf are the same by service, and marksDue is when they are looked
-	// through again.
+	// marksOf are the same by service, and marksDue is when they are scanned next.
 	marksOf  map[string]map[kubeobj.Ref]*mark
 	marksDue time.Time
-	// looks counts marks that were looked at, for a test.
+	// looks counts scanned marks, for a test.
 	looks int
-	// blames are what pods say of workloads that are not well.
+	// blames are the root causes in the pods of unhealthy workloads.
 	blames map[kubeobj.Ref]blame
 	// stalls are objects with a deadline that are Progressing.
 	stalls map[kubeobj.Ref]stall
-	// naming are objects whose added fields are to be named.
+	// naming are objects whose added fields wait to be named.
 	naming *naming
 	// healing are objects to be healed, by service.
 	healing map[string]map[kubeobj.Ref]bool
-	// changed are services to be told of.
+	// changed are services to report as changed.
 	changed map[string]bool
-	// asks are questions to whom judges by rules in CEL.
+	// asks are questions for the evaluation of CEL rules.
 	asks    asks
 	running sync.WaitGroup
 }
@@ -98,7 +97,7 @@ type name struct{ namespace, name string }
 // kindWatch is the watch of one kind and what it saw.
 type kindWatch struct {
 	kind kubeobj.Kind
-	// whole says that the kind has a health rule, custom that a user wrote it.
+	// whole: the kind has a health rule. custom: a user wrote it.
 	whole, custom bool
 	// state is syncing, synced or unknown; message says why it is unknown.
 	state   watchState
@@ -106,9 +105,10 @@ type kindWatch struct {
 	// compareAt is when the objects of an unknown kind are compared one by one.
 	compareAt time.Time
 	objects   map[name]kubeobj.Live
-	// judged are objects whose health is the verdict of a rule in CEL.
+	// judged are objects whose health is the verdict of a CEL rule.
 	judged map[name]asked
-	// settled is closed once the first attempt has ended, well or not.
+	// settled is closed once the first attempt has ended, whether it succeeded or
+	// not.
 	settled chan struct{}
 	cancel  context.CancelFunc
 }
@@ -166,9 +166,9 @@ func (w *Watcher) Run(ctx context.Context, owner Owner) error {
 	return ctx.Err()
 }
 
-// Watch says which kinds to watch from now on. It returns at once; a kind that
-// was watched already keeps its watch, one that is not named any more loses
-// it. Of two versions of one kind the first is watched.
+// Watch sets the kinds to watch from now on. It returns at once. A kind that was
+// already watched keeps its watch; one that is no longer named loses it. Of two
+// versions of one kind the first is watched.
 func (w *Watcher) Watch(kinds []kubeobj.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,8 +205,8 @@ func (w *Watcher) startLocked(k *kindWatch) {
 	w.running.Go(func() { w.follow(ctx, k) })
 }
 
-// Wait blocks until the watches of kinds are in sync, or until it is known that
-// they will not be soon, or until the context ends. Run must be under way.
+// Wait blocks until the watches of kinds are in sync, are known not to be soon, or
+// the context ends. Run must be running.
 func (w *Watcher) Wait(ctx context.Context, kinds []kubeobj.Kind) {
 	for _, kind := range kinds {
 		w.mu.Lock()
@@ -223,7 +223,7 @@ func (w *Watcher) Wait(ctx context.Context, kinds []kubeobj.Kind) {
 	}
 }
 
-// Synced reports whether the watch of a kind has seen everything.
+// Synced reports whether the watch of a kind has delivered everything.
 func (w *Watcher) Synced(kind kubeobj.Kind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,8 +231,8 @@ func (w *Watcher) Synced(kind kubeobj.Kind) bool {
 	return k != nil && k.state == synced
 }
 
-// Lookup returns an object that carries our label, and whether its kind's
-// watch is in sync: only then does absence mean that no such object is there.
+// Lookup returns an object with our label, and whether its kind's watch is in sync:
+// only then does absence mean that the object does not exist.
 func (w *Watcher) Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, inSync bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,9 +247,9 @@ func (w *Watcher) Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live,
 // justApplied is the message of an object until its rule has judged it.
 const justApplied = "it has just been applied"
 
-// Note takes over what an apply answered, ahead of the watch event. Health is
-// not in such an answer, so an object of a kind with a health rule is
-// Progressing until the watch tells.
+// Note stores the answer to an apply, before the watch event. The answer has no
+// health, so an object of a kind with a health rule is Progressing until the watch
+// delivers it.
 func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -270,8 +270,7 @@ func (w *Watcher) Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live) {
 	w.dirtyLocked(ref)
 }
 
-// Recheck decides anew about objects whose expectation has changed, after a
-// pass.
+// Recheck judges objects again whose expected state changed in a pass.
 func (w *Watcher) Recheck(refs []kubeobj.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,10 +1,10 @@
-// Package generated makes what templates make up stay what it is: passwords,
-// certificates and names that come out other each time they are rendered.
+// Package generated keeps values stable that templates generate: passwords,
+// certificates and names that differ each time they are rendered.
 //
-// It looks objects up by what its caller, agent/poll, gives it, and changes the
-// rendered objects before they are applied. It writes nothing, and decides
-// nothing of what is applied.
+// It looks objects up with a function from its caller, agent/poll, and changes the
+// rendered objects before they are applied. It writes nothing to the cluster, and
+// does not decide what is applied.
 //
-// What holds: rendering the same revision again changes no object that exists;
-// what runs once a revision has one name in it, and one identity.
+// Invariants: rendering the same revision again changes no existing object; whatever
+// runs once per revision has one name and one identity in that revision.
 package generated

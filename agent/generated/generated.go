@@ -11,12 +11,12 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// place is one value that a template generates anew each time.
+// place is a position of a value that a template generates anew each time.
 type place struct {
 	in      *generates
 	pointer string
-	// fresh is what was rendered, live what the cluster has there; the latter
-	// counts when found.
+	// fresh is the rendered value, live the one in the cluster, which is used if
+	// found.
 	fresh, live any
 	found       bool
 }
@@ -25,31 +25,31 @@ type place struct {
 type generates struct {
 	object *unstructured.Unstructured
 	live   map[string]any
-	// own: the live object belongs to this service, so that its values may
-	// replace others that were rendered for the service.
+	// own: the live object belongs to this service, so that its values may replace
+	// other values rendered for the service.
 	own bool
 }
 
-// Service is whose objects are looked at.
+// Service is the service whose objects are changed.
 type Service struct {
 	ID, Namespace string
-	// Revision names its files and settings: what runs once for each has one name
-	// in it.
+	// Revision names its files and settings: objects that run once per revision have
+	// one name in it.
 	Revision string
 }
 
-// Keep makes a render repeatable: objects are what was rendered, in the order of
-// rendered, and are changed. Where a template generates a value anew each time,
-// an object that exists keeps its own. What depends on such a value follows it:
+// Keep makes a render repeatable. It changes objects, the rendered objects in order.
+// Where a template generates a value anew each time, an existing object keeps its own
+// value. Whatever depends on such a value follows it:
 //
-//   - an object that is new and holds the same password, also inside a longer
-//     text or in Base64, gets the one that is in use;
-//   - certificates and keys that belong together stay together: when one of
-//     them is not in the cluster, all of them are made anew;
-//   - a checksum in an annotation is made of what the service's Secrets and
-//     ConfigMaps hold in the end, so that it changes when they do.
+//   - a new object that holds the same password, also inside a longer text or in
+//     Base64, gets the one in use;
+//   - certificates and keys that belong together stay together: if one of them is not
+//     in the cluster, all of them are created again;
+//   - a checksum in an annotation is computed from the final Secrets and ConfigMaps
+//     of the service, so that it changes when they do.
 //
-// What runs once a revision gets a name where it has none of its own, see
+// Objects that run once per revision get a name if they have none of their own, see
 // runs.go. Unavailable: an object cannot be looked up.
 func Keep(ctx context.Context, lookup render.Lookup, service Service, rendered []render.Object, objects []*unstructured.Unstructured) error {
 	named, err := nameRuns(service.Revision, rendered, objects)
@@ -99,13 +99,13 @@ func Keep(ctx context.Context, lookup render.Lookup, service Service, rendered [
 	return nil
 }
 
-// readLive looks the live object up.
+// readLive reads the live object.
 func (g *generates) readLive(ctx context.Context, lookup render.Lookup, service Service) error {
 	o := g.object
 	key := render.LookupKey{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: cmp.Or(o.GetNamespace(), service.Namespace), Name: o.GetName()}
 	text, err := lookup.Lookup(ctx, key)
 	if err != nil {
-		return errcode.New(errcode.Unavailable, "%s %s has generated values, and the live object cannot be read: %w", key.Kind, key.Name, err)
+		return errcode.New(errcode.Unavailable, "%s %s has generated values, but the live object cannot be read: %w", key.Kind, key.Name, err)
 	}
 	if len(text) == 0 {
 		return nil

@@ -65,7 +65,7 @@ func keep(t *testing.T, c *livingCluster, rendered map[string][]string) map[stri
 	return out
 }
 
-// value is what an object has at a pointer.
+// value is an object's value at a pointer.
 func value(t *testing.T, objects map[string]map[string]any, name, pointer string) any {
 	t.Helper()
 	v, ok := at(objects[name], pointer)
@@ -283,8 +283,8 @@ func TestCertificatesStayTogether(t *testing.T) {
 	}
 }
 
-// TestChecksumsFollowWhatTheyAreMadeOf changes a Secret beside a generated
-// password, and wants the checksum of the pods to change with it, once.
+// TestChecksumsFollowWhatTheyAreMadeOf changes a Secret beside a generated password,
+// and expects the checksum of the pods to change with it, once.
 func TestChecksumsFollowWhatTheyAreMadeOf(t *testing.T) {
 	const pointer = "/spec/template/metadata/annotations/checksum~1secret"
 	c := &livingCluster{objects: map[string]string{}}

@@ -11,14 +11,14 @@ import (
 type material struct {
 	place *place
 	certs []*x509.Certificate
-	key   []byte // the public half, when a private key is in it
+	key   []byte // the public half, if it is a private key
 	text  string
 }
 
-// renewIncomplete looks at certificates and keys that belong together: a
-// certificate and its key, and a certificate and its issuer. When the cluster
-// lacks one of them, the others that it has cannot be completed, because the
-// issuer's key is nowhere: all are taken as they were rendered.
+// renewIncomplete handles certificates and keys that belong together: a certificate
+// and its key, and a certificate and its issuer. If one of them is not in the
+// cluster, it cannot be created to match the others, because the issuer's key is not
+// available. Then all are used as rendered.
 func renewIncomplete(places []*place) {
 	var all []*material
 	for _, p := range places {
@@ -34,7 +34,7 @@ func renewIncomplete(places []*place) {
 		present[m.text] = present[m.text] || m.place.found && m.place.in.own
 	}
 	for i, m := range all {
-		// The same certificate may be in the cluster at another place.
+		// The same certificate may be elsewhere in the cluster.
 		if !m.place.found && !present[m.text] {
 			complete[family[i]] = false
 		}
@@ -46,8 +46,7 @@ func renewIncomplete(places []*place) {
 	}
 }
 
-// families gives those that belong together, over any number of steps, the
-// same number.
+// families gives the same number to those that belong together, also indirectly.
 func families(all []*material) []int {
 	family := make([]int, len(all))
 	for i := range all {
@@ -99,7 +98,7 @@ func matches(cert *x509.Certificate, key []byte) bool {
 	return key != nil && bytes.Equal(cert.RawSubjectPublicKeyInfo, key)
 }
 
-// materialOf reads PEM, also in Base64; nil when a value is something else.
+// materialOf parses PEM, also in Base64; nil if the value is something else.
 func materialOf(p *place) *material {
 	text, ok := p.fresh.(string)
 	if !ok {
@@ -126,7 +125,7 @@ func materialOf(p *place) *material {
 	return m
 }
 
-// publicHalf is the public key of a private one, as certificates hold it.
+// publicHalf is the public key of a private key, in the form that certificates use.
 func publicHalf(der []byte) []byte {
 	var private any
 	var err error

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTheChartsPage plays the example of the page on charts: what the cluster
-// has, what is rendered, and what is applied.
+// TestTheChartsPage runs the example of the page on charts: the objects in the
+// cluster, the rendered ones, and the applied ones.
 func TestTheChartsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/spec/charts.md")
 	if err != nil {

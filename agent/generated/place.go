@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// counterpart is the live value at the place that a pointer names in the
-// rendered object. Items of a list are found by their names: a list may have
-// got another item since.
+// counterpart is the live value at the position of a pointer into the rendered
+// object. Items of a list are matched by name, because the list may have got another
+// item since.
 func (g *generates) counterpart(pointer string) (any, bool) {
 	if g.live == nil {
 		return nil, false
@@ -46,8 +46,7 @@ func (g *generates) counterpart(pointer string) (any, bool) {
 	return live, true
 }
 
-// sameItem finds an item by its name, or by its place in a list of the same
-// length.
+// sameItem finds an item by its name, or by its index in a list of the same length.
 func sameItem(list []any, item any, n, length int) any {
 	fields, _ := item.(map[string]any)
 	name, named := fields["name"].(string)
@@ -65,8 +64,8 @@ func sameItem(list []any, item any, n, length int) any {
 	return nil
 }
 
-// decoded is what a Secret has for a key of stringData, which the API server
-// keeps among its data. Bytes that are no text cannot be written there.
+// decoded is the Secret's value for a key of stringData, which the API server stores
+// in data. Bytes that are not text cannot be written to stringData.
 func (g *generates) decoded(key string) (any, bool) {
 	data, _ := g.live["data"].(map[string]any)
 	text, ok := data[key].(string)
@@ -111,7 +110,7 @@ func at(value any, pointer string) (any, bool) {
 	return value, true
 }
 
-// put sets what a JSON pointer names, where the path to it is there.
+// put sets the value at a JSON pointer, if the path to it exists.
 func put(object map[string]any, pointer string, value any) {
 	all := steps(pointer)
 	if len(all) == 0 {

@@ -20,7 +20,7 @@ type nothing struct{}
 
 func (nothing) Lookup(context.Context, render.LookupKey) ([]byte, error) { return nil, nil }
 
-// kept renders documents twice, as a maker does, and returns what is applied of
+// kept renders documents twice, as a maker does, and returns the applied objects of
 // the first render.
 func kept(t *testing.T, revision, first, second string) []*unstructured.Unstructured {
 	t.Helper()
@@ -54,7 +54,7 @@ func kept(t *testing.T, revision, first, second string) []*unstructured.Unstruct
 	return objects
 }
 
-// A hook of a chance name, with a password, and what it reads by that name.
+// A hook with a random name, a password, and an object that it reads by that name.
 func hooks(chance, password string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Secret
@@ -117,7 +117,7 @@ func TestWhatRunsHasOneNameInARevision(t *testing.T) {
 	}
 }
 
-// What stays has its own name, and no identity beside it.
+// An object that stays keeps its own name, and has no identity.
 func TestWhatStaysIsLeftAlone(t *testing.T) {
 	const text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: b, annotations: {helm.sh/hook: post-install}}\nspec: {}\n"
 	for _, o := range kept(t, "r1", text, text) {
@@ -140,7 +140,7 @@ func TestNamesThatCannotBeKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		b, _, _ := manifest.Decode("chart/templates/a.yaml", fmt.Appendf(nil, text, "y2"))
-		if err := manifest.MarkVolatile(a, b); err == nil || !strings.Contains(err.Error(), "chart/templates/a.yaml") || !strings.Contains(err.Error(), "generated anew") {
+		if err := manifest.MarkVolatile(a, b); err == nil || !strings.Contains(err.Error(), "chart/templates/a.yaml") || !strings.Contains(err.Error(), "differs in each render") {
 			t.Errorf("%s: %v", what, err)
 		}
 		generate := strings.Replace(text, "name: a-%s", "generateName: a-", 1)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// digestText is how the usual checksums are written.
+// digestText matches the usual checksums.
 var digestText = regexp.MustCompile(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})$`)
 
-// splitChecksums takes out the annotations that are checksums: they are not
-// values of their own but follow what they were made of. Without a Secret or
-// ConfigMap that they could be made of they are values like others.
+// splitChecksums separates the annotations that are checksums: they follow the
+// content that they were computed from. Without a Secret or ConfigMap that they could
+// be computed from, they count as values like others.
 func splitChecksums(places []*place, holders []*generates) (checksums, values []*place) {
 	if !slices.ContainsFunc(holders, (*generates).isSource) {
 		return nil, places
@@ -38,11 +38,10 @@ func (p *place) isChecksum() bool {
 	return digestText.MatchString(text) || text != "" && strings.Contains(strings.ToLower(all[len(all)-1]), "checksum")
 }
 
-// isSource reports whether checksums are usually made of such an object.
+// isSource reports whether checksums are usually computed from such an object.
 func (g *generates) isSource() bool { return g.isSecret() || g.isConfigMap() }
 
-// checksumOf is a digest of what the Secrets and ConfigMaps with generated
-// values hold.
+// checksumOf is a digest of the Secrets and ConfigMaps with generated values.
 func checksumOf(holders []*generates) string {
 	var texts []string
 	for _, g := range holders {
@@ -50,7 +49,7 @@ func checksumOf(holders []*generates) string {
 			continue
 		}
 		o := g.object
-		// Encoding sorts the keys; data is what came out of JSON.
+		// Encoding sorts the keys; data was parsed from JSON.
 		text, _ := json.Marshal([]any{o.GetKind(), o.GetNamespace(), o.GetName(), o.Object["data"], o.Object["stringData"], o.Object["binaryData"]})
 		texts = append(texts, string(text))
 	}
@@ -59,7 +58,7 @@ func checksumOf(holders []*generates) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cut makes a digest as long as the one that was rendered, if it can.
+// cut shortens a digest to the length of the rendered one, if possible.
 func cut(sum string, fresh any) string {
 	if text, ok := fresh.(string); ok && digestText.MatchString(text) && len(text) < len(sum) {
 		return sum[:len(text)]

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// minSwap is how long a generated value must be to be looked for in other
+// minSwap is the minimum length of a generated value that is searched for in other
 // texts: shorter ones occur by chance.
 const minSwap = 8
 
-// swaps replace generated values by those that the cluster has for them.
+// swaps replace generated values by those in the cluster.
 type swaps []swap
 
 type swap struct{ fresh, live string }
 
-// newSwaps learns from every place that keeps its live value.
+// newSwaps collects the values of all places that keep their live value.
 func newSwaps(places []*place) swaps {
 	known := map[string]string{}
 	for _, p := range places {
@@ -41,7 +41,7 @@ func newSwaps(places []*place) swaps {
 	for fresh, live := range known {
 		out = append(out, swap{fresh, live})
 	}
-	// The longest first: a value may be a part of another.
+	// Longest first: a value may be a part of another.
 	slices.SortFunc(out, func(a, b swap) int {
 		if n := len(b.fresh) - len(a.fresh); n != 0 {
 			return n
@@ -57,7 +57,7 @@ func learn(known map[string]string, fresh, live string) {
 	}
 }
 
-// apply replaces in a text, and in what it encodes when it is Base64.
+// apply replaces the values in a text, and in its content if it is Base64.
 func (s swaps) apply(text string) string {
 	if replaced := s.replace(text); replaced != text {
 		return replaced
@@ -79,7 +79,7 @@ func (s swaps) replace(text string) string {
 
 func encode64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// decode64 decodes what is Base64 of a text.
+// decode64 decodes Base64 of a text.
 func decode64(text string) (string, bool) {
 	if len(text) < minSwap || len(text)%4 != 0 {
 		return "", false

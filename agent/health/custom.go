@@ -11,10 +11,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// FromObjects turns objects of the kind CustomHealth into rules, in the order
-// of their namespaces and names. What cannot be used is left out and has an
-// error under its namespace/name; the rest still counts. Expressions are taken
-// as they are: whether they compile, only the render child can tell.
+// FromObjects turns objects of kind CustomHealth into rules, in the order of their
+// namespaces and names. An unusable one is left out, with an error under its
+// namespace/name; the others still apply. Expressions are accepted unchecked: only
+// the render child can tell whether they compile.
 func FromObjects(objects []v1alpha1.CustomHealth) (list []Custom, problems map[string]error) {
 	problems = map[string]error{}
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b v1alpha1.CustomHealth) int {
@@ -45,9 +45,9 @@ func ruleOf(name string, spec v1alpha1.CustomHealthSpec) (Judge, error) {
 	case e == nil:
 		return CompileLua(name, spec.Script)
 	case spec.Script != "":
-		return nil, errcode.New(errcode.Invalid, "CustomHealth %s has a script and expressions; a rule has one of them", name)
+		return nil, errcode.New(errcode.Invalid, "CustomHealth %s has both a script and expressions; give only one of them", name)
 	case e.Current == "":
-		return nil, errcode.New(errcode.Invalid, "CustomHealth %s has no expression current, so nothing could be Healthy by it; give one", name)
+		return nil, errcode.New(errcode.Invalid, "CustomHealth %s has no expression current, so no object could be Healthy; give one", name)
 	default:
 		return &Expressions{Name: name, Suspended: e.Suspended, InProgress: e.InProgress, Failed: e.Failed, Current: e.Current, Message: e.Message}, nil
 	}

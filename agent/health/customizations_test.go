@@ -12,10 +12,10 @@ import (
 	"github.com/axle-cd/axle/agent/health"
 )
 
-// TestCustomizations runs folders of scripts as Argo CD keeps them, each with
-// its own cases: GROUP/KIND/health.lua, health_test.yaml and what that names.
-// Those below testdata use all that its scripts use. ARGO_CD=PATH, a checkout of
-// Argo CD, has the scripts of Argo CD run as well: make argo-health.
+// TestCustomizations runs folders of scripts in Argo CD's layout, each with its own
+// cases: GROUP/KIND/health.lua, health_test.yaml and the files it names. Those below
+// testdata use every feature of its scripts. With ARGO_CD=PATH, a checkout of Argo
+// CD, its scripts run too: make argo-health.
 func TestCustomizations(t *testing.T) {
 	scripts, cases := runCustomizations(t, "testdata/customizations")
 	if scripts < 5 || cases < 20 {

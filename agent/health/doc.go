@@ -1,23 +1,21 @@
-// Package health says how well an object of a cluster is, in the six words that
-// the whole product uses: Healthy, Progressing, Degraded, Suspended, Missing
-// and Unknown, each with a sentence for a person.
+// Package health tells the health of an object of a cluster in the six words that the
+// whole product uses: Healthy, Progressing, Degraded, Suspended, Missing and Unknown,
+// each with a sentence for people.
 //
-// Built-in kinds are judged as Argo CD's users expect it; every other kind by
-// its conditions and generations, as kstatus does. Kinds without any rule of
-// their own and without a status are Healthy once they exist. The package also
-// rolls the objects of a service up into one word and packs the list of
-// components for the hub: at most 64 KiB compressed, then the worst 200 and
-// the counts of all.
+// Built-in kinds are judged as users of Argo CD expect. Every other kind is judged by
+// its conditions and generations, as kstatus does. A kind without a rule and without
+// a status is Healthy once it exists. The package also combines the objects of a
+// service into one word and packs the list of components for the hub: at most 64 KiB
+// compressed; above that the worst 200 components and the counts of all.
 //
-// Users write rules of their own in Lua, see Lua and Rules. Such a script costs
-// at most 500,000 instructions, 500 ms and 32 MiB; it reads the object and the
-// clock, nothing else; and whatever goes wrong in it is Unknown. Rules in CEL are
-// known here by their text alone, see Expressions: the render child judges by
-// them, and agent/drift asks it.
+// Users can write rules in Lua (see Lua and Rules). Such a script may use at most
+// 500,000 instructions, 500 ms and 32 MiB. It reads the object and the clock, nothing
+// else. Any error in it means Unknown. Of rules in CEL this package knows only the
+// text (see Expressions): the render child evaluates them, on request of agent/drift.
 //
-// The rules of built-in kinds are in internal/kubehealth, which the hub has, too.
+// The rules of built-in kinds are in internal/kubehealth, which the hub uses too.
 //
-// It sends no request; its only state is the rules and the compiled scripts.
-// Callers are the watches in agent/drift, the loop in agent/poll, and
-// `axle-agent health`. Package agent reads the rules of users from the cluster.
+// It makes no requests. Its only state is the rules and the compiled scripts. Callers
+// are the watches in agent/drift, the loop in agent/poll, and `axle-agent health`.
+// Package agent reads the rules of users from the cluster.
 package health

@@ -11,16 +11,16 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// Expressions is a rule that a user wrote in CEL. This process does not judge
-// by it: CEL costs memory that a cluster without such rules would pay, so the
-// render child is asked (docs/adr/0037-health-rules-in-cel-are-judged-in-the-child.md).
+// Expressions is a rule that a user wrote in CEL. This process does not evaluate it,
+// because CEL costs memory even in clusters without such rules. The render child does
+// (docs/adr/0037-health-rules-in-cel-are-judged-in-the-child.md).
 type Expressions struct {
-	// Name is the rule's for people, namespace/name.
+	// Name is the rule's namespace/name, for messages.
 	Name string
-	// The first of these that is true gives the status, in this order:
-	// Suspended, Progressing, Degraded, Healthy.
+	// The first of these that is true gives the status, in this order: Suspended,
+	// Progressing, Degraded, Healthy.
 	Suspended, InProgress, Failed, Current string
-	// Message is an expression for a text, or empty.
+	// Message is an expression that yields a text, or empty.
 	Message string
 }
 
@@ -29,15 +29,15 @@ func (e *Expressions) Judge(*unstructured.Unstructured) Result {
 	return Result{Status: Unknown, Message: short("rule "+e.Name+" is written in CEL and was not asked", maxMessage)}
 }
 
-// Digest is another for other expressions.
+// Digest differs for different expressions.
 func (e *Expressions) Digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{e.Name, e.Suspended, e.InProgress, e.Failed, e.Current, e.Message}))
 	return hex.EncodeToString(sum[:12])
 }
 
-// Expressions returns the rule in CEL that judges objects of a kind; nil when
-// another rule does, which Of knows. What is being deleted is Progressing by
-// every rule and is not asked about.
+// Expressions returns the CEL rule that judges objects of a kind; nil if another rule
+// does, which Of knows. An object that is being deleted is Progressing by every rule
+// and is not asked about.
 func (r *Rules) Expressions(kind schema.GroupVersionKind) *Expressions {
 	custom := r.now()
 	if judge := custom.exact(kind); judge != nil {

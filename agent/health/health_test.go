@@ -15,8 +15,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// TestKinds: which rule judges; what the built-in ones say is tested in
-// internal/kubehealth.
+// TestKinds tests which rule judges; internal/kubehealth tests the built-in ones.
 func TestKinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string

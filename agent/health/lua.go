@@ -16,16 +16,16 @@ import (
 	"github.com/axle-cd/axle/internal/luabox"
 )
 
-// The limits of a script: its own size, and what one judgement may cost. The
-// count of instructions ends a script that loops, at the same place on every
-// machine; the clock is for what one instruction may cost.
+// The limits of a script: its size, and the cost of one judgement. The instruction
+// count ends an endless script at the same place on every machine; the clock bounds
+// what a single instruction may cost.
 const (
 	maxScript     = 64 << 10
 	maxText       = 64 << 10
 	maxValues     = 400_000
 	maxLuaMessage = maxMessage
-	// maxBytesRuns is how often a script may be over its memory: the figure is
-	// that of the whole process, and may be the fault of something else.
+	// maxBytesRuns is how often a script may exceed its memory: the figure is that of
+	// the whole process, and something else may be the cause.
 	maxBytesRuns = 3
 )
 
@@ -39,8 +39,7 @@ var limitTexts = map[error]string{
 	luabox.ErrBytes: "it used more than 32 MiB of memory",
 }
 
-// Lua is a rule that a user wrote in Lua. It may be asked by many goroutines.
-//
+// Lua is a rule that a user wrote in Lua. It is safe for concurrent use.
 // A script sees the object as `obj` and returns a table with status and
 // message, as scripts of Argo CD do; or it sees it as `Obj` and leaves that
 // table in the global healthStatus, as scripts of Plural do.
@@ -51,8 +50,7 @@ type Lua struct {
 	old bool
 }
 
-// CompileLua reads a script; name is what its messages call it. The script is
-// not run.
+// CompileLua parses a script; name is used in its messages. The script is not run.
 func CompileLua(name, source string) (*Lua, error) {
 	if len(source) > maxScript {
 		return nil, errcode.New(errcode.Invalid, "script %s has %d bytes; %d are allowed", name, len(source), maxScript)
@@ -64,14 +62,14 @@ func CompileLua(name, source string) (*Lua, error) {
 	return &Lua{name: name, script: script, old: strings.Contains(source, "Obj")}, nil
 }
 
-// compiled keeps scripts by the hash of their text, so that reading all rules
-// again costs nothing for those that did not change.
+// compiled caches scripts by the hash of their text, so that reading all rules again
+// costs nothing for unchanged scripts.
 var compiled = struct {
 	sync.Mutex
 	byHash map[[sha256.Size]byte]*luabox.Script
 }{byHash: map[[sha256.Size]byte]*luabox.Script{}}
 
-// maxCompiled bounds the kept scripts; beyond it all are forgotten.
+// maxCompiled bounds the cached scripts; beyond it the cache is emptied.
 const maxCompiled = 512
 
 func compileOnce(source string) (*luabox.Script, error) {
@@ -92,8 +90,8 @@ func compileOnce(source string) (*luabox.Script, error) {
 	return script, nil
 }
 
-// Judge runs the script on one object. Whatever goes wrong in it is Unknown,
-// with a message that names the script.
+// Judge runs the script on one object. Any error means Unknown, with a message that
+// names the script.
 func (l *Lua) Judge(object *unstructured.Unstructured) Result {
 	for n := 1; ; n++ {
 		result, err := l.run(object)
@@ -135,20 +133,20 @@ func (l *Lua) run(object *unstructured.Unstructured) (Result, error) {
 	return l.read(answer), nil
 }
 
-// read takes the answer without its metatables: nothing of the script runs
-// once it ended.
+// read reads the answer without its metatables, so that no code of the script runs
+// after it ended.
 func (l *Lua) read(answer lua.LValue) Result {
 	table, ok := answer.(*lua.LTable)
 	if !ok {
-		return l.unknown("it returned %s in place of a table with status and message", answer.Type())
+		return l.unknown("it returned %s instead of a table with status and message", answer.Type())
 	}
 	word, ok := table.RawGetString("status").(lua.LString)
 	if !ok {
-		return l.unknown("status is %s in place of a word", table.RawGetString("status").Type())
+		return l.unknown("status is %s instead of a string", table.RawGetString("status").Type())
 	}
 	status, ok := words[string(word)]
 	if !ok {
-		return l.unknown("%q is not one of the words for a status", short(string(word), 64))
+		return l.unknown("%q is not a valid status", short(string(word), 64))
 	}
 	switch message := table.RawGetString("message").(type) {
 	case *lua.LNilType:
@@ -156,11 +154,11 @@ func (l *Lua) read(answer lua.LValue) Result {
 	case lua.LString, lua.LNumber, lua.LBool:
 		return Result{Status: status, Message: short(message.String(), maxLuaMessage)}
 	default:
-		return l.unknown("message is %s in place of text", message.Type())
+		return l.unknown("message is %s instead of a string", message.Type())
 	}
 }
 
-// words are what a script may answer. Paused is Plural's word.
+// words are the valid answers of a script. Paused is Plural's word.
 var words = map[string]Status{
 	string(Healthy): Healthy, string(Suspended): Suspended, string(Progressing): Progressing,
 	string(Missing): Missing, string(Unknown): Unknown, string(Degraded): Degraded, "Paused": Suspended,

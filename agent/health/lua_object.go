@@ -10,15 +10,15 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// nodeBudget bounds what one object may become: 400,000 values.
+// nodeBudget bounds the converted values of one object: 400,000.
 type nodeBudget int
 
 var errObject = errors.New("the object has more than 400,000 values")
 
-// table turns a map into a table of the same keys; meta, if any, becomes the
-// metatable of it and of every map inside. Numbers of Lua are floats, so that
-// integers above 2^53 lose their last digits; smaller ones print as integers.
-// A null is nil: its key is not there, and lists close the gap.
+// table converts a map to a Lua table; meta, if set, becomes the metatable of it and
+// of every map inside. Lua numbers are floats, so integers above 2^53 lose their last
+// digits; smaller ones print as integers. A null becomes nil: its key is missing, and
+// lists close the gap.
 func (b *nodeBudget) table(state *lua.LState, object map[string]any, meta *lua.LTable) (*lua.LTable, error) {
 	out := state.CreateTable(0, len(object))
 	for key, inner := range object {
@@ -80,8 +80,8 @@ func scalar(value any) (lua.LValue, error) {
 	return nil, fmt.Errorf("the object holds a %T", value)
 }
 
-// lowerFirst lets a script of Plural write Obj.Status for Obj.status: a key
-// that is not there and begins with a capital is looked up without it.
+// lowerFirst lets a script of Plural write Obj.Status for Obj.status: a missing key
+// that begins with a capital is looked up in lower case.
 func lowerFirst(state *lua.LState) *lua.LTable {
 	meta := state.NewTable()
 	meta.RawSetString("__index", state.NewFunction(func(l *lua.LState) int {
@@ -98,7 +98,7 @@ func lowerFirst(state *lua.LState) *lua.LTable {
 	return meta
 }
 
-// addConditions gives scripts of Plural their two helpers.
+// addConditions gives scripts of Plural their two helper functions.
 func addConditions(state *lua.LState) {
 	state.SetGlobal("statusConditionExists", state.NewFunction(func(l *lua.LState) int {
 		l.Push(lua.LBool(statusOf(l) != lua.LNil))
@@ -110,8 +110,8 @@ func addConditions(state *lua.LState) {
 	}))
 }
 
-// statusOf finds the status of the condition that the second argument names,
-// in the conditions of the first.
+// statusOf finds the status of the condition named by the second argument, in the
+// conditions of the first.
 func statusOf(l *lua.LState) lua.LValue {
 	status, ok := l.Get(1).(*lua.LTable)
 	if !ok {

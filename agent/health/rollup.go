@@ -14,16 +14,16 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// The limits of a packed list: what one status may carry to the hub.
+// The limits of a packed list, which a status can carry to the hub.
 const (
 	maxPacked = 64 << 10
 	worstKept = 200
-	// maxMessage bounds one component's sentence, in bytes.
+	// maxMessage bounds one component's message, in bytes.
 	maxMessage = 1024
 )
 
-// RollUp judges a service by its components: the worst of them, Healthy when
-// there are none. The message names the first of the worst.
+// RollUp returns the health of a service: that of its worst component, or Healthy
+// without components. The message names the first of the worst.
 func RollUp(components []*agentv1.Component) Result {
 	total := Result{Status: Healthy}
 	same := 0
@@ -72,9 +72,9 @@ func Count(components []*agentv1.Component) *agentv1.ComponentCounts {
 	return counts
 }
 
-// Pack compresses a component list for a status and counts all components.
-// The same components in any order give the same bytes. A list that does not
-// fit is cut to the worst 200, and further if those do not fit either.
+// Pack compresses a component list for a status and counts all components. The order
+// of the components does not matter. A list that does not fit is cut to the worst
+// 200, and further if needed.
 func Pack(components []*agentv1.Component) (blob []byte, counts *agentv1.ComponentCounts) {
 	counts = Count(components)
 	list := slices.Clone(components)
@@ -107,10 +107,10 @@ func pack(list []*agentv1.Component, truncated bool) []byte {
 	if err != nil {
 		return nil
 	}
-	return bytes.Clone(packer.EncodeAll(raw, nil)) // kept without the encoder's room
+	return bytes.Clone(packer.EncodeAll(raw, nil)) // a copy without the encoder's spare capacity
 }
 
-// packer is shared: EncodeAll may be called from many goroutines, and a window
-// of 256 KiB keeps an idle agent small.
+// packer is shared: EncodeAll is safe for concurrent use, and a window of 256 KiB
+// keeps an idle agent small.
 var packer, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(256<<10),
 	zstd.WithEncoderLevel(zstd.SpeedDefault))

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// HasRule reports whether the kind's health can be other than "it exists", so
-// that whole objects of it must be read.
+// HasRule reports whether the kind's health depends on more than its existence, so
+// that whole objects must be read.
 func HasRule(kind schema.GroupKind) bool {
 	return kubehealth.HasRule(kind) || !kubehealth.Plain(kind.Group)
 }
@@ -19,8 +19,8 @@ func HasRule(kind schema.GroupKind) bool {
 // Of judges one object by the built-in rules.
 func Of(object *unstructured.Unstructured) Result { return (*Rules)(nil).Of(object) }
 
-// generic asks kstatus: conditions Ready, Reconciling and Stalled, and whether
-// the generation was observed.
+// generic applies kstatus: conditions Ready, Reconciling and Stalled, and the
+// observed generation.
 func generic(object *unstructured.Unstructured) Result {
 	res, err := status.Compute(object)
 	if err != nil {
@@ -39,8 +39,8 @@ func generic(object *unstructured.Unstructured) Result {
 	return Result{Status: Unknown, Message: res.Message}
 }
 
-// failedReady tells a resource that says why it failed from one that is on its
-// way: a Ready condition that is False with a reason that says so.
+// failedReady distinguishes a failed resource from one in progress: a failed one has
+// a Ready condition that is False with a reason that says so.
 func failedReady(object *unstructured.Unstructured, otherwise Result) Result {
 	is, reason, message := kubehealth.Condition(object, "Ready")
 	if is != "False" || !kubehealth.Observed(object) {

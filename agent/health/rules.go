@@ -9,25 +9,24 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// Judge says how well an object is. It may be asked by many goroutines.
+// Judge judges the health of an object. It is safe for concurrent use.
 type Judge interface {
 	Judge(object *unstructured.Unstructured) Result
 }
 
 // Custom is one rule that a user wrote.
 type Custom struct {
-	// Name is the rule's for people, namespace/name.
+	// Name is the rule's namespace/name, for messages.
 	Name string
-	// Kind is what it judges. Without a version it is every version of the
-	// kind; without a kind it is every kind that no other rule knows.
+	// Kind is the kind it judges. Without a version it applies to every version of
+	// the kind; without a kind, to every kind that has no other rule.
 	Kind schema.GroupVersionKind
 	Rule Judge
 }
 
-// Rules are the rules of users in front of, and behind, the built-in ones. In
-// order: a rule for the exact kind, the built-in kinds, a rule without a kind,
-// kstatus. The zero value has the built-in ones alone, and so has nil. Replace
-// may be called while others ask.
+// Rules are the rules of users before and after the built-in ones. In order: a rule
+// for the exact kind, the built-in kinds, a rule without a kind, kstatus. The zero
+// value and nil have only the built-in rules. Replace is safe during concurrent use.
 type Rules struct {
 	custom atomic.Pointer[customRules]
 }
@@ -39,9 +38,8 @@ type customRules struct {
 	rest      Judge
 }
 
-// Replace takes these rules in place of all earlier ones, all at once. Of two
-// for one kind the first in the list counts; the names of the others are
-// returned.
+// Replace replaces all earlier rules at once. Of two rules for one kind the first in
+// the list is used; it returns the names of the others.
 func (r *Rules) Replace(list []Custom) (shadowed []string) {
 	next := &customRules{byKind: map[schema.GroupVersionKind]Judge{}, groupKind: map[schema.GroupKind]bool{}}
 	for _, c := range list {
@@ -69,7 +67,7 @@ func (r *Rules) now() *customRules {
 	return &customRules{}
 }
 
-// exact returns the rule for the very kind, then the one for all its versions.
+// exact returns the rule for the exact kind, or the one for all its versions.
 func (c *customRules) exact(kind schema.GroupVersionKind) Judge {
 	if judge := c.byKind[kind]; judge != nil {
 		return judge
@@ -77,8 +75,8 @@ func (c *customRules) exact(kind schema.GroupVersionKind) Judge {
 	return c.byKind[kind.GroupKind().WithVersion("")]
 }
 
-// HasRule reports whether the kind's health can be other than "it exists", so
-// that whole objects of it must be read.
+// HasRule reports whether the kind's health depends on more than its existence, so
+// that whole objects must be read.
 func (r *Rules) HasRule(kind schema.GroupKind) bool {
 	return r.now().groupKind[kind] || HasRule(kind)
 }
@@ -89,7 +87,7 @@ func (r *Rules) Custom(kind schema.GroupKind) bool {
 	return custom.groupKind[kind] || custom.rest != nil && !kubehealth.HasRule(kind) && HasRule(kind)
 }
 
-// Of judges one object. What is being deleted is Progressing by every rule.
+// Of judges one object. An object that is being deleted is always Progressing.
 func (r *Rules) Of(object *unstructured.Unstructured) Result {
 	if object == nil || len(object.Object) == 0 {
 		return Result{Status: Missing}

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// bearerKey carries another token than the deploy token, for Register.
+// bearerKey carries a token other than the deploy token, for Register.
 type bearerKey struct{}
 
 func (c *Client) makeCalls() agentv1connect.AgentServiceClient {
@@ -23,8 +23,8 @@ func (c *Client) makeCalls() agentv1connect.AgentServiceClient {
 		connect.WithReadMaxBytes(maxAnswer))
 }
 
-// wire is the HTTP client beneath the calls: it adds our headers and lets only
-// the hub's own answers through.
+// wire is the HTTP client of the calls: it adds our headers and accepts only answers
+// of the hub itself.
 type wire struct{ *Client }
 
 // Do implements connect.HTTPClient.
@@ -52,10 +52,10 @@ func (w wire) Do(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(refusal(answer), answer.Body.Close())
 }
 
-// pieceBytes is the most that a request sends in one frame: the hub keeps, for
-// each connection and as long as it lives, buffers of the largest frame and of
-// the largest TLS record that came. So much of a frame goes into a record that
-// is no larger than those of the handshake.
+// pieceBytes is the most that a request sends in one frame. For each connection the
+// hub keeps buffers as large as the largest frame and the largest TLS record that
+// arrived. A frame of this size fits into a record no larger than those of the
+// handshake.
 const pieceBytes = 1200
 
 // pieces is a body that is read in small pieces.
@@ -66,8 +66,8 @@ func (p pieces) Read(b []byte) (int, error) {
 	return p.ReadCloser.Read(b[:min(len(b), pieceBytes)])
 }
 
-// Report stores statuses; an answer means that they are committed. Sending
-// one twice does no harm.
+// Report stores statuses; an answer means that they are committed. Repeating a report
+// is harmless.
 func (c *Client) Report(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {
 	return call(ctx, c, c.calls().Report, r)
 }
@@ -78,13 +78,13 @@ func (c *Client) ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) e
 	return err
 }
 
-// ReportTests stores how tests stand. Sending one twice does no harm.
+// ReportTests stores the state of tests. Repeating a report is harmless.
 func (c *Client) ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error {
 	_, err := call(ctx, c, c.calls().ReportTests, r)
 	return err
 }
 
-// Ping stores what the agent knows of its cluster.
+// Ping stores what the agent knows about its cluster.
 func (c *Client) Ping(ctx context.Context, r *agentv1.PingRequest) error {
 	_, err := call(ctx, c, c.calls().Ping, r)
 	return err
@@ -113,8 +113,7 @@ func explain(err error) error {
 	if !errors.As(err, &coded) {
 		return unreachable(err)
 	}
-	// An error that came over the wire carries the hub's words; one that was
-	// made here says what broke.
+	// A wire error carries the hub's message; an error made here says what failed.
 	if !connect.IsWireError(coded) {
 		return unreachable(errors.New(coded.Message()))
 	}

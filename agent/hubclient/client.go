@@ -26,7 +26,7 @@ const (
 	statusHeader   = "Axle-Status"
 )
 
-// Client speaks for one cluster. It is safe for concurrent use.
+// Client makes requests for one cluster. It is safe for concurrent use.
 type Client struct {
 	origin    *url.URL
 	desired   *url.URL
@@ -40,24 +40,24 @@ type Client struct {
 	token     []string // "Bearer …" as a header value, shared by requests
 	keys      map[string]ed25519.PublicKey
 	former    map[string]ed25519.PublicKey // never changes
-	// seen is the highest place that the hub named, which requests ask for;
-	// held is that of the last list or specs that were taken.
+	// seen is the highest position that the hub named, which requests ask for; held
+	// is that of the last accepted list or specs.
 	seen      Position
 	seenValue []string
 	held      Position
 	// skew is how far the hub's clock is ahead of ours, as far as known.
 	skew time.Duration
-	// newerLife is set when an unsigned position named a later incarnation:
-	// the next poll asks for the list, which is signed.
+	// newerLife is set when an unsigned position named a later incarnation: the next
+	// poll requests the list, which is signed.
 	newerLife bool
-	// refused is what the next poll tells the hub.
+	// refused is what the next poll reports to the hub as rejected.
 	refused string
 
-	// Proof is what a replica that is behind is shown.
+	// Proof is shown to a replica that is behind.
 	Proof *Proof
 }
 
-// New returns a Client; it sends nothing yet. Errors are Invalid.
+// New returns a Client; it makes no requests. Errors are Invalid.
 func New(cfg Config) (*Client, error) {
 	u, err := origin(cfg.URL)
 	if err != nil {
@@ -101,9 +101,9 @@ func (c *Client) Authorization() string {
 	return c.token[0]
 }
 
-// Expect makes the following calls ask for nothing older than a place that the
-// hub named: another replica than the one that did may answer, and be behind.
-// Places of another life of the hub's database are left to signed lists.
+// Expect makes later calls ask for nothing older than a position that the hub named:
+// another replica may answer, and be behind. Positions of another incarnation of the
+// hub's database come only with signed lists.
 func (c *Client) Expect(p Position) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *Client) header() http.Header {
 	defer c.mu.Unlock()
 	h := make(http.Header, 6)
 	h["Authorization"] = c.token
-	h["User-Agent"] = noAgent // an idle poll is paid by the byte
+	h["User-Agent"] = noAgent // keep idle polls small
 	if c.seenValue != nil {
 		h[seenHeader] = c.seenValue
 	}
@@ -143,12 +143,11 @@ func (c *Client) header() http.Header {
 
 var noAgent = []string{""}
 
-// take checks an answer's position and remembers it when it is higher; a list
-// moves the client by what is signed in it, not by its header. Within the
-// incarnation nothing lower is taken than what its request asked for: a hint or
-// an answer to another call may have named a later place meanwhile, which makes
-// no answer stale that was on its way. A newer incarnation is taken with its
-// signed list only, but does not make an answer stale.
+// take checks an answer's position and remembers it if it is higher. A list moves the
+// client by its signed position, not by its header. Within the incarnation, an answer
+// must not be older than its request asked for; a hint or another call may have named
+// a later position since, which does not make this answer stale. A newer incarnation
+// is accepted only with its signed list, but does not make an answer stale.
 func (c *Client) take(request, answer http.Header, list bool) error {
 	text := answer.Get(positionHeader)
 	if text == "" {
@@ -177,7 +176,7 @@ func (c *Client) take(request, answer http.Header, list bool) error {
 	return nil
 }
 
-// roundTrip sends one request and checks what any answer must pass. The
+// roundTrip sends one request and makes the checks that every answer must pass. The
 // caller closes the body.
 func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.transport.RoundTrip(r)
@@ -188,8 +187,8 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	c.watchClock(answer.Header)
 	c.Proof.keep(answer.Header, c.Seen())
 	list := r.URL == c.desired && answer.StatusCode == http.StatusOK
-	// A replica that is behind says so, and when to come again; that its place
-	// is an older one is what it means, not news to drop.
+	// A replica that is behind says so, and when to retry. Its older position is
+	// expected then, and no reason to drop the answer.
 	busy := answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusTooManyRequests
 	if err := c.take(r.Header, answer.Header, list); err != nil && !busy {
 		return nil, errors.Join(err, answer.Body.Close())
@@ -197,7 +196,7 @@ func (c *Client) roundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// watchClock keeps how far the hub's clock is ahead, for answers that say the
+// watchClock records how far the hub's clock is ahead, from answers that carry a
 // time. Idle polls do not.
 func (c *Client) watchClock(h http.Header) {
 	date := h.Get("Date")
@@ -224,8 +223,8 @@ func (c *Client) Skew() time.Duration {
 	return c.skew
 }
 
-// dropConnections makes the next attempt dial again after a silence: a
-// connection whose path is gone looks alive until its peer would answer.
+// dropConnections makes the next attempt dial again after a timeout: a connection
+// whose path is gone looks alive until its peer should answer.
 func (c *Client) dropConnections(err error) {
 	if t, ok := c.transport.(*http.Transport); ok && errors.Is(err, context.DeadlineExceeded) {
 		t.CloseIdleConnections()
@@ -239,7 +238,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// retry runs call until it succeeds, at most attempts times, with full jitter
+// retry runs call until it succeeds, at most attempts times, with full jitter in
 // between and never before a Retry-After.
 func (c *Client) retry(ctx context.Context, call func(context.Context) error) error {
 	backoff := jitter.Backoff{Min: 500 * time.Millisecond, Max: 5 * time.Second}
@@ -267,7 +266,7 @@ func (c *Client) attempt(ctx context.Context, call func(context.Context) error) 
 	return call(ctx)
 }
 
-// refusal reads a small answer that is no success and explains it.
+// refusal reads a small error answer and explains it.
 func refusal(r *http.Response) *AnswerError {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
 		return statusError(r, "")
@@ -275,8 +274,8 @@ func refusal(r *http.Response) *AnswerError {
 	return statusError(r, hubWords(r))
 }
 
-// hubWords returns the message of a hub's error body, empty when it is not
-// one.
+// hubWords returns the message of a hub's error body, or empty if it is something
+// else.
 func hubWords(r *http.Response) string {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
 		return ""

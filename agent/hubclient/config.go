@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// callTimeout bounds a call with all it reads, tarballs excepted. A hub
-	// waits at most 2 s for its feed and 20 s in all.
+	// callTimeout bounds a call including its answer, except tarballs. A hub waits at
+	// most 2 s for its feed and 20 s in all.
 	callTimeout = 30 * time.Second
-	// defaultAttempts of one call; the caller's own loop comes back later.
+	// defaultAttempts is the number of tries per call; the caller's own loop retries
+	// later.
 	defaultAttempts = 3
-	// maxListBody is about 100,000 services.
+	// maxListBody is enough for about 100,000 services.
 	maxListBody = 32 << 20
 	// maxAnswer bounds an answer of a call: 500 specs with 64 KiB of values.
 	maxAnswer = 64 << 20
-	// maxErrorBody is what is read of a refusal.
+	// maxErrorBody bounds the body of an error answer.
 	maxErrorBody = 16 << 10
-	// keepIdle keeps a connection between two polls, also of slow pollers.
+	// keepIdle keeps a connection open between two polls, also at long intervals.
 	keepIdle = 15 * time.Minute
 )
 
@@ -33,22 +34,23 @@ const (
 type Config struct {
 	// URL is the hub's origin, such as "https://axle.example.com".
 	URL string
-	// Transport may be shared by many clients; NewTransport makes one. It is
-	// asked for one round trip at a time and follows no redirect.
+	// Transport may be shared by many clients; NewTransport makes one. The client
+	// uses single round trips and follows no redirects.
 	Transport http.RoundTripper
-	// ClusterID is whose lists are taken; empty until Register answered.
+	// ClusterID is the cluster whose lists are accepted; empty until Register
+	// answered.
 	ClusterID string
 	// Token is the deploy token.
 	Token string
-	// Keys are the pinned keys, by id. A client without keys takes no list.
+	// Keys are the pinned keys, by id. A client without keys accepts no list.
 	Keys map[string]ed25519.PublicKey
-	// Former are keys that were pinned before. Only a list that was stored may
-	// be signed by one: a list that does not change is not signed anew, and
-	// must be good after a restart while the hub is away.
+	// Former are keys that were pinned before. Only a stored list may be signed by
+	// one: an unchanged list is not signed again, and must be valid after a restart
+	// while the hub is unavailable.
 	Former map[string]ed25519.PublicKey
-	// Seen is the highest position that was taken before a restart.
+	// Seen is the highest position accepted before a restart.
 	Seen Position
-	// Shown is the text of the Client's Proof then; empty when it had none.
+	// Shown is the Client's Proof at that time; empty if it had none.
 	Shown string
 	// Attempts bounds the tries of one call; 3 when zero.
 	Attempts int
@@ -56,9 +58,9 @@ type Config struct {
 	Clock clock.Clock
 }
 
-// NewTransport makes a transport that keeps one connection, speaks HTTP/2 or
-// 1.1 and trusts the system's authorities and those in caPEM, which may be
-// nil. Errors are Invalid.
+// NewTransport makes a transport that keeps one connection, uses HTTP/2 or 1.1 and
+// trusts the system's authorities and those in caPEM, which may be nil. Errors are
+// Invalid.
 func NewTransport(caPEM []byte) (*http.Transport, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(4)}
 	if len(caPEM) > 0 {
@@ -85,13 +87,14 @@ func NewTransport(caPEM []byte) (*http.Transport, error) {
 		DisableCompression:    true,
 		ReadBufferSize:        4 << 10,
 		WriteBufferSize:       4 << 10,
-		// What the hub has to remember of our headers; a poll fits.
+		// Bounds the header table that the hub keeps for us; the headers of a poll
+		// fit.
 		HTTP2: &http.HTTP2Config{MaxEncoderHeaderTableSize: 512},
 	}, nil
 }
 
-// origin checks the hub's URL. Plain HTTP carries tokens in the clear, so it
-// is for a hub on the same machine alone.
+// origin checks the hub's URL. Plain HTTP sends tokens unencrypted, so it is only for
+// a hub on the same machine.
 func origin(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.User != nil {
@@ -101,7 +104,7 @@ func origin(text string) (*url.URL, error) {
 	case "https":
 	case "http":
 		if !loopback(u.Hostname()) {
-			return nil, errcode.New(errcode.Invalid, "the hub's URL http://%s would send tokens in the clear; use https, plain http is for a hub on this machine", u.Host)
+			return nil, errcode.New(errcode.Invalid, "the hub's URL http://%s would send tokens unencrypted; use https (plain http works only for a hub on this machine)", u.Host)
 		}
 	default:
 		return nil, errcode.New(errcode.Invalid, "the hub's URL has scheme %.20q; use https", u.Scheme)

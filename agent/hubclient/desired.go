@@ -15,34 +15,34 @@ import (
 
 const (
 	listType = "application/x-protobuf"
-	// listPrefix keeps a signature of a list from being one of anything else.
+	// listPrefix prevents a list's signature from being valid for anything else.
 	listPrefix = "axle-desired\n"
 )
 
 var acceptZstd = []string{"zstd"}
 
-// List is a cluster's list as a pinned key signed it.
+// List is a cluster's list, signed by a pinned key.
 type List struct {
 	Desired *agentv1.Desired
-	// Signed is the body as it came, for Verify after a restart.
+	// Signed is the body as received, for Verify after a restart.
 	Signed []byte
-	// ETag names what the list means.
+	// ETag names the content of the list.
 	ETag string
-	// Lineage says how the list's incarnation follows from the one before.
+	// Lineage says how the list's incarnation follows from the previous one.
 	Lineage Lineage
 }
 
-// Answer is what a poll found.
+// Answer is the result of a poll.
 type Answer struct {
-	// List is nil when nothing changed.
+	// List is nil if nothing changed.
 	List *List
-	// StatusHash is what the hub has of this cluster's statuses; empty when it
-	// said nothing.
+	// StatusHash covers the statuses that the hub has of this cluster; empty if the
+	// hub sent none.
 	StatusHash string
 }
 
-// Desired polls. etag names the list that the caller has; empty asks for the
-// whole. Errors are *AnswerError: hold.
+// Desired polls. etag names the caller's list; empty requests the whole list. Errors
+// are *AnswerError: keep what you have.
 func (c *Client) Desired(ctx context.Context, etag string) (Answer, error) {
 	var answer Answer
 	err := c.retry(ctx, func(ctx context.Context) (err error) {
@@ -91,7 +91,7 @@ func (c *Client) poll(ctx context.Context, etag string) (Answer, error) {
 	return Answer{}, refusal(answer)
 }
 
-// mustAskAgain reports whether the list must come whole because an answer
+// mustAskAgain reports whether the whole list must be requested because an answer
 // named a later incarnation.
 func (c *Client) mustAskAgain() bool {
 	c.mu.Lock()
@@ -127,7 +127,7 @@ func readBody(r *http.Response) ([]byte, error) {
 		defer z.Close()
 		from = z
 	default:
-		return nil, hold(NotTheHub, r.StatusCode, errcode.Unavailable, "the hub's list is encoded as %.40q, which was not asked for", encoding)
+		return nil, hold(NotTheHub, r.StatusCode, errcode.Unavailable, "the hub's list is encoded as %.40q, which was not requested", encoding)
 	}
 	body, err := io.ReadAll(io.LimitReader(from, maxListBody+1))
 	if err != nil {
@@ -139,11 +139,11 @@ func readBody(r *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// Verify reads a list that was stored: its signature must be of a pinned key,
-// or of one that was pinned, and its cluster this one. It moves no position.
+// Verify reads a stored list: its signature must be of a present or former pinned
+// key, and its cluster this one. It moves no position.
 func (c *Client) Verify(signed []byte) (*List, error) { return c.verify(signed, c.former) }
 
-// verify takes a list whose signature is of a pinned key or of one of others.
+// verify accepts a list signed by a pinned key or by one of others.
 func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*List, error) {
 	var outer agentv1.SignedDesired
 	if err := proto.Unmarshal(signed, &outer); err != nil {
@@ -160,7 +160,7 @@ func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*Li
 		return nil, hold(Untrusted, 0, errcode.Internal, "the signed list cannot be read: %w", err)
 	}
 	if desired.GetClusterId() != cluster {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "list refused: it is of cluster %.80q, this is %.80q", desired.GetClusterId(), cluster))
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "list refused: it is for cluster %.80q, but this is %.80q", desired.GetClusterId(), cluster))
 	}
 	at := positionOf(desired.GetPosition())
 	if at.Incarnation == "" || at.Incarnation != desired.GetIncarnation().GetId() {
@@ -169,9 +169,8 @@ func (c *Client) verify(signed []byte, others map[string]ed25519.PublicKey) (*Li
 	return &List{Desired: &desired, Signed: signed}, nil
 }
 
-// follow moves the client to the list's position, or drops the list. The
-// signed position counts, not the header's: a replayed body with a fresh
-// header is old all the same.
+// follow moves the client to the list's position, or drops the list. The signed
+// position counts, not the header's: a replayed body with a new header is still old.
 func (c *Client) follow(list *List, asked Position) error {
 	at := positionOf(list.Desired.GetPosition())
 	c.mu.Lock()
@@ -189,9 +188,9 @@ func (c *Client) follow(list *List, asked Position) error {
 	return nil
 }
 
-// keep notes that a list or specs of a place are taken, unless it is older than
-// what was asked for or than what is held. What the hub named while the answer
-// was on its way is no reason to drop it. The caller holds mu.
+// keep records that a list or specs at a position are accepted, unless they are older
+// than what was requested or than what is held. Positions named while the answer was
+// on its way do not count. The caller holds mu.
 func (c *Client) keep(at, asked Position) error {
 	for _, floor := range []Position{asked, c.held} {
 		if at.Before(floor) {

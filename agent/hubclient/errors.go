@@ -11,53 +11,52 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Reason says why an answer was not taken.
+// Reason says why an answer was rejected.
 type Reason string
 
-// The closed list of reasons.
+// All reasons.
 const (
-	// Unreachable: no answer at all, or it broke off.
+	// Unreachable: no answer at all, or an interrupted one.
 	Unreachable Reason = "Unreachable"
 	// Unauthorized: the deploy token is unknown, expired or revoked.
 	Unauthorized Reason = "Unauthorized"
-	// Refused: the hub answered and said no.
+	// Refused: the hub answered with an error.
 	Refused Reason = "Refused"
-	// Busy: the hub asks to come back later.
+	// Busy: the hub asks to retry later.
 	Busy Reason = "Busy"
-	// Redirected: something asks to go elsewhere; the agent does not.
+	// Redirected: a redirect; the agent does not follow it.
 	Redirected Reason = "Redirected"
-	// NotTheHub: the answer is not of the protocol, such as a portal's page.
+	// NotTheHub: the answer is not one of the protocol, such as a portal's page.
 	NotTheHub Reason = "NotTheHub"
-	// Stale: the answer is older than one already taken.
+	// Stale: the answer is older than one already accepted.
 	Stale Reason = "Stale"
-	// Untrusted: a list without the signature of a pinned key, or of another
+	// Untrusted: a list without the signature of a pinned key, or for another
 	// cluster.
 	Untrusted Reason = "Untrusted"
-	// UnknownKey: signed by a key that this agent was not given yet. Renewing
-	// the token brings the keys in force.
+	// UnknownKey: signed by a key that this agent does not have yet. Renewing the
+	// token brings the present keys.
 	UnknownKey Reason = "UnknownKey"
 )
 
-// AnswerError says that an answer, or its absence, changes nothing: the caller
-// holds what it has. It unwraps to a coded error.
+// AnswerError says that an answer, or its absence, changes nothing: the caller keeps
+// what it has. It unwraps to a coded error.
 type AnswerError struct {
 	Reason Reason
-	// Status is the HTTP status, zero when there was none.
+	// Status is the HTTP status, zero if there was none.
 	Status int
 	coded  *errcode.Error
 }
 
-// Error is the text for a person.
+// Error is the message for people.
 func (e *AnswerError) Error() string { return e.coded.Error() }
 
 // Unwrap returns the coded error.
 func (e *AnswerError) Unwrap() error { return e.coded }
 
-// RetryAfter is how long the hub asked to wait; zero is unknown.
+// RetryAfter is how long the hub asked to wait; zero if unknown.
 func (e *AnswerError) RetryAfter() time.Duration { return e.coded.RetryAfter }
 
-// ReasonOf returns the reason of an AnswerError in the chain, empty without
-// one.
+// ReasonOf returns the reason of an AnswerError in the chain, or empty.
 func ReasonOf(err error) Reason {
 	var answer *AnswerError
 	if errors.As(err, &answer) {
@@ -70,13 +69,13 @@ func hold(reason Reason, status int, code errcode.Code, format string, args ...a
 	return &AnswerError{reason, status, errcode.New(code, format, args...)}
 }
 
-// again reports whether another attempt may help at once.
+// again reports whether another attempt at once may succeed.
 func (e *AnswerError) again() bool {
 	return e.Reason == Unreachable || e.Reason == Busy || e.Reason == Stale
 }
 
-// statusError explains an answer whose status is none that the call wants.
-// The text is the hub's own words when the hub answered, else empty.
+// statusError explains an answer with an unexpected status. text is the hub's message
+// if the hub answered, otherwise empty.
 func statusError(r *http.Response, text string) *AnswerError {
 	status := r.StatusCode
 	if status >= 300 && status < 400 {
@@ -107,9 +106,9 @@ func codeOf(status int) errcode.Code {
 	return errcode.Unavailable
 }
 
-// notTheHub explains an answer that is not of the protocol. Gateways in front
-// of the hub answer 502, 503 and 504 in their own words; those are worth a
-// second attempt, a page with 200 is not.
+// notTheHub explains an answer that is not one of the protocol. Gateways in front of
+// the hub answer 502, 503 and 504 with their own text; those are worth a second
+// attempt, a page with 200 is not.
 func notTheHub(r *http.Response) *AnswerError {
 	kind := r.Header.Get("Content-Type")
 	if kind == "" {
@@ -118,7 +117,7 @@ func notTheHub(r *http.Response) *AnswerError {
 	switch r.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return &AnswerError{Busy, r.StatusCode, errcode.New(errcode.Unavailable,
-			"a gateway before the hub answers %d (%s); the hub is away or starting", r.StatusCode, kind).After(retryAfter(r.Header))}
+			"a gateway in front of the hub answers %d (%s); the hub is unavailable or starting", r.StatusCode, kind).After(retryAfter(r.Header))}
 	}
 	return hold(NotTheHub, r.StatusCode, errcode.Unavailable,
 		"what answers at the hub's address is not a hub: %d with %s; check --hub-url and whether a portal or proxy stands between", r.StatusCode, kind)
@@ -146,7 +145,7 @@ func unreachable(err error) *AnswerError {
 
 func staleError(got, seen Position) *AnswerError {
 	return hold(Stale, 0, errcode.Unavailable,
-		"an answer of the hub is older (%s) than one already taken (%s); it is dropped", show(got), show(seen))
+		"an answer of the hub is older (%s) than one already accepted (%s); it is dropped", show(got), show(seen))
 }
 
 func show(p Position) string {

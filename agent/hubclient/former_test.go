@@ -12,9 +12,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// A list that does not change is not signed anew when keys rotate: the copy on
-// disk stays good, but nothing that comes over the wire is taken from a key
-// that is not in force.
+// An unchanged list is not signed again when keys rotate: the copy on disk stays
+// valid, but nothing received over the network is accepted from a former key.
 func TestAStoredListOutlivesItsKey(t *testing.T) {
 	keys := map[string]ed25519.PublicKey{}
 	var old ed25519.PrivateKey

@@ -105,8 +105,8 @@ func TestBusyIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestReplicaThatIsBehindIsWaitedFor holds that its 503 counts as what it is,
-// with its Retry-After, though it names an older position.
+// TestReplicaThatIsBehindIsWaitedFor checks that its 503 counts, with its
+// Retry-After, although it names an older position.
 func TestReplicaThatIsBehindIsWaitedFor(t *testing.T) {
 	d := newDouble(t)
 	client := d.client(t, func(cfg *hubclient.Config) { cfg.Attempts = 1 })

@@ -22,11 +22,11 @@ const (
 	keysPrefix     = "axle-signing-keys\n"
 )
 
-// Register trades a bootstrap token for an identity, proves the key, and takes
-// the answer's cluster, token and signing keys into use. Keys are taken only
-// from the hub whose key the token names; without one in the token, those that
-// were heard first are. The same key may register again with the same token
-// when an answer was lost. Invalid when the token is damaged.
+// Register exchanges a bootstrap token for an identity, proves possession of the key,
+// and uses the answer's cluster, token and signing keys. If the token names the hub's
+// key, keys are accepted only from that hub; otherwise the first keys received are
+// trusted. After a lost answer the same key may register again with the same token.
+// Invalid if the token is damaged.
 func (c *Client) Register(ctx context.Context, token string, key ed25519.PrivateKey, r *agentv1.RegisterRequest) (*agentv1.RegisterResponse, error) {
 	public, ok := key.Public().(ed25519.PublicKey)
 	if !ok {
@@ -47,7 +47,7 @@ func (c *Client) Register(ctx context.Context, token string, key ed25519.Private
 		return nil, hold(NotTheHub, 0, errcode.Internal, "the hub registered this cluster without naming it, its token or a signing key; look at the hub's log")
 	}
 	if hub != nil && !named(hub, answer) {
-		return nil, hold(Untrusted, 0, errcode.Forbidden, "the signing keys that came are not those of the hub that made the bootstrap token: somebody between answers in its place, or the hub was rebuilt since; look at the proxies on the way to the hub, and make a new token")
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the received signing keys are not those of the hub that made the bootstrap token: somebody in between answers in its place, or the hub was rebuilt since; check the proxies on the way to the hub, and create a new token")
 	}
 	c.mu.Lock()
 	c.clusterID, c.keys = answer.GetClusterId(), keys
@@ -57,7 +57,7 @@ func (c *Client) Register(ctx context.Context, token string, key ed25519.Private
 }
 
 // named reports whether the key that a bootstrap token names is the only one
-// that came, or signed all that did: it may have been replaced since.
+// received, or signed all others: it may have been replaced since.
 func named(hub ed25519.PublicKey, answer *agentv1.RegisterResponse) bool {
 	keys := answer.GetSigningKeys()
 	if !slices.ContainsFunc(keys, func(k *agentv1.SigningKey) bool { return !hub.Equal(ed25519.PublicKey(k.GetPublicKey())) }) {
@@ -68,13 +68,13 @@ func named(hub ed25519.PublicKey, answer *agentv1.RegisterResponse) bool {
 		slices.ContainsFunc(answer.GetMoreSignatures(), func(s *agentv1.KeySignature) bool { return ed25519.Verify(hub, payload, s.GetSignature()) })
 }
 
-// Renewal names who renews.
+// Renewal identifies the agent that renews.
 type Renewal struct {
 	ClusterID, ClusterUID, BootID string
 	Key                           ed25519.PrivateKey
 }
 
-// Renewed is a new token and the keys in force.
+// Renewed is a new token and the present keys.
 type Renewed struct {
 	Token     string
 	ExpiresAt int64
@@ -82,19 +82,18 @@ type Renewed struct {
 	Keys map[string]ed25519.PublicKey
 }
 
-// Renew trades a signed request for a new deploy token and takes it into use.
-// It needs no valid token, so a cluster that was off for months comes back.
-// Conflict means that another agent uses this identity, or that its cluster
-// has another uid. New signing keys are taken only when a pinned key signed
-// them.
+// Renew exchanges a signed request for a new deploy token and uses it. It needs no
+// valid token, so a cluster that was off for months can return. Conflict means that
+// another agent uses this identity, or that its cluster has another uid. New signing
+// keys are accepted only if a pinned key signed them.
 func (c *Client) Renew(ctx context.Context, w Renewal) (Renewed, error) {
 	var answer *agentv1.RenewResponse
 	err := c.retry(ctx, func(ctx context.Context) error {
-		// Each attempt has its own nonce: the hub takes one once.
+		// Each attempt has its own nonce: the hub accepts each only once.
 		skew := c.Skew()
 		got, err := c.calls().Renew(ctx, connect.NewRequest(c.renewal(w)))
 		if err != nil && c.Skew() != skew {
-			// The refusal told the hub's time: our clock is wrong.
+			// The refusal carried the hub's time: our clock is wrong.
 			got, err = c.calls().Renew(ctx, connect.NewRequest(c.renewal(w)))
 		}
 		if err != nil {
@@ -135,7 +134,7 @@ func (c *Client) takeKeys(answer *agentv1.RenewResponse) (map[string]ed25519.Pub
 		return maps.Clone(c.keys), nil
 	}
 	if !c.vouched(answer) {
-		return nil, hold(Untrusted, 0, errcode.Forbidden, "the hub's new signing keys are not signed by a key that this agent was given; register the cluster again when the hub was rebuilt")
+		return nil, hold(Untrusted, 0, errcode.Forbidden, "the hub's new signing keys are not signed by a key that this agent has; if the hub was rebuilt, register the cluster again")
 	}
 	c.keys = Keys(answer.GetSigningKeys())
 	return maps.Clone(c.keys), nil
@@ -153,8 +152,8 @@ func (c *Client) vouched(answer *agentv1.RenewResponse) bool {
 		slices.ContainsFunc(answer.GetMoreSignatures(), func(s *agentv1.KeySignature) bool { return good(s.GetKeyId(), s.GetSignature()) })
 }
 
-// keysPayload is what is signed when keys are handed over: the prefix, then a
-// line "<id> <hex key>" for each in the order given.
+// keysPayload is the signed content when keys are rotated: the prefix, then a line
+// "<id> <hex key>" for each key in the given order.
 func keysPayload(keys []*agentv1.SigningKey) []byte {
 	payload := []byte(keysPrefix)
 	for _, k := range keys {
@@ -166,7 +165,7 @@ func keysPayload(keys []*agentv1.SigningKey) []byte {
 	return payload
 }
 
-// Keys reads signing keys, leaving out what is no Ed25519 key.
+// Keys parses signing keys and leaves out those that are not Ed25519 keys.
 func Keys(list []*agentv1.SigningKey) map[string]ed25519.PublicKey {
 	keys := map[string]ed25519.PublicKey{}
 	for _, k := range list {

@@ -2,28 +2,28 @@ package hubclient
 
 import agentv1 "github.com/axle-cd/axle/api/agent/v1"
 
-// Lineage says how the hub's present life follows from the one that the agent
+// Lineage says how the hub's present incarnation follows from the one that the agent
 // knew.
 type Lineage string
 
 // The lineages.
 const (
-	// SameLife: the incarnation is the one that was known, or none was and this
-	// one is to be followed: it has no parent or was confirmed.
+	// SameLife: the incarnation is the known one; or none was known and this one can
+	// be followed, because it has no parent or was confirmed.
 	SameLife Lineage = "same"
-	// Resumed: a new life that kept everything that matters. Deletes wait for
-	// one whole report, nothing else.
+	// Resumed: a new incarnation without loss of data. Deletes wait for one whole
+	// report, nothing else.
 	Resumed Lineage = "resumed"
-	// Restored: a life that may have forgotten what this agent saw, such as a
-	// restored backup, or, for an agent that remembers no position, what its
-	// cluster was told before. Deletes wait for a person's word.
+	// Restored: an incarnation that may have lost what this agent saw, such as a
+	// restored backup, or, for an agent without a position, what its cluster was told
+	// before. Deletes wait for a person's confirmation.
 	Restored Lineage = "restored"
 )
 
-// Follow judges an incarnation by the last position seen before it. Without
-// one, as after the loss of the data folder, what the hub has lost cannot be
-// told: the cluster may well run services of the parent's time. How young the
-// backup was tells nothing of what was lost.
+// Follow judges an incarnation by the last position seen before it. Without a
+// position, as after the loss of the data folder, it is unknown what the hub lost:
+// the cluster may run services from the time of the parent. The age of the backup
+// does not tell what was lost.
 func Follow(seen Position, life *agentv1.Incarnation) Lineage {
 	switch {
 	case seen.Incarnation == life.GetId():

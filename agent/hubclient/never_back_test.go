@@ -175,14 +175,14 @@ func TestAHintMakesNoAnswerOnItsWayStale(t *testing.T) {
 	if got := c.Seen(); got != later {
 		t.Errorf("the client went back to %s", got)
 	}
-	// From here on it asks for the later place, and an older one is none.
+	// From here on it asks for the later position, and an older one is rejected.
 	if _, err := c.Services(t.Context(), []string{"s1"}); hubclient.ReasonOf(err) != hubclient.Stale {
 		t.Errorf("older specs than were asked for: %v", err)
 	}
 	if _, err := c.Desired(t.Context(), ""); hubclient.ReasonOf(err) != hubclient.Stale {
 		t.Errorf("an older list than was asked for: %v", err)
 	}
-	// What is signed counts, whatever the header says.
+	// The signed position counts, whatever the header says.
 	d.answer(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Axle-Position", position(life1, 37))
 		w.Header().Set("Content-Type", "application/proto")
@@ -246,7 +246,7 @@ func TestNewLifeNeedsItsSignedList(t *testing.T) {
 	if got := c.Seen().String(); got != position(life2, 3) {
 		t.Errorf("seen is %s", got)
 	}
-	// What the old life still says is old.
+	// Answers from the old incarnation are old.
 	d.answer(func(w http.ResponseWriter, q *http.Request) { d.sendList(w, life1, 900, "back") })
 	if _, err := c.Desired(t.Context(), ""); hubclient.ReasonOf(err) != hubclient.Stale {
 		t.Errorf("got %v, want a stale answer", err)

@@ -5,13 +5,14 @@ import (
 	"github.com/axle-cd/axle/internal/position"
 )
 
-// Position is a place in the hub's change feed. The zero value is before all.
+// Position is a position in the hub's change feed. The zero value is before all
+// others.
 type Position = position.Position
 
-// ParsePosition reads the form that headers carry. Errors are Invalid.
+// ParsePosition parses the format of the headers. Errors are Invalid.
 func ParsePosition(text string) (Position, error) { return position.Parse(text) }
 
-// PositionOf is a place as messages carry it.
+// PositionOf converts a position from a message.
 func PositionOf(p *agentv1.Position) Position { return positionOf(p) }
 
 func positionOf(p *agentv1.Position) Position {

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/agent/hubclient"
 )
 
-// The hub's proof of a position is shown to a replica that is behind it and to
-// nobody else, after a restart too.
+// The hub's proof of a position is shown only to a replica that is behind it, also
+// after a restart.
 func TestTheHubsProofIsShownToWhoIsBehind(t *testing.T) {
 	d := newDouble(t)
 	at, proof := func(w http.ResponseWriter, sequence int64) {

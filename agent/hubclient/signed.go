@@ -11,17 +11,17 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// servicesPrefix keeps a signature of specs from being one of anything else.
+// servicesPrefix prevents a signature of specs from being valid for anything else.
 const servicesPrefix = "axle-services\n"
 
-// refusedHeader tells the hub, with a poll, what was refused.
+// refusedHeader reports to the hub, with a poll, what was rejected.
 const refusedHeader = "Axle-Refused"
 
-// maxRefused bounds what is told.
+// maxRefused bounds that report, in bytes.
 const maxRefused = 300
 
-// checkSignature returns nil when a pinned key, or one of others, signed the
-// payload. what is named in the error.
+// checkSignature returns nil if a pinned key, or one of others, signed the payload.
+// what is used in the error.
 func (c *Client) checkSignature(what, keyID string, others map[string]ed25519.PublicKey, prefix string, payload, signature []byte) error {
 	c.mu.Lock()
 	key, pinned := c.keys[keyID]
@@ -31,7 +31,7 @@ func (c *Client) checkSignature(what, keyID string, others map[string]ed25519.Pu
 	}
 	if len(key) != ed25519.PublicKeySize {
 		return c.refuse(hold(UnknownKey, 0, errcode.Forbidden,
-			"%s refused: signed by key %.40q, which this agent was never given; when the hub was rebuilt, register the cluster again, else something between the agent and the hub altered it", what, keyID))
+			"%s refused: signed by key %.40q, which this agent does not have; if the hub was rebuilt, register the cluster again; otherwise something between the agent and the hub altered it", what, keyID))
 	}
 	if !ed25519.Verify(key, append([]byte(prefix), payload...), signature) {
 		return c.refuse(hold(Untrusted, 0, errcode.Forbidden,
@@ -40,14 +40,14 @@ func (c *Client) checkSignature(what, keyID string, others map[string]ed25519.Pu
 	return nil
 }
 
-// refuse remembers the refusal for the hub's ears.
+// refuse remembers the rejection for the next poll.
 func (c *Client) refuse(err *AnswerError) error {
 	c.Refused(err.Error())
 	return err
 }
 
-// Refused makes the next poll tell the hub what this agent refused, and from
-// where it came: people who look at the hub should hear of it.
+// Refused makes the next poll report what this agent rejected, and from where it
+// came: people who look at the hub should see it.
 func (c *Client) Refused(what string) {
 	what = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -60,7 +60,7 @@ func (c *Client) Refused(what string) {
 	c.refused = what[:min(len(what), maxRefused)]
 }
 
-// told forgets a refusal that the hub answered.
+// told forgets a rejection that the hub acknowledged.
 func (c *Client) told(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,9 +69,9 @@ func (c *Client) told(what string) {
 	}
 }
 
-// Services returns the specs of some of this cluster's services, as a pinned
-// key signed them. The answer may be newer than the list that named them,
-// never older than what was known when it was asked for.
+// Services returns the specs of some of this cluster's services, signed by a pinned
+// key. The answer may be newer than the list that named them, but never older than
+// what was known when the request was sent.
 func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error) {
 	asked := c.Seen()
 	outer, err := call(ctx, c, c.calls().Services, &agentv1.ServicesRequest{Ids: ids, Signed: true})
@@ -89,7 +89,7 @@ func (c *Client) Services(ctx context.Context, ids []string) (*agentv1.ServicesR
 	cluster := c.clusterID
 	c.mu.Unlock()
 	if inner.GetClusterId() != cluster {
-		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "specs refused: they are of cluster %.80q, this is %.80q", inner.GetClusterId(), cluster))
+		return nil, c.refuse(hold(Untrusted, 0, errcode.Forbidden, "specs refused: they are for cluster %.80q, but this is %.80q", inner.GetClusterId(), cluster))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

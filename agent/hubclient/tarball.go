@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// stallTimeout ends an attempt that brings no byte for so long.
+	// stallTimeout ends an attempt that receives no byte for this long.
 	stallTimeout = 30 * time.Second
 	// downloadTimeout bounds a download with all its attempts.
 	downloadTimeout = 15 * time.Minute
-	// downloadAttempts bounds how often one download is taken up again.
+	// downloadAttempts bounds how often one download is resumed.
 	downloadAttempts = 8
 	// maxTarball bounds the compressed bytes.
 	maxTarball = 1 << 30
@@ -30,39 +30,39 @@ const (
 // deltaType is the content type of a delta.
 const deltaType = "application/vnd.axle.delta"
 
-// servedBy names the replica and level that had the bytes.
+// servedBy names the replica and level that served the bytes.
 const servedBy = "Axle-Served-By"
 
-// DownloadRequest asks for the bytes of one content.
+// DownloadRequest requests the bytes of one content.
 type DownloadRequest struct {
 	Digest digest.Digest
-	// Have, if any, is content from which a delta may lead.
+	// Have, if set, is content that a delta may start from.
 	Have digest.Digest
-	// Offset and ETag are where an earlier download of the whole ended, and of
-	// which bytes; zero begins anew.
+	// Offset and ETag say where an earlier download of the whole ended, and of which
+	// bytes; zero starts over.
 	Offset int64
 	ETag   string
 }
 
-// Download is a download under way. The reader takes one that is cut up again
-// at the byte where it ended; an error that it returns is an *AnswerError.
-// What the bytes hold is not checked here: whoever unpacks them compares the
-// digest.
+// Download is a running download. The reader resumes an interrupted one at the byte
+// where it ended; its errors are *AnswerError. The content is not verified here: the
+// code that unpacks it compares the digest.
 type Download struct {
 	io.ReadCloser
-	// Delta says that the bytes lead from Have to Digest.
+	// Delta says that the bytes are a delta from Have to Digest.
 	Delta bool
 	// Offset is where the bytes begin: that of the request, or zero.
 	Offset int64
-	// ETag names the bytes; empty when they cannot be taken up again.
+	// ETag names the bytes; empty if the download cannot be resumed.
 	ETag string
-	// Size is of the whole, -1 when the hub did not say.
+	// Size is the size of the whole, -1 if the hub did not say.
 	Size int64
-	// From is the hub's replica and level that had the bytes, as it says.
+	// From is the hub's replica and level that served the bytes, as reported by the
+	// hub.
 	From string
 }
 
-// Tarball starts a download of the whole.
+// Tarball starts a download of the whole tarball.
 func (c *Client) Tarball(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
 	got, err := c.Download(ctx, DownloadRequest{Digest: d})
 	if err != nil {
@@ -101,12 +101,12 @@ type download struct {
 	tries   int
 
 	body   io.ReadCloser
-	end    context.CancelFunc // of the attempt under way
+	end    context.CancelFunc // of the running attempt
 	stall  *time.Timer
 	etag   string
 	offset int64
 	size   int64 // of the whole, -1 while unknown
-	// fresh is true until the first answer: then it may still begin anew.
+	// fresh is true until the first answer: until then it may start over.
 	fresh bool
 	delta bool
 	from  string
@@ -156,11 +156,11 @@ func (t *download) stop() error {
 	return err
 }
 
-// resume opens the rest of the content after why, nil at the start.
+// resume requests the rest of the content after the error why, nil at the start.
 func (t *download) resume(why error) error {
 	for {
 		if t.tries >= downloadAttempts || t.tries > 0 && t.client.attempts == 1 {
-			return unreachable(fmt.Errorf("the download of %s broke off at byte %d: %w", t.digest.Short(), t.offset, why))
+			return unreachable(fmt.Errorf("the download of %s was interrupted at byte %d: %w", t.digest.Short(), t.offset, why))
 		}
 		if why != nil {
 			if err := t.stop(); err != nil {
@@ -224,7 +224,7 @@ func (t *download) open() error {
 	return nil
 }
 
-// accept checks that an answer carries on where the last one ended.
+// accept checks that an answer continues where the last one ended.
 func (t *download) accept(r *http.Response) error {
 	began := t.fresh || t.offset == 0 // nothing was read yet
 	switch {
@@ -232,7 +232,7 @@ func (t *download) accept(r *http.Response) error {
 		t.offset = 0
 	case r.StatusCode == http.StatusPartialContent && t.offset > 0:
 	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && t.fresh:
-		// What was kept is no beginning of what is there now.
+		// The stored bytes are not the beginning of the present content.
 		t.offset, t.fresh = 0, false
 		return hold(Busy, r.StatusCode, errcode.Unavailable, "the bytes of %s changed since the last attempt; it starts again", t.digest.Short())
 	case r.StatusCode == http.StatusOK:
@@ -270,8 +270,8 @@ func tarballType(kind string) bool {
 	return kind == "application/zstd" || kind == "application/octet-stream" || strings.HasSuffix(kind, "+zstd")
 }
 
-// restart makes the error one that only a new download may try again: what
-// was read so far belongs to other bytes.
+// restart makes the error one that only a new download may retry: the bytes read so
+// far belong to other content.
 func (e *AnswerError) restart() *AnswerError {
 	e.Reason = Refused
 	return e

@@ -29,7 +29,7 @@ type cutWriter struct {
 	left int
 }
 
-// Write sends what is left of the piece, then breaks the connection.
+// Write sends the rest of the piece, then breaks the connection.
 func (c *cutWriter) Write(p []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
 	c.left -= n
@@ -58,8 +58,8 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
-// Another replica compressed the same content to other bytes: what was read
-// does not go with the rest.
+// Another replica compressed the same content to other bytes: the bytes read so far
+// do not fit the rest.
 func TestDownloadDoesNotMixBytes(t *testing.T) {
 	d := newDouble(t)
 	var n atomic.Int32

@@ -11,16 +11,16 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// owners are the sets of fields that managers have at one place of an object,
-// as their JSON is.
+// owners are the managers' sets of fields at one position of an object, in their JSON
+// form.
 type owners struct {
 	ours   []any
 	others []any
 }
 
-// Fill puts live values into an object about to be applied, at the given paths:
-// the value that the cluster has while no other manager than ours owns the field,
-// and nothing once one does. Invalid: a path is none.
+// Fill sets the given paths of an object to be applied: to the live value while no
+// manager other than ours owns the field, and to nothing once one does. Invalid: a
+// path is not valid.
 func Fill(desired, live map[string]any, managers []metav1.ManagedFieldsEntry, paths []string) error {
 	var own owners
 	byManager := map[string][]any{}
@@ -111,20 +111,19 @@ func fillKey(d, l map[string]any, key string, own owners, rest []step) {
 	}
 }
 
-// fillAll fills everything in a map of which the fields may have different
-// owners.
+// fillAll fills everything in a map whose fields may have different owners.
 func fillAll(desired, live any, own owners) {
 	d, _ := desired.(map[string]any)
 	l, _ := live.(map[string]any)
 	for _, key := range append(keysOf(d), keysOf(l)...) {
 		if key == "name" && own.byKey(d) {
-			continue // it says which element of its list this is
+			continue // it identifies the element in its list
 		}
 		fillKey(d, l, key, own.at("f:"+key), nil)
 	}
 }
 
-// drop leaves out what some manager has set.
+// drop removes fields that another manager has set.
 func drop(desired, live any, trees []any) {
 	for _, tree := range trees {
 		fields, _ := tree.(map[string]any)
@@ -153,7 +152,7 @@ func drop(desired, live any, trees []any) {
 	}
 }
 
-// withoutKey are an element's fields but for those that name it.
+// withoutKey are an element's fields except those that identify it.
 func withoutKey(name string, fields map[string]any) map[string]any {
 	var key map[string]any
 	if json.Unmarshal([]byte(strings.TrimPrefix(name, "k:")), &key) != nil {
@@ -168,7 +167,8 @@ func withoutKey(name string, fields map[string]any) map[string]any {
 	return rest
 }
 
-// at are the owners one field further; who owns the whole owns all in it.
+// at returns the owners of a field below; the owner of the whole owns everything in
+// it.
 func (o owners) at(field string) owners {
 	return owners{below(o.ours, field), below(o.others, field)}
 }
@@ -186,7 +186,7 @@ func below(trees []any, field string) []any {
 	return out
 }
 
-// of are the owners of an element of a list.
+// of returns the owners of an element of a list.
 func (o owners) of(element any) owners {
 	return owners{belowElement(o.ours, element), belowElement(o.others, element)}
 }
@@ -207,8 +207,8 @@ func belowElement(trees []any, element any) []any {
 	return out
 }
 
-// elementKey reports whether a field name such as k:{"name":"app"} is that of
-// an element.
+// elementKey reports whether a field name such as k:{"name":"app"} identifies an
+// element.
 func elementKey(name string, element any) bool {
 	text, ok := strings.CutPrefix(name, "k:")
 	m, isMap := element.(map[string]any)
@@ -217,7 +217,7 @@ func elementKey(name string, element any) bool {
 		return false
 	}
 	for field, value := range key {
-		// A port's protocol may be left to its default.
+		// A port's protocol may be omitted and default.
 		if got, has := m[field]; has && fmt.Sprint(got) != fmt.Sprint(value) {
 			return false
 		}
@@ -225,7 +225,7 @@ func elementKey(name string, element any) bool {
 	return true
 }
 
-// leaf reports whether somebody owns the place as a whole.
+// leaf reports whether a manager owns the position as a whole.
 func (o owners) leaf() bool {
 	return slices.ContainsFunc(append(slices.Clone(o.ours), o.others...), func(tree any) bool {
 		fields, _ := tree.(map[string]any)
@@ -233,7 +233,7 @@ func (o owners) leaf() bool {
 	})
 }
 
-// byKey reports whether the place is an element that its name identifies.
+// byKey reports whether the position is an element identified by its name.
 func (o owners) byKey(d map[string]any) bool { _, has := d["name"]; return has }
 
 func isList(v any) bool { _, ok := v.([]any); return ok }
@@ -242,8 +242,8 @@ func isMark(key string) bool {
 	return key == kubeobj.ManagedLabel || key == kubeobj.ServiceAnnotation || key == kubeobj.TrackingAnnotation
 }
 
-// twinOf finds the live element that a desired one becomes: by its name, else
-// by its place.
+// twinOf finds the live element that corresponds to a desired one: by its name,
+// otherwise by its index.
 func twinOf(element any, index int, live []any) (any, bool) {
 	if m, ok := element.(map[string]any); ok && m["name"] != nil {
 		for _, l := range live {

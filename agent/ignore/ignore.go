@@ -12,15 +12,15 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// ignoreAnnotations are on objects whose fields are left to others: a list of
-// paths, with commas or line breaks between them.
+// ignoreAnnotations mark objects with fields that are left to others: a list of
+// paths, separated by commas or line breaks.
 var ignoreAnnotations = []string{"axle-cd.github.io/ignore-fields", "deployments.plural.sh/ignore-fields", "deployments.plural.sh/backfill-fields"}
 
 // Rule names fields of some objects that are left to others. The live
 // value of such a field is applied again, until another manager owns it too.
 type Rule struct {
-	// Name, Kind and Namespace choose objects; empty is any. They may hold the
-	// wildcards * ? [a-z].
+	// Name, Kind and Namespace select objects; empty selects any. They may contain
+	// the wildcards * ? [a-z].
 	Name, Kind, Namespace string
 	// Paths are JSON pointers (/spec/replicas), jq paths
 	// (.spec.template.spec.containers[] | select(.name == "app") | .image), or
@@ -28,7 +28,7 @@ type Rule struct {
 	Paths []string
 }
 
-// FromSpec reads the rules of a service.
+// FromSpec converts the rules of a service.
 func FromSpec(all []*agentv1.DiffNormalizer) []Rule {
 	var rules []Rule
 	for _, n := range all {
@@ -46,8 +46,8 @@ func like(pattern, text string) bool {
 	return pattern == "" || ok && err == nil
 }
 
-// Paths lists the paths that are left to others in one object, by rules and by
-// its own annotations.
+// Paths returns the paths of one object that are left to others, by rules and by its
+// own annotations.
 func Paths(rules []Rule, ref kubeobj.Ref, annotations map[string]string) []string {
 	var all []string
 	for _, r := range rules {
@@ -65,8 +65,8 @@ func Paths(rules []Rule, ref kubeobj.Ref, annotations map[string]string) []strin
 	return all
 }
 
-// step is one part of a path: a key, an index, all elements, or those elements
-// in which a field has a value.
+// step is one part of a path: a key, an index, all elements, or the elements in which
+// a field has a value.
 type step struct {
 	key   string
 	all   bool
@@ -77,7 +77,7 @@ type step struct {
 // managerPrefix begins a path that names a manager.
 const managerPrefix = "manager:"
 
-// Check returns an Invalid error about a path that is none.
+// Check returns an Invalid error for an invalid path.
 func Check(text string) error {
 	if strings.HasPrefix(text, managerPrefix) {
 		return nil
@@ -86,7 +86,7 @@ func Check(text string) error {
 	return err
 }
 
-// parsePath reads a JSON pointer or the part of jq that names fields.
+// parsePath parses a JSON pointer or the part of jq that names fields.
 func parsePath(text string) ([]step, error) {
 	switch {
 	case strings.HasPrefix(text, "/"):
@@ -161,7 +161,7 @@ func parseTerm(term string) (steps []step, ok bool) {
 	return steps, len(steps) > 0
 }
 
-// chooses reports whether a step leads to an element of a list.
+// chooses reports whether a step selects an element of a list.
 func (s step) chooses(element any, index int) bool {
 	if !s.all {
 		return s.key == strconv.Itoa(index)

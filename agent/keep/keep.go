@@ -9,20 +9,19 @@ import (
 	"github.com/axle-cd/axle/internal/position"
 )
 
-// Applied is what the cluster's inventory says of a service. The zero value is
-// no inventory.
+// Applied is what the cluster's inventory says about a service. The zero value is no
+// inventory.
 type Applied struct {
 	TarballDigest, SpecDigest string
-	// Seen is the position of the list that it was applied for; empty where an
-	// earlier version wrote the inventory.
+	// Seen is the position of the list that it was applied for; empty if an earlier
+	// version wrote the inventory.
 	Seen string
 }
 
-// Place returns the entry to act on in place of the one that a list offers, and
-// why the service has to wait; without a reason it is all that was offered. had
-// is the entry that was acted on so far, nil for none. spec is the digest of the
-// spec at hand. While a service waits and nothing is known that its cluster
-// could keep to, the entry has no content.
+// Place returns the entry to use in place of the one in a list, and why the service
+// has to wait; without a reason it is the offered entry. had is the entry used so
+// far, nil if there is none. spec is the digest of the spec at hand. If a service
+// waits and nothing is known that its cluster could keep, the entry has no content.
 func Place(had, offered *agentv1.DesiredService, applied Applied, spec string) (want *agentv1.DesiredService, why string) {
 	waiting := offered.GetWaiting()
 	if waiting == nil {
@@ -51,7 +50,7 @@ func Same(a, b *agentv1.DesiredService) bool {
 		slices.EqualFunc(a.GetParts(), b.GetParts(), func(p, q *agentv1.Part) bool { return proto.Equal(p, q) })
 }
 
-// content names an entry's first tarball.
+// content is the digest of an entry's first tarball.
 func content(w *agentv1.DesiredService) string {
 	if parts := w.GetParts(); len(parts) > 0 {
 		return parts[0].GetDigest()
@@ -59,9 +58,9 @@ func content(w *agentv1.DesiredService) string {
 	return w.GetTarballDigest()
 }
 
-// Older returns what to act on in place of an entry of a list from the disk, and
-// why, when the cluster's inventory is of a later list: nothing. An inventory
-// that names no list is later when it names other files.
+// Older returns the entry to use in place of an entry of a list from the disk, and
+// why, if the cluster's inventory belongs to a later list: no content. An inventory
+// that names no list counts as later if it names other files.
 func Older(listed position.Position, want *agentv1.DesiredService, applied Applied) (instead *agentv1.DesiredService, why string) {
 	if content(want) == "" || applied.TarballDigest == "" {
 		return want, ""
@@ -76,5 +75,5 @@ func Older(listed position.Position, want *agentv1.DesiredService, applied Appli
 	}
 	instead = proto.CloneOf(want)
 	instead.TarballDigest, instead.TarballBytes, instead.Parts = "", 0, nil
-	return instead, "the cluster has a newer revision than this agent's disk knows of; it is left as it is until the hub answers"
+	return instead, "the cluster has a newer revision than the list on this agent's disk; it is left as it is until the hub answers"
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// absences are the ways in which a service is not in what the hub says without
-// a tombstone.
+// absences are the ways in which a service can be missing in the hub's answers
+// without a tombstone.
 var absences = map[string]func(h *hub){
 	"missing from the list": func(h *hub) { h.change(func() { h.remove("web") }) },
 	"empty list":            func(h *hub) { h.change(func() { h.list.Services = nil }) },
@@ -59,8 +59,8 @@ func TestAbsenceNeverDeletes(t *testing.T) {
 	}
 }
 
-// deleting makes tombstones of services that a list does not have any more,
-// as an agent would that deletes what is absent.
+// deleting makes tombstones for services missing from a list, as an agent would that
+// deletes what is absent.
 type deleting struct {
 	*hub
 	known map[string]bool
@@ -164,8 +164,8 @@ func TestServiceThatIsNeededDoesNotLeave(t *testing.T) {
 	})
 }
 
-// A restored hub deletes nothing until a person says so; then one whole report
-// goes first.
+// After a restore of the hub nothing is deleted until a person confirms; then one
+// whole report goes first.
 func TestRestoredHubHoldsDeletes(t *testing.T) {
 	h, c, dir := newHub(t), newCluster(), t.TempDir()
 	h.put("web", "one")
@@ -217,7 +217,7 @@ func TestRestoredHubHoldsDeletes(t *testing.T) {
 	}
 }
 
-// A fail-over that kept everything goes on by itself after a whole report.
+// A fail-over without data loss continues by itself after a whole report.
 func TestFailOverResumes(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")

@@ -2,17 +2,16 @@ package poll
 
 import "container/heap"
 
-// agenda holds the services that have a pass to come, the earliest first, and
-// counts those whose pass runs. What the next pass is, and whether there is
-// any, is asked after every pass: with thousands of services nobody may look
-// through all of them for that. Loop.mu guards it.
+// agenda holds the services that have a pass to come, ordered by due time, and counts
+// those with a running pass. The next pass is looked up after every pass, so with
+// thousands of services this must not scan them all. Loop.mu guards it.
 type agenda struct {
 	heap    dueHeap
 	running int
 }
 
-// put gives a service the place that its due time asks for: none while a pass
-// of it runs, or when none is to come.
+// put gives a service the position for its due time: none while its pass runs, or if
+// no pass is to come.
 func (a *agenda) put(s *service) {
 	wanted, there := !s.due.IsZero() && !s.running, s.place > 0
 	switch {
@@ -25,7 +24,7 @@ func (a *agenda) put(s *service) {
 	}
 }
 
-// first is the service that is due first, nil when none is.
+// first is the service that is due first, nil if there is none.
 func (a *agenda) first() *service {
 	if len(a.heap.all) == 0 {
 		return nil
@@ -33,7 +32,7 @@ func (a *agenda) first() *service {
 	return a.heap.all[0]
 }
 
-// begin notes that a pass of the service runs, end that it does not any more.
+// begin records that a pass of the service runs, end that it ended.
 func (a *agenda) begin(s *service) {
 	if !s.running {
 		s.running = true
@@ -50,8 +49,8 @@ func (a *agenda) end(s *service) {
 	a.put(s)
 }
 
-// dueHeap is a heap of services by due time, each of which knows its place:
-// its index and one.
+// dueHeap is a heap of services by due time. Each service knows its position: its
+// index plus one.
 type dueHeap struct {
 	all []*service
 	// looks counts comparisons, for a test.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/axle-cd/axle/agent/poll/change"
 )
 
 // Passes come in the order of their due times, each service once, whatever is
@@ -32,7 +34,7 @@ func TestAgendaKeepsTheOrder(t *testing.T) {
 		case 2:
 			a.end(s)
 		default:
-			s.queue(now.Add(time.Duration(random.IntN(1000))*time.Second), Asked)
+			s.queue(now.Add(time.Duration(random.IntN(1000))*time.Second), change.Asked)
 		}
 		var first *service
 		running := 0
@@ -57,13 +59,13 @@ func TestAgendaKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// What the next pass is must not be looked for among all services.
+// The next pass must be found without scanning all services.
 func TestAgendaLooksAtFew(t *testing.T) {
 	for _, services := range []int{500, 8000} {
 		a := &agenda{}
 		now := time.Unix(1000, 0)
 		for n := range services {
-			newService(fmt.Sprint(n), a).queue(now.Add(time.Duration(n*7919%services)*time.Second), Asked)
+			newService(fmt.Sprint(n), a).queue(now.Add(time.Duration(n*7919%services)*time.Second), change.Asked)
 		}
 		a.heap.looks = 0
 		for range services {
@@ -71,7 +73,7 @@ func TestAgendaLooksAtFew(t *testing.T) {
 			s.due = time.Time{}
 			a.begin(s)
 			a.end(s)
-			s.queue(now.Add(time.Hour), Asked)
+			s.queue(now.Add(time.Hour), change.Asked)
 		}
 		if each := float64(a.heap.looks) / float64(services); each > 4*math.Log2(float64(services)) {
 			t.Errorf("a pass among %d services costs %.0f comparisons", services, each)

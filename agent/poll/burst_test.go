@@ -32,9 +32,9 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Somebody syncs all services of a cluster, one after the other and twice. No
-// spec is written for it; and when the agent is restarted afterwards while the
-// hub is away, it goes on with all of them, for its specs are those of its list.
+// Somebody syncs all services of a cluster, one after the other and twice. No spec is
+// written for it. When the agent is restarted afterwards while the hub is
+// unavailable, it continues with all of them, because its specs match its list.
 func TestABurstOfSyncsWritesNoSpecs(t *testing.T) {
 	const services = 12
 	h, c, dir := newHub(t), newCluster(), t.TempDir()
@@ -97,7 +97,7 @@ func (h hurried) Now() time.Time { return h.start.Add(50 * time.Since(h.start)) 
 
 func (hurried) After(d time.Duration) <-chan time.Time { return time.After(d / 50) }
 
-// What a service had before stays while it is needed, and not until the next
+// A service's previous content stays while it is needed, but not until the next
 // change.
 func TestTreesThatAreLeftOverGo(t *testing.T) {
 	h, c, dir := newHub(t), newCluster(), t.TempDir()

@@ -12,9 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// A service that deletes waits until it is known what the others want. Those
-// that are not applied are rendered for that, once; one that cannot be rendered
-// is named.
+// A service that deletes waits until the objects of the others are known. Those that
+// are not applied are rendered for that, once; one that cannot be rendered is named.
 func TestDeletesWaitUntilItIsKnownWhatOthersWant(t *testing.T) {
 	for name, test := range map[string]struct {
 		other func(w *agentv1.DesiredService, s *agentv1.ServiceSpec)
@@ -83,7 +82,7 @@ func TestWhoCannotBeRenderedIsNamed(t *testing.T) {
 	h.says("loser", "Synced", "")
 }
 
-// A service that leaves the list wants nothing any more.
+// A service that leaves the list claims nothing.
 func TestWhoIsNotListedClaimsNothing(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	c.pending["loser"] = []apply.Pending{}

@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// DefaultInterval is the product's: most changes come by hint, and 10,000
-	// clusters are 83 polls a second.
+	// DefaultInterval is the product's default: most changes arrive by hint, and
+	// 10,000 clusters make 83 polls a second.
 	DefaultInterval = 2 * time.Minute
 	// MinInterval is for demos and tests.
 	MinInterval = time.Second
-	// firstPollSpread bounds the random wait before the first poll of an agent
-	// that was registered before: a region that restarts does not come at once.
+	// firstPollSpread bounds the random wait before the first poll of a registered
+	// agent, so that the agents of a restarting region do not all poll at once.
 	firstPollSpread = 30 * time.Second
-	// workers bounds the passes under way; renders are two at a time anyway.
+	// workers bounds the running passes; at most two render at a time anyway.
 	workers = 4
-	// passTimeout bounds one pass with its download.
+	// passTimeout bounds one pass including its download.
 	passTimeout = 20 * time.Minute
-	// readsEvery is how many polls pass before looked-up objects are read again.
+	// readsEvery is after how many polls looked-up objects are read again.
 	readsEvery = 10
-	// wholePeriod is how often all statuses and facts are sent unasked.
+	// wholePeriod is how often all statuses and facts are sent without a request.
 	wholePeriod = 2 * time.Hour
-	// appliedRest, for each service, is how long nothing is written of what is
-	// applied while passes run.
+	// appliedRest, times the number of services, is the minimum time between two
+	// writes of the applied revisions while passes run.
 	appliedRest = 5 * time.Millisecond
-	// listRest, for each service, is how long hints wait after a list, with more
-	// services than restFrom. A list of 2,000 takes some 45 ms of a core.
+	// listRest, times the number of services, is how long hints wait after a list,
+	// above restFrom services. A list of 2,000 services takes about 45 ms of a core.
 	listRest = time.Millisecond
 	restFrom = 100
-	// refreshEvery is how often it is looked whether a tree is to be checked or
+	// refreshEvery is how often to check whether trees are due to be verified or
 	// downloaded again.
 	refreshEvery = time.Minute
-	// quiet is how long the reporter waits for more to change.
+	// quiet is how long the reporter waits for more changes.
 	quiet = 500 * time.Millisecond
 )
 
@@ -50,7 +50,7 @@ const (
 type Config struct {
 	Hub   Hub
 	Cache *cache.Cache
-	// Gate says as whom services act.
+	// Gate decides with which account services act.
 	Gate      *tenancy.Gate
 	Render    Renderer
 	Apply     Applier
@@ -58,39 +58,38 @@ type Config struct {
 	Inventory Inventory
 	Watch     Watch
 	Cluster   Cluster
-	// Tests runs what is marked as a test; without it such objects are left
-	// out.
+	// Tests runs objects marked as tests; without it such objects are left out.
 	Tests Tests
 
-	// Heals are told to the hub; without it nobody is told.
+	// Heals are reported to the hub; without it they are not.
 	Heals Heals
-	// Errands and Diffs do what people ask for beside whole syncs; without them
-	// it is not done.
+	// Errands and Diffs handle people's requests other than full syncs; without them
+	// such requests are ignored.
 	Errands Errands
 	Diffs   Diffs
-	// Previews works out what somebody wants compared beside; nil does not.
+	// Previews answers requests for previews; nil answers none.
 	Previews preview.Answerer
 
-	// List is the last list, verified; nil when there is none. ETag names it.
+	// List is the last list, verified; nil if there is none. ETag names it.
 	List *agentv1.Desired
 	// Remembered is what was stored with it.
 	Remembered cache.Remembered
-	// Fresh: the cluster was registered just now and need not wait.
+	// Fresh: the cluster was registered just now, so the first poll need not wait.
 	Fresh bool
 
 	// BootID is random for each start.
 	BootID string
-	// AgentVersion is told to the hub, and so is Installation, nil for an agent
-	// that cannot replace itself.
+	// AgentVersion is reported to the hub, and so is Installation, which is nil for
+	// an agent that cannot replace itself.
 	AgentVersion string
 	Installation *agentv1.Installation
-	// Former is told, at each poll that finds some, of ended registrations of
-	// this cluster; nil when nobody wants to know.
+	// Former is called at each poll that names ended registrations of this cluster;
+	// it may be nil.
 	Former func(ctx context.Context, clusters []string) error
-	// Interval between polls; DefaultInterval when zero. The hub's list may
-	// name another, unless Fixed.
+	// Interval is the time between polls; DefaultInterval when zero. The hub's list
+	// may set another one, unless Fixed.
 	Interval time.Duration
-	// Fixed keeps Interval whatever the list says.
+	// Fixed keeps Interval regardless of the list.
 	Fixed bool
 
 	// Clock is the real one when nil.

@@ -7,9 +7,9 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// gate names the dependency on this cluster that a service waits for, empty
-// when it waits for none. The judgement is the agent's own, so it also holds
-// while the hub is away; other clusters are the hub's to gate.
+// gate names the dependency on this cluster that a service waits for, empty if it
+// waits for none. The agent itself decides this, so it also applies while the hub is
+// unavailable; the hub gates dependencies on other clusters.
 func (l *Loop) gate(s *service) string {
 	for _, d := range s.spec.GetDependencies() {
 		if d.GetCluster() != "" {
@@ -35,7 +35,7 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 			return fmt.Sprintf("waits for service %q, whose hook %s has not ended", o.name, applied.Hooks)
 		case o.done == nil:
 			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
-		case o.spec != nil && !o.done.filesOf(o.want):
+		case o.spec != nil && !filesOf(o.done, o.want):
 			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
 		}
 		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.id)))
@@ -52,8 +52,7 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 	return fmt.Sprintf("waits for service %q, which is not on this cluster", d.GetName())
 }
 
-// waitGate notes that a service waits, so that news of what it depends on
-// finds it.
+// waitGate records that a service waits, so that changes of its dependency find it.
 func (l *Loop) waitGate(s *service) {
 	for _, d := range s.spec.GetDependencies() {
 		if d.GetCluster() != "" {
@@ -67,7 +66,7 @@ func (l *Loop) waitGate(s *service) {
 	}
 }
 
-// ungate forgets it.
+// ungate removes the record.
 func (l *Loop) ungate(s *service) {
 	for _, name := range s.gatedBy {
 		if delete(l.gated[name], s.id); len(l.gated[name]) == 0 {
@@ -77,7 +76,7 @@ func (l *Loop) ungate(s *service) {
 	s.gatedBy = nil
 }
 
-// dependent names a service that stays and needs this one.
+// dependent names a remaining service that depends on this one.
 func (l *Loop) dependent(s *service) string {
 	for _, o := range l.services {
 		if o.want == nil || o.spec == nil {

@@ -14,15 +14,16 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Errands is what people ask for beside whole syncs; *apply.Engine is one.
+// Errands handles people's requests other than full syncs; *apply.Engine implements
+// it.
 type Errands interface {
-	// Diff says what an apply would change, and changes nothing.
+	// Diff reports what an apply would change, and changes nothing.
 	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (difference.Comparison, error)
 	// Select applies the objects that service.Only names.
 	Select(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error)
 }
 
-// Diffs takes what an apply would change to the hub.
+// Diffs sends to the hub what an apply would change.
 type Diffs interface {
 	ReportDiff(ctx context.Context, r *agentv1.ReportDiffRequest) error
 }
@@ -32,8 +33,7 @@ const (
 	reasonDryRun = "DryRun"
 )
 
-// asked reports whether a person wants something of a service that is held
-// otherwise.
+// asked reports whether a person has a request for a service that is otherwise held.
 func (s *service) asked() bool {
 	if s.want == nil || s.spec == nil || !s.specFits() || s.want.GetTarballDigest() == "" && len(s.want.GetParts()) == 0 {
 		return false
@@ -41,7 +41,7 @@ func (s *service) asked() bool {
 	return s.claiming || s.spec.GetDiffRequest() > s.diffed || len(s.spec.GetSyncResources()) > 0 && s.spec.GetSyncRequest() > s.selected
 }
 
-// errands does what people asked of a service beside a whole sync. again says
+// errands handles people's requests to a service other than a full sync. again says
 // that something could not be done yet.
 func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
 	if l.Errands == nil {
@@ -50,10 +50,10 @@ func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, servi
 	if l.Diffs != nil && (!preview.Only(j.spec, j.diffed) || j.spec.GetDryRun()) {
 		var err error
 		if j.spec.GetSpecDigest() != j.want.GetSpecDigest() {
-			return "", true // these are not the spec's files yet: the list with them is on its way
+			return "", true // these are not the files of the spec yet: their list is on its way
 		}
 		if words, err = l.diff(ctx, permit, j, service, objects); err != nil {
-			l.Log.Warn("what an apply would change cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
+			l.Log.Warn("cannot report what an apply would change", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 			again = true
 		} else {
 			l.mu.Lock()
@@ -69,7 +69,7 @@ func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, servi
 	return words, again
 }
 
-// selectSome applies single objects, once for each request.
+// selectSome applies single objects, once per request.
 func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
 	if state, _ := l.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
 		result, err := l.Errands.Select(ctx, permit, service, objects)
@@ -90,8 +90,7 @@ func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, se
 	return false
 }
 
-// diff works out and sends what an apply would change, and returns it in
-// words.
+// diff computes and sends what an apply would change, and returns it as a sentence.
 func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (string, error) {
 	report := &agentv1.ReportDiffRequest{
 		BootId: l.BootID, ServiceId: j.id, Request: j.spec.GetDiffRequest(), Revision: j.spec.GetDisplay().GetRevision(),

@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// clerk counts what is asked beside whole syncs.
+// clerk counts requests other than full syncs.
 type clerk struct {
 	mu    sync.Mutex
 	diffs []*agentv1.ReportDiffRequest
@@ -131,7 +131,7 @@ func TestASyncThatFindsNothingRendersNothing(t *testing.T) {
 	put("two", "s5", func(s *agentv1.ServiceSpec) { s.Namespace = "other" })
 	applied("s5")
 	counts(2, 3)
-	// What was looked up may be new, and only a render can tell.
+	// Looked-up objects may be new, and only a render can tell.
 	c.set(func() { c.reads = []render.Read{{Key: render.LookupKey{Kind: "ConfigMap", Name: "x"}}} })
 	put("three", "s6")
 	applied("s6")

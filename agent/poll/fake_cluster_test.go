@@ -21,8 +21,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// cluster plays the steps: it renders a file to one ConfigMap, and remembers
-// what was applied and deleted.
+// cluster implements the steps: it renders a file to one ConfigMap, and records what
+// was applied and deleted.
 type cluster struct {
 	mu      sync.Mutex
 	applied map[string]apply.State
@@ -42,16 +42,16 @@ type cluster struct {
 	asked      []string
 	served     []string
 	fail       error
-	// refuses fails a render, by what is in the file.
+	// refuses fails a render, depending on the file's content.
 	refuses func(content string) error
 	// failPass fails the passes of a service.
 	failPass map[string]error
 	// confirms: Confirm says yes, and counts.
 	confirms  bool
 	confirmed map[string]int
-	// claims say why what a service renders is not applied.
+	// claims are the reasons why rendered services are not applied.
 	claims map[string]string
-	// pending is what a pass of a service that is in it was told to wait for last.
+	// pending is what the last pass of each service in it was told to wait for.
 	pending map[string][]apply.Pending
 }
 

@@ -35,8 +35,7 @@ import (
 // within bounds a condition on a loaded machine.
 const within = time.Minute
 
-// hub is a hub of one cluster that does what a test tells it to, faults above
-// all.
+// hub is a hub of one cluster that does what a test tells it to, above all faults.
 type hub struct {
 	t *testing.T
 

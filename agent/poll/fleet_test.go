@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// counted counts how often the loop asks what is applied and how it does: what
-// happens to one service must not make it look at all others.
+// counted counts how often the loop asks for applied state and health: a change of
+// one service must not make it check all others.
 type counted struct {
 	*cluster
 	states, objects atomic.Int64
@@ -29,9 +29,9 @@ func (c *counted) Objects(id string) []kubeobj.Expected {
 	return c.cluster.Objects(id)
 }
 
-// One service of many is upgraded, which another one waits for, and hints come
-// in: the work is that of these few services, however many there are. Of those
-// whose entry in a new list is what it was, nobody asks for the state.
+// One service of many is upgraded, another one waits for it, and hints arrive: the
+// work is limited to these few services, however many there are. The state of
+// services with unchanged entries in a new list is not requested.
 func TestWorkDoesNotGrowWithTheServices(t *testing.T) {
 	const hints = 6
 	work := func(services int) (states, objects int64) {

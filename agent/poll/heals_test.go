@@ -30,8 +30,8 @@ func (h *healer) HealsTaken(number int64) {
 	}
 }
 
-// What was put back is told until a report is answered, also when the status of
-// its service is as it was.
+// Heals are reported until a report is answered, even if the status of the service
+// did not change.
 func TestHealsAreToldUntilTheyAreTaken(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")

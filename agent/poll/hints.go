@@ -6,14 +6,15 @@ import (
 	"sync"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/change"
 )
 
-// hints collects what watches tell, under a lock of its own: they must not
-// wait for a pass, nor the loop for them.
+// hints collects what watches report, with its own lock: watches must not wait for a
+// pass, nor the loop for them.
 type hints struct {
 	mu sync.Mutex
-	// touched are services whose status must be looked at, news those of them
-	// whose objects changed.
+	// touched are services whose status must be checked, news those of them whose
+	// objects changed.
 	touched  map[string]bool
 	news     map[string]bool
 	needPass map[string]bool
@@ -27,7 +28,7 @@ func (h *hints) touch(id string) {
 	h.mu.Unlock()
 }
 
-// taken is what was hinted since the last time.
+// taken holds the hints since the last time.
 type taken struct {
 	touched, news, needPass map[string]bool
 	apis                    bool
@@ -41,7 +42,7 @@ func (h *hints) take() taken {
 	return t
 }
 
-// Touched says that drift or health of a service is not what it was.
+// Touched says that the drift or health of a service changed.
 func (l *Loop) Touched(id string) {
 	l.hints.mu.Lock()
 	l.hints.touched[id], l.hints.news[id] = true, true
@@ -49,7 +50,7 @@ func (l *Loop) Touched(id string) {
 	poke(l.hints.wake)
 }
 
-// NeedPass says that a service cannot be healed without being rendered again.
+// NeedPass says that a service must be rendered again before it can be healed.
 func (l *Loop) NeedPass(id string) {
 	l.hints.mu.Lock()
 	l.hints.needPass[id] = true
@@ -57,7 +58,7 @@ func (l *Loop) NeedPass(id string) {
 	poke(l.hints.wake)
 }
 
-// APIsChanged says that the cluster serves other kinds than before.
+// APIsChanged says that the kinds that the cluster serves changed.
 func (l *Loop) APIsChanged() {
 	l.hints.mu.Lock()
 	l.hints.apis = true
@@ -90,7 +91,7 @@ func (l *Loop) heed(ctx context.Context) {
 	for id := range hinted.needPass {
 		if s := l.services[id]; s != nil && s.want != nil && !s.held {
 			s.done = nil
-			s.queue(now, Asked)
+			s.queue(now, change.Asked)
 		}
 	}
 	for _, s := range l.hinted(hinted, served != nil) {
@@ -98,13 +99,13 @@ func (l *Loop) heed(ctx context.Context) {
 			continue
 		}
 		if l.mayGoOn(s, hinted) {
-			s.queue(now, Unfinished)
+			s.queue(now, change.Unfinished)
 		}
-		if served != nil && s.done != nil && len(s.done.Asked) > 0 && APIsOf(s.done.Asked, served) != s.done.APIs {
-			s.queue(now, NewAPIs)
+		if served != nil && s.done != nil && len(s.done.Asked) > 0 && change.APIsOf(s.done.Asked, served) != s.done.APIs {
+			s.queue(now, change.NewAPIs)
 		}
 		if served != nil && s.lacked(served) {
-			s.queue(now, NewAPIs)
+			s.queue(now, change.NewAPIs)
 		}
 	}
 	l.mu.Unlock()
@@ -112,9 +113,9 @@ func (l *Loop) heed(ctx context.Context) {
 	l.report.touch(hinted.touched)
 }
 
-// hinted are the services to look at: those with news, and those that wait for
-// one that was touched; after news of APIs all. Watches hint many times a
-// second, so that a fleet of services is not looked through each time.
+// hinted returns the services to check: those with news, those that wait for one that
+// was touched, and all after a change of APIs. Watches hint many times a second, so
+// this must not scan thousands of services each time.
 func (l *Loop) hinted(h taken, apis bool) []*service {
 	var some []*service
 	if apis {
@@ -147,9 +148,9 @@ func (s *service) lacked(served []string) bool {
 	return s.result != nil && slices.ContainsFunc(s.result.Missing, func(kind string) bool { return slices.Contains(served, kind) })
 }
 
-// mayGoOn reports whether a service that waits need not wait any longer: for
-// the health of its own objects, or for a dependency. What a pass itself says
-// of its service is no reason, else a failing one would not keep its back-off.
+// mayGoOn reports whether a waiting service can continue: it waits for the health of
+// its own objects, or for a dependency. Hints caused by its own pass do not count,
+// otherwise a failing service would not keep its back-off.
 func (l *Loop) mayGoOn(s *service, hinted taken) bool {
 	if s.gate != "" {
 		return l.gate(s) == ""

@@ -7,16 +7,16 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// Hub is how the loop reaches the hub. Whatever may not be believed comes back
-// as an error, which means: hold.
+// Hub is how the loop reaches the hub. An untrusted answer is returned as an error,
+// which means that nothing changes.
 type Hub interface {
-	// Desired polls; etag names the list that the loop has.
+	// Desired polls; etag names the loop's list.
 	Desired(ctx context.Context, etag string) (Answer, error)
 	// Services returns at most 500 specs. Forbidden while the cluster waits
 	// for approval.
 	Services(ctx context.Context, ids []string) (*agentv1.ServicesResponse, error)
-	// Tarball starts a download, of a delta where that is smaller. NotFound when this cluster may not have it,
-	// Unprocessable when its source cannot be produced.
+	// Tarball starts a download, of a delta if that is smaller. NotFound: this
+	// cluster may not have it. Unprocessable: its source cannot be produced.
 	Tarball(ctx context.Context, r cache.Request) (*cache.Download, error)
 	// Report stores statuses; an answer means that they are committed.
 	// Conflict when another agent uses this identity.
@@ -25,26 +25,26 @@ type Hub interface {
 	Ping(ctx context.Context, r *agentv1.PingRequest) error
 }
 
-// Lineage says how the hub's life follows from the one known before.
+// Lineage says how the hub's incarnation follows from the one known before.
 type Lineage string
 
-// The lineages, in the words of agent/hubclient.
+// The lineages, as named in agent/hubclient.
 const (
 	SameLife Lineage = "same"
 	Resumed  Lineage = "resumed"
 	Restored Lineage = "restored"
 )
 
-// Answer is what a poll found.
+// Answer is the result of a poll.
 type Answer struct {
-	// List is nil when nothing changed.
+	// List is nil if nothing changed.
 	List *agentv1.Desired
-	// Signed is the list as the hub signed it, to be kept on disk.
+	// Signed is the list as the hub signed it, for the disk.
 	Signed []byte
 	ETag   string
-	// Seen is the position that was taken, Shown one that the hub proved.
+	// Seen is the accepted position, Shown one that the hub proved.
 	Seen, Shown string
 	Lineage     Lineage
-	// StatusHash is over the statuses that the hub has of this cluster.
+	// StatusHash covers the statuses that the hub has of this cluster.
 	StatusHash string
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/axle-cd/axle/internal/position"
 )
 
-// formerLimit bounds what one poll does for ended registrations; the next one
-// goes on.
+// formerLimit bounds the work of one poll for ended registrations; the next poll
+// continues.
 const formerLimit = 20 * time.Second
 
-// tellFormer tells of the ended registrations that the list names.
+// tellFormer reports the ended registrations named by the list.
 func tellFormer(ctx context.Context, l *Loop) {
 	l.mu.Lock()
 	former := l.list.GetFormerClusters()
@@ -25,12 +25,12 @@ func tellFormer(ctx context.Context, l *Loop) {
 	ctx, cancel := context.WithTimeout(ctx, formerLimit)
 	defer cancel()
 	if err := l.Former(ctx, former); err != nil {
-		l.Log.Warn("what an ended registration left keeps its marks for now", logkey.Error, err)
+		l.Log.Warn("cannot release the objects of an ended registration yet", logkey.Error, err)
 	}
 }
 
-// offered is what is done for a list's entry of a service, see agent/keep. The
-// caller holds Loop.mu.
+// offered returns the entry to use for a list's entry of a service, see agent/keep.
+// The caller holds Loop.mu.
 func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredService {
 	if w.GetWaiting() == nil {
 		s.waiting = ""
@@ -41,8 +41,8 @@ func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredSer
 	return want
 }
 
-// recall looks again at what a list from the disk wants, once it is known what
-// the cluster has. The caller holds Loop.mu.
+// recall checks a list from the disk again once it is known what the cluster has. The
+// caller holds Loop.mu.
 func recall(l *Loop, s *service) {
 	switch {
 	case s.want == nil:
@@ -66,7 +66,7 @@ func appliedOf(l *Loop, s *service) keep.Applied {
 	return keep.Applied{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
 }
 
-// seenOf names the list that a pass works for.
+// seenOf is the position of the list that a pass works for.
 func seenOf(list *agentv1.Desired) string {
 	at := list.GetPosition()
 	return position.Position{Incarnation: at.GetIncarnation(), Sequence: at.GetSequence()}.String()

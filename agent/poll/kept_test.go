@@ -27,17 +27,16 @@ func (h *hub) present() *agentv1.Desired {
 	return list
 }
 
-// did is what a service has, and how many passes there were.
+// did is what a service has, and its number of passes.
 func (c *cluster) did(id string) (digest string, passes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.applied[id].TarballDigest, c.passes[id]
 }
 
-// TestWaitingServiceStaysAsItIs plays a restored hub: what a cluster has stays,
-// and goes on being looked after, what it has not does not come, and a service
-// that is the same as in the backup notices nothing. A restart changes none of
-// that.
+// TestWaitingServiceStaysAsItIs simulates a restored hub: what a cluster has stays
+// and is still healed, new objects do not arrive, and a service that is the same in
+// the backup is not affected. A restart changes none of that.
 func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	h, c, dir := newHub(t), newCluster(), t.TempDir()
 	h.put("web", "two")
@@ -91,8 +90,8 @@ func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestOldDiskChangesNothing starts an agent on a disk of before the last
-// revision while the hub is away: the cluster's inventory says what is newer.
+// TestOldDiskChangesNothing starts an agent with a disk from before the last revision
+// while the hub is unavailable: the cluster's inventory names the newer revision.
 func TestOldDiskChangesNothing(t *testing.T) {
 	h, c, dir, old := newHub(t), newCluster(), t.TempDir(), t.TempDir()
 	h.put("web", "one")

@@ -9,17 +9,17 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// modeReleased is a tombstone's that waits for no other service any more.
+// modeReleased is the mode of a tombstone that waits for no other service.
 const modeReleased = "drain-released"
 
-// leave drains or detaches a service that has a tombstone. It is called again
-// until nothing of the service is left; then the hub is told.
+// leave drains or detaches a service that has a tombstone. It is called until nothing
+// of the service is left; then it reports to the hub.
 func (l *Loop) leave(ctx context.Context, j *job) outcome {
 	switch {
 	case j.deletes != "":
 		return outcome{drain: &apply.DrainResult{Message: j.deletes}}
 	case j.dependent != "":
-		return outcome{drain: &apply.DrainResult{Message: fmt.Sprintf("service %q still depends on this one and has to go or change first", j.dependent)}}
+		return outcome{drain: &apply.DrainResult{Message: fmt.Sprintf("service %q still depends on this one and must be deleted or changed first", j.dependent)}}
 	}
 	service := apply.Service{ID: j.id, Name: j.tombstone.GetName(), Namespace: j.tombstone.GetNamespace(), RequireOwnership: true}
 	request := tenancy.Request{Service: j.id, Namespace: service.Namespace}

@@ -9,23 +9,24 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// specsAtOnce is what one call of Services asks for.
+// specsAtOnce is how many specs one call of Services requests.
 const specsAtOnce = 200
 
-// takeList makes a list that was just received the present one. It is stored
-// before anything is done about it, so that a restart never goes back.
+// takeList makes a list that was just received the present one. It stores the list
+// before acting on it, so that a restart never goes back.
 func (l *Loop) takeList(answer Answer) {
 	l.mu.Lock()
 	l.deletes = l.deletes.after(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
 	hold := l.deletes
 	l.etag = answer.ETag
 	if answer.Lineage != SameLife {
-		l.facts = nil // the hub may know the cluster as it was: settings go by that
+		l.facts = nil // settings depend on what the hub knows of the cluster, which may be outdated
 	}
 	l.mu.Unlock()
 	if hold == holdForReports || answer.Lineage == Restored {
@@ -39,17 +40,16 @@ func (l *Loop) takeList(answer Answer) {
 	l.sweepDue = l.sweepDue || moved
 	l.listedAt, l.specsComing = l.Clock.Now(), true
 	l.mu.Unlock()
-	l.Log.Info("a new list was taken", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
+	l.Log.Info("accepted a new list", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
 	if moved {
 		l.drop()
 	}
 }
 
-// placeList gives each service its entry, its tombstone, or neither: then it
-// is held, and nothing else happens to it. Of an entry that is what it was
-// before only the bytes are replaced: lists of thousands of services follow
-// each other, of which a few changed. moved tells whether any files or services
-// are not what they were.
+// placeList gives each service its entry, its tombstone, or neither; without either
+// it is held. If an entry is unchanged, only its bytes are replaced: lists of
+// thousands of services follow each other with few changes. moved reports whether any
+// files or services changed.
 func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
 	l.list, l.listDeletes = list, l.deletes
@@ -80,7 +80,7 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 			l.call(s, t.GetName(), t.GetNamespace())
 		}
 		if s.drain != nil && s.drain.Done {
-			l.report.drained(t) // the hub has not heard of it, or has forgotten
+			l.report.drained(t) // the hub has not received the report, or has lost it
 		}
 		l.placed(s, before)
 	}
@@ -100,8 +100,8 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 	return moved
 }
 
-// placed holds a service or lets it go on, as its entry says now, and has its
-// status looked at when that entry is another one than before.
+// placed holds a service or lets it continue, as its entry says, and has its status
+// checked if the entry changed.
 func (l *Loop) placed(s *service, before listed) {
 	l.hold(s)
 	if !before.same(s) {
@@ -109,7 +109,7 @@ func (l *Loop) placed(s *service, before listed) {
 	}
 }
 
-// sameEntry reports whether two entries say the same of a service.
+// sameEntry reports whether two entries of a service are equal.
 func sameEntry(a, b *agentv1.DesiredService) bool {
 	return sameContent(a, b) && a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace() &&
 		a.GetSpecDigest() == b.GetSpecDigest() && a.GetPaused() == b.GetPaused()
@@ -123,7 +123,7 @@ func sameContent(a, b *agentv1.DesiredService) bool {
 	return slices.EqualFunc(a.GetParts(), b.GetParts(), func(p, q *agentv1.Part) bool { return proto.Equal(p, q) })
 }
 
-// listed is what a list says of a service, as far as its status can tell.
+// listed is the part of a list's entry that affects a status.
 type listed struct {
 	key, waiting string
 	paused, here bool
@@ -139,8 +139,8 @@ func (l listed) same(s *service) bool {
 	return l.key == now.key && l.waiting == now.waiting && l.paused == now.paused && l.here == now.here && proto.Equal(l.tombstone, now.tombstone)
 }
 
-// hold stops everything for a service that is paused or in no list, and makes
-// one that comes back go through a whole pass.
+// hold stops everything for a service that is paused or in no list. A service that
+// comes back gets a complete pass.
 func (l *Loop) hold(s *service) {
 	held := s.tombstone == nil && (s.want == nil || s.want.GetPaused() || s.idles())
 	switch {
@@ -157,7 +157,7 @@ func (l *Loop) hold(s *service) {
 	s.held = held
 }
 
-// dropDue drops what a list left over because passes still needed it.
+// dropDue drops what was kept after a list because passes still needed it.
 func (l *Loop) dropDue() {
 	l.mu.Lock()
 	due := l.sweepDue && l.loaded
@@ -170,8 +170,8 @@ func (l *Loop) dropDue() {
 	}
 }
 
-// drop forgets what nobody needs any more: services that are neither listed,
-// nor tombstoned, nor in the cluster's inventory, and unused trees.
+// drop forgets what is no longer needed: services without an entry, a tombstone or an
+// inventory in the cluster, and unused trees.
 func (l *Loop) drop() {
 	l.mu.Lock()
 	if !l.loaded {
@@ -196,17 +196,17 @@ func (l *Loop) drop() {
 	for _, id := range gone {
 		l.report.forget(id)
 		if err := l.Cache.DropSpec(id); err != nil {
-			l.Log.Warn("a spec that is not needed any more stays on disk", logkey.Service, id, logkey.Error, err)
+			l.Log.Warn("cannot remove an unused spec from disk", logkey.Service, id, logkey.Error, err)
 		}
 	}
 	if err := l.Cache.Keep(keep); err != nil {
-		l.Log.Warn("trees that are not needed any more stay on disk", logkey.Error, err)
+		l.Log.Warn("cannot remove unused trees from disk", logkey.Error, err)
 	}
 }
 
-// fetchSpecs asks for the specs that the list calls new. What cannot be had is
-// asked for again at the next poll; services work on with the spec they have
-// when it is the one that the list names.
+// fetchSpecs requests the specs that the list names as new. The next poll retries
+// those that fail. A service continues with its present spec if that is the one the
+// list names.
 func (l *Loop) fetchSpecs(ctx context.Context) {
 	defer func() {
 		l.mu.Lock()
@@ -245,7 +245,7 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 		l.remember(func(r *cache.Remembered) { r.Seen = fmt.Sprintf("%s.%d", at.GetIncarnation(), at.GetSequence()) })
 	}
 	for id, err := range l.Cache.PutSpecs(answer.GetServices()) {
-		l.Log.Error("a spec cannot be stored; it is used and will be asked for again after a restart", logkey.Service, id, logkey.Error, err)
+		l.Log.Error("cannot store a spec; it is used now and requested again after a restart", logkey.Service, id, logkey.Error, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 		s.specify(spec)
 		s.specFor = key
 		l.call(s, spec.GetName(), spec.GetNamespace())
-		// What is wanted may be what is applied: then no pass follows that would
-		// say that it is over, and what was applied.
+		// The desired revision may already be applied. Then no pass follows that
+		// would report the end and what was applied.
 		told := l.renameApplied(s)
 		if s.trouble != nil && s.trouble.source == sourceAgent {
 			s.trouble, told = nil, true
@@ -269,22 +269,22 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 			l.hints.touch(s.id)
 			poke(l.hints.wake)
 		}
-		// The list is behind its own specs: it will come again soon.
+		// The list is older than its specs: a new one will come soon.
 		if s.want != nil && spec.GetSpecDigest() != s.want.GetSpecDigest() {
 			l.Poke()
 		}
 	}
 	for _, id := range answer.GetMissing() {
-		// Gone since the list was made; the next list says how.
+		// Removed since the list was made; the next list will tell.
 		if s := l.services[id]; s != nil && s.spec != nil {
 			s.specFor = wanted[id]
 		}
 	}
 }
 
-// specsFailed says on each service that waits why it does.
+// specsFailed records the reason on each waiting service.
 func (l *Loop) specsFailed(ids []string, err error) {
-	l.Log.Warn("specs cannot be fetched", logkey.Count, len(ids), logkey.Error, err)
+	l.Log.Warn("cannot fetch specs", logkey.Count, len(ids), logkey.Error, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
@@ -297,8 +297,8 @@ func (l *Loop) specsFailed(ids []string, err error) {
 	poke(l.hints.wake)
 }
 
-// queueChanged starts passes for the services that changed. After a 304 this
-// is a comparison of strings in memory.
+// queueChanged queues passes for changed services. After a 304 it only compares
+// strings in memory.
 func (l *Loop) queueChanged() {
 	renderer := l.Render.RendererVersion()
 	now := l.Clock.Now()
@@ -313,9 +313,8 @@ func (l *Loop) queueChanged() {
 	poke(l.work)
 }
 
-// queueReads starts passes that read again what templates looked up, after
-// each tenth poll and not more often: a pass that ends must not ask for the
-// next one.
+// queueReads queues passes that read looked-up objects again, after each tenth poll
+// and not more often: the end of a pass must not cause the next one.
 func (l *Loop) queueReads() {
 	now := l.Clock.Now()
 	l.mu.Lock()
@@ -326,38 +325,38 @@ func (l *Loop) queueReads() {
 	for _, s := range l.services {
 		if s.done != nil && len(s.done.Reads) > 0 && s.want != nil && !s.held {
 			s.readReads = true
-			s.queue(now, NewReads)
+			s.queue(now, change.NewReads)
 		}
 	}
 	poke(l.work)
 }
 
-// queueChanged asks for a pass if what the service should be is not what it is.
+// queueChanged queues a pass if the service is not as it should be.
 func (s *service) queueChanged(now time.Time, renderer string) {
 	switch {
 	case s.tombstone != nil:
 		if s.drain == nil || !s.drain.Done {
-			s.queue(now, Unchanged)
+			s.queue(now, change.Unchanged)
 		}
 	case s.held && s.asked():
 		if s.due.IsZero() {
-			s.queue(now, Asked)
+			s.queue(now, change.Asked)
 		}
 	case s.held || s.spec == nil || !s.specFits():
 	default:
 		wanted := s.wanted(renderer)
-		cause := Changed(s.done, wanted)
+		cause := change.Of(s.done, wanted)
 		switch {
-		case cause != Unchanged && !s.waits(wanted):
+		case cause != change.Unchanged && !s.waits(wanted):
 			s.queue(now, cause)
-		case cause == Unchanged && (s.trouble != nil || s.gate != "") && !s.needsSpec():
-			s.queue(now, Unfinished) // what was wanted in between could not be done
+		case cause == change.Unchanged && (s.trouble != nil || s.gate != "") && !s.needsSpec():
+			s.queue(now, change.Unfinished) // the revision in between could not be applied
 		}
 	}
 }
 
-// waits reports whether a pass for these very inputs is queued already, or
-// was tried and waits for its time.
-func (s *service) waits(wanted Inputs) bool {
-	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || Changed(&s.inputs, wanted) == Unchanged)
+// waits reports whether a pass for these inputs is already queued, or was tried and
+// waits for its retry.
+func (s *service) waits(wanted change.Inputs) bool {
+	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || change.Of(&s.inputs, wanted) == change.Unchanged)
 }

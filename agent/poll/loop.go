@@ -13,8 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Loop is the agent's loop. Its methods are safe for concurrent use and do not
-// block.
+// Loop is the agent's loop. Its methods are safe for concurrent use and do not block.
 type Loop struct {
 	Config
 	metrics *metrics
@@ -26,26 +25,27 @@ type Loop struct {
 
 	mu       sync.Mutex
 	services map[string]*service
-	// named are the same by name: dependencies are by name.
+	// named holds the services by name, because dependencies are by name.
 	named   map[string]map[string]*service
 	agenda  agenda
-	loaded  bool // the inventories were read
+	loaded  bool // the inventories have been read
 	away    error
 	list    *agentv1.Desired
 	etag    string
 	deletes deletesHold
-	// listedAt is when a poll brought list; zero is a list from the disk.
+	// listedAt is when a poll returned list; zero means that it was read from the
+	// disk.
 	listedAt time.Time
-	// specsComing: a list was taken, and the specs that it calls new are asked
-	// for.
+	// specsComing: a list was accepted, and the specs that it names as new are being
+	// requested.
 	specsComing bool
-	// lists counts them. sweepDue: trees and services may be left over that a
-	// list does not need any more, and passes needed when it came.
+	// lists counts accepted lists. sweepDue: trees and services may be left over that
+	// the list no longer needs, but that passes needed when it arrived.
 	lists    uint64
 	sweepDue bool
-	// refreshedAt is when the trees were looked through last.
+	// refreshedAt is when the trees were last checked.
 	refreshedAt time.Time
-	// listDeletes is what deletes waited for when list was taken.
+	// listDeletes is what deletes waited for when list was accepted.
 	listDeletes deletesHold
 	polls       int
 	status      Status
@@ -53,17 +53,17 @@ type Loop struct {
 	factsAt     time.Time
 	settings    Settings
 	// gated are the ids of services that wait for a dependency, by the names of
-	// all that each of them depends on.
+	// everything that they depend on.
 	gated map[string]map[string]bool
-	// awaiting are the services whose deletes wait for others.
+	// awaiting are services whose deletes wait for other services.
 	awaiting map[string]bool
-	// allSettled: with the renderer settledBy no service was unsettled, and
-	// nothing came since that could be.
+	// allSettled: with the renderer settledBy no service was unsettled, and nothing
+	// arrived since that could be.
 	allSettled bool
 	settledBy  string
-	// appliedChanged: the words of what is applied must be stored.
+	// appliedChanged: the names of the applied revisions must be stored.
 	appliedChanged bool
-	// appliedAt is when they were stored last.
+	// appliedAt is when they were last stored.
 	appliedAt time.Time
 
 	// remembering guards Config.Remembered and its file.
@@ -73,21 +73,21 @@ type Loop struct {
 	hints hints
 }
 
-// Status is how the loop does, for /healthz and metrics.
+// Status is the state of the loop, for /healthz and metrics.
 type Status struct {
-	// PolledAt is the last poll that was answered.
+	// PolledAt is the time of the last answered poll.
 	PolledAt time.Time
-	// Err is why the last poll was not taken; nil when it was.
+	// Err is why the last poll was rejected; nil if it was accepted.
 	Err error
-	// Loaded: the cluster's inventories are read.
+	// Loaded: the cluster's inventories have been read.
 	Loaded bool
-	// Services counts those of the list.
+	// Services counts the services of the list.
 	Services int
-	// Duplicate: the hub says that another agent uses this identity.
+	// Duplicate: the hub reports that another agent uses this identity.
 	Duplicate bool
 }
 
-// New returns a Loop that continues from what was remembered.
+// New returns a Loop that continues from the remembered state.
 func New(cfg Config) (*Loop, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (l *Loop) Run(ctx context.Context) error {
 // Poke polls now.
 func (l *Loop) Poke() { poke(l.pollNow) }
 
-// State returns how the loop does.
+// State returns the state of the loop.
 func (l *Loop) State() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +153,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// runPolls polls at the interval with jitter, after failures with back-off.
+// runPolls polls at the interval with jitter, and after failures with back-off.
 func (l *Loop) runPolls(ctx context.Context) error {
 	wait := jitter.Full(min(l.Interval, firstPollSpread))
 	if l.Fresh {
@@ -184,8 +184,8 @@ func (l *Loop) runPolls(ctx context.Context) error {
 	}
 }
 
-// rested waits until the next list may be asked for before its time. What
-// asks for it meanwhile is answered by the same poll.
+// rested waits until the next early poll is allowed. That poll also serves requests
+// that arrive while waiting.
 func (l *Loop) rested(ctx context.Context) bool {
 	if rest := l.rest(); rest > 0 {
 		select {
@@ -201,10 +201,10 @@ func (l *Loop) rested(ctx context.Context) bool {
 	return true
 }
 
-// rest is how long hints wait after a list: taking one costs with the number
-// of services, and a person or a pipeline that changes them one after the
-// other causes a list for each. The first change never waits, nor does any
-// where the services are few.
+// rest is how long hints wait after a list. Accepting a list costs in proportion to
+// the number of services, and a person or pipeline that changes services one by one
+// causes a list for each. The first change never waits, and with few services none
+// does.
 func (l *Loop) rest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,8 +225,8 @@ func (l *Loop) interval() time.Duration {
 	return l.Interval
 }
 
-// pollOnce is one poll. Nothing that it does depends on the number of
-// services when nothing changed.
+// pollOnce is one poll. If nothing changed, its cost does not depend on the number of
+// services.
 func (l *Loop) pollOnce(ctx context.Context) error {
 	l.mu.Lock()
 	etag := l.etag
@@ -252,7 +252,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	return nil
 }
 
-// polled notes how a poll went. The same failure is logged once.
+// polled records the result of a poll. A repeated failure is logged once.
 func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 	if ctx.Err() != nil {
 		return
@@ -269,7 +269,7 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 	case err != nil:
 		l.metrics.polls.WithLabelValues("held").Inc()
 		if before == nil || before.Error() != err.Error() {
-			l.Log.Warn("the hub's answer is not taken, everything stays as it is", logkey.Reason, err.Error())
+			l.Log.Warn("the hub's answer is rejected; everything stays as it is", logkey.Reason, err.Error())
 		}
 	case before != nil:
 		l.Log.Info("the hub answers again")
@@ -283,8 +283,8 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 	}
 }
 
-// ping tells the hub of the cluster, at the start, when it changed and every
-// 2 h. Facts cost requests to the API server and are read only then.
+// ping reports the cluster to the hub: at the start, when it changed and every 2 h.
+// Facts cost requests to the API server and are read only then.
 func (l *Loop) ping(ctx context.Context) {
 	now := l.Clock.Now()
 	l.mu.Lock()
@@ -295,7 +295,7 @@ func (l *Loop) ping(ctx context.Context) {
 	}
 	facts, err := l.Cluster.Facts(ctx)
 	if err != nil {
-		l.Log.Debug("the cluster cannot be described", logkey.Error, err)
+		l.Log.Debug("cannot read the facts about the cluster", logkey.Error, err)
 		return
 	}
 	err = l.Hub.Ping(ctx, &agentv1.PingRequest{
@@ -305,7 +305,7 @@ func (l *Loop) ping(ctx context.Context) {
 	})
 	l.noteDuplicate(err)
 	if err != nil {
-		l.Log.Debug("the hub did not take what the cluster is", logkey.Error, err)
+		l.Log.Debug("the hub did not accept the facts about the cluster", logkey.Error, err)
 		return
 	}
 	l.mu.Lock()
@@ -313,10 +313,10 @@ func (l *Loop) ping(ctx context.Context) {
 	l.mu.Unlock()
 }
 
-// protocolVersion is the history number of api/agent/v1.
+// protocolVersion is the version number of api/agent/v1.
 const protocolVersion = 2
 
-// noteDuplicate keeps the hub's word that somebody else has this identity.
+// noteDuplicate records the hub's answer that another agent uses this identity.
 func (l *Loop) noteDuplicate(err error) {
 	duplicate := errcode.Is(err, errcode.Conflict)
 	l.mu.Lock()
@@ -326,7 +326,7 @@ func (l *Loop) noteDuplicate(err error) {
 	}
 	l.mu.Unlock()
 	if duplicate && !before {
-		l.Log.Error("another agent uses this cluster's identity; stop one of them, or register this cluster anew", logkey.Error, err)
+		l.Log.Error("another agent uses this cluster's identity; stop one of them, or register this cluster again", logkey.Error, err)
 	}
 }
 
@@ -339,7 +339,7 @@ func (l *Loop) ensure(id string) *service {
 	return s
 }
 
-// call gives a service its name.
+// call sets the name of a service.
 func (l *Loop) call(s *service, name, namespace string) {
 	if s.name != name || l.named[name][s.id] == nil {
 		l.unname(s)
@@ -358,7 +358,7 @@ func (l *Loop) unname(s *service) {
 	}
 }
 
-// forget drops a service that nobody needs any more.
+// forget drops a service that is no longer needed.
 func (l *Loop) forget(s *service) {
 	s.unqueue()
 	l.unname(s)

@@ -35,7 +35,7 @@ func TestAChangeIsAppliedAndReported(t *testing.T) {
 	}
 }
 
-// Once all is applied, polls cost nobody anything.
+// Once everything is applied, polls cause no requests.
 func TestNothingChangedDoesNothing(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	for n := range 5 {
@@ -81,8 +81,8 @@ func TestHubAwayAfterARestart(t *testing.T) {
 	})
 }
 
-// A kind that a pass missed is served: the service goes on at once, and those
-// that miss another one do not.
+// A missing kind is served: the service continues at once, and those that miss
+// another kind do not.
 func TestAKindThatComesWakesThoseThatMissedIt(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	missing := func(kind string) apply.Result {
@@ -106,9 +106,9 @@ func TestAKindThatComesWakesThoseThatMissedIt(t *testing.T) {
 	}
 }
 
-// What is wanted was applied with the spec of before, so nothing is left to do
-// when the spec comes; that it came must be said all the same, and by the name
-// of the revision that was applied: the spec of before carried the one before.
+// The desired content was applied with the previous spec, so nothing is left to do
+// when the spec arrives. Its arrival must still be reported, with the name of the
+// applied revision: the previous spec had the previous name.
 func TestSpecsThatComeAtLastAreSaid(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	h.put("web", "one")
@@ -148,8 +148,8 @@ func TestSpecsThatComeAtLastAreSaid(t *testing.T) {
 	}
 }
 
-// A pass that comes due between a list and its specs waits for them: what it
-// renders, diffs and tests goes by the names of the revision that it applies.
+// A pass that is due between a list and its specs waits for them: its render, diff
+// and tests use the names of the revision that it applies.
 func TestAPassWaitsForTheSpecOfItsFiles(t *testing.T) {
 	h, c := newHub(t), newCluster()
 	created := func(at time.Time) func(*agentv1.DesiredService, *agentv1.ServiceSpec) {

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what an agent counts; there is no label per service.
+// metrics are the agent's metrics; there is no label per service.
 type metrics struct {
 	polls     *prometheus.CounterVec
 	passes    *prometheus.CounterVec

@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/render"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// partsOf lists the tarballs of a service; one without parts has one, at its
-// root.
+// partsOf lists the tarballs of a service; one without parts has one, at its root.
 func partsOf(w *agentv1.DesiredService) []*agentv1.Part {
 	if parts := w.GetParts(); len(parts) > 0 {
 		return parts
@@ -24,9 +24,8 @@ func partsOf(w *agentv1.DesiredService) []*agentv1.Part {
 	return []*agentv1.Part{{Digest: w.GetTarballDigest(), Bytes: w.GetTarballBytes()}}
 }
 
-// contentOf names a service's files: the tarball of its first part, which
-// stands for them in inventories and reports, and all parts where there are
-// several.
+// contentOf names a service's files: the tarball of its first part, which represents
+// them in inventories and reports, and all parts if there are several.
 func contentOf(w *agentv1.DesiredService) (tarball, parts string) {
 	all := w.GetParts()
 	if len(all) == 0 {
@@ -39,13 +38,13 @@ func contentOf(w *agentv1.DesiredService) (tarball, parts string) {
 	return all[0].GetDigest(), key.String()
 }
 
-// filesOf reports whether the inputs are of the service's present files.
-func (i *Inputs) filesOf(w *agentv1.DesiredService) bool {
+// filesOf reports whether the inputs belong to the service's present files.
+func filesOf(i *change.Inputs, w *agentv1.DesiredService) bool {
 	tarball, parts := contentOf(w)
 	return i.TarballDigest == tarball && i.Parts == parts
 }
 
-// partKey names a part of a service to the cache, which keeps a clock for each.
+// partKey names a part of a service for the cache, which keeps a clock for each part.
 func partKey(service string, index int) string {
 	if index == 0 {
 		return service
@@ -63,9 +62,9 @@ func (t trees) release() {
 	}
 }
 
-// trees brings the service's files onto the disk, each part by itself: what
-// another service or an earlier revision brought is there already. The second
-// answer is who is to blame for an error.
+// trees brings the service's files onto the disk, each part separately; content that
+// another service or an earlier revision brought is reused. The second result is the
+// source of an error.
 func (l *Loop) trees(ctx context.Context, j *job) (trees, string, error) {
 	var all trees
 	for i, part := range partsOf(j.want) {
@@ -84,8 +83,7 @@ func (l *Loop) trees(ctx context.Context, j *job) (trees, string, error) {
 	return all, "", nil
 }
 
-// renderParts are the trees as the renderer takes them; nil for a service
-// without parts.
+// renderParts converts the trees for the renderer; nil for a service without parts.
 func (t trees) renderParts(w *agentv1.DesiredService) []render.Part {
 	parts := make([]render.Part, 0, len(w.GetParts()))
 	for i, p := range w.GetParts() {

@@ -57,7 +57,7 @@ func TestPartsAreFetchedOnceEach(t *testing.T) {
 			t.Errorf("rendered (-want +got):\n%s", diff)
 		}
 	})
-	// After a restart with the hub away all parts are on the disk.
+	// After a restart with the hub unavailable all parts are on the disk.
 	first.stop()
 	h.mu.Lock()
 	h.away = errors.New("the hub is away")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/generated"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
@@ -18,10 +19,10 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// partialRetry is when a pass without the whole of discovery is repeated.
+// partialRetry is when a pass with incomplete discovery is repeated.
 const partialRetry = time.Minute
 
-// The words of StatusError.source.
+// The values of StatusError.source.
 const (
 	sourceSource = "source"
 	sourceRender = "render"
@@ -30,100 +31,211 @@ const (
 	sourceTests  = "tests"
 )
 
-// pass brings one service through the steps: specs, permit, dependencies,
-// change, tree, render, apply. Each either goes on or says why it does not; what
-// was applied before stays. Nothing is done for a service without a permit.
-func (l *Loop) pass(ctx context.Context, j *job) outcome {
-	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
-	fail := func(source string, err error) outcome {
-		return outcome{inputs: now, trouble: &trouble{source: source, err: err}}
-	}
-	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
-	switch {
-	case j.spec == nil || !j.fits:
-		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
-	case err != nil:
-		return outcome{inputs: now, trouble: &trouble{source: sourceAgent, err: err, refused: true}}
-	case now.TarballDigest == "":
-		return fail(sourceSource, errNoContent)
-	}
-	caps, partial, err := l.Cluster.Capabilities(ctx)
-	if err != nil {
-		return fail(sourceAgent, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err))
-	}
-	cause, err := l.changed(ctx, permit, j, &now, caps)
-	switch {
-	case err != nil:
-		return fail(sourceRender, err)
-	case cause == Unchanged && j.objects == nil && !j.claim:
-		return outcome{skipped: true, settled: true}
-	case j.gate != "" && !j.errand:
-		return outcome{inputs: now, gate: j.gate}
-	}
-	settings := settingsOf(j.spec)
-	if cause == NewSpec && partial == "" && settings == j.settings && !j.claim {
-		if out, ok := l.confirm(j, now); ok {
-			return out
-		}
-	}
-	objects, warnings := j.objects.Open(), j.warnings
-	if objects == nil || Changed(&j.inputs, now) != Unchanged {
-		l.Log.Info("a service is rendered", logkey.Service, j.want.GetName(), logkey.Reason, string(cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
-		trees, source, err := l.trees(ctx, j)
-		if err != nil {
-			return fail(source, err)
-		}
-		defer trees.release()
-		if objects, warnings, err = l.render(ctx, permit, j, trees, caps, &now); err != nil {
-			return fail(sourceRender, err)
-		}
-	} else {
-		now = j.inputs
-	}
-	service := apply.FromSpec(j.spec, now.TarballDigest)
-	service.Revision, service.Settings, service.Seen = revisionOf(j.spec, now), settings, j.seen
-	service.Partial, service.LeftOut = cmp.Or(j.deletes, partial), manifest.PartsLeftOut(warnings)
-	service.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
-	tests, synced := testrun.Split(objects)
-	words, again := l.errands(ctx, permit, j, service, synced)
-	if j.held || j.gate != "" || j.spec.GetDryRun() {
-		out := l.setAside(ctx, permit, j, service, synced)
-		out.inputs, out.warnings, out.again, out.words = now, warnings, again, words
-		return out
-	}
-	result, err := l.Apply.Pass(ctx, permit, service, synced)
-	if err != nil {
-		return fail(sourceApply, err)
-	}
-	if partial != "" && result.Again == 0 {
-		result.Again = partialRetry // a prune may wait for the rest
-	}
-	if len(tests) > 0 {
-		settings = "" // a sync that is asked for runs them again
-	}
-	return outcome{inputs: now, permit: permit, settings: settings, tests: tests, objects: j.objects.Keep(objects, result.Again > 0 || result.Sync == "Failed"), warnings: warnings, result: &result, again: again}
+// steps are the steps of a pass, in their order; docs/flows/poll.md describes
+// them. A step that returns an outcome ends the pass, and the applied state stays.
+// Without a permit no step after "permit" runs.
+var steps = []struct {
+	name string
+	do   func(*passing, context.Context) *outcome
+}{
+	{"permit", (*passing).allowed},
+	{"content", (*passing).named},
+	{"cluster", (*passing).discover},
+	{"change", (*passing).compare},
+	{"dependencies", (*passing).wait},
+	{"confirm", (*passing).confirm},
+	{"files", (*passing).fetch},
+	{"render", (*passing).render},
+	{"on demand", (*passing).serve},
+	{"hold", (*passing).hold},
+	{"apply", (*passing).apply},
 }
 
-// setAside notes what a service renders that is not applied.
-func (l *Loop) setAside(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) outcome {
-	out := outcome{claimed: true, skipped: j.held, dry: !j.held && j.spec.GetDryRun()}
-	if !j.held && !out.dry {
+// passing is a running pass: what its steps found so far.
+type passing struct {
+	loop     *Loop
+	job      *job
+	now      change.Inputs
+	permit   tenancy.Permit
+	caps     render.Capabilities
+	partial  string // why discovery is not whole
+	cause    change.Cause
+	settings string
+	trees    trees // empty when nothing is rendered
+	objects  []*unstructured.Unstructured
+	warnings []string
+	service  apply.Service
+	tests    []*unstructured.Unstructured
+	synced   []*unstructured.Unstructured // the objects that are not tests
+	words    string                       // of a diff
+	again    bool                         // a request could not be done yet
+}
+
+// pass takes one service through the steps.
+func (l *Loop) pass(ctx context.Context, j *job) outcome {
+	p := &passing{loop: l, job: j, now: inputsOf(j.want, j.spec, l.Render.RendererVersion())}
+	defer func() { p.trees.release() }()
+	for _, step := range steps {
+		if out := step.do(p, ctx); out != nil {
+			out.step = step.name
+			return *out
+		}
+	}
+	return outcome{inputs: p.now} // the last step ends every pass
+}
+
+func (p *passing) fail(source string, err error) *outcome {
+	return &outcome{inputs: p.now, trouble: &trouble{source: source, err: err}}
+}
+
+// allowed finds out which account the service acts as, in which namespaces and on
+// which kinds.
+func (p *passing) allowed(context.Context) *outcome {
+	if p.job.spec == nil || !p.job.fits {
+		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
+	}
+	var err error
+	if p.permit, err = p.loop.Gate.Permit(tenancy.FromSpec(p.job.spec)); err != nil {
+		out := p.fail(sourceAgent, err)
+		out.trouble.refused = true
+		return out
+	}
+	p.settings = settingsOf(p.job.spec)
+	return nil
+}
+
+// named stops a service whose content the hub has not produced.
+func (p *passing) named(context.Context) *outcome {
+	if p.now.TarballDigest == "" {
+		return p.fail(sourceSource, errNoContent)
+	}
+	return nil
+}
+
+// discover reads what the cluster serves.
+func (p *passing) discover(ctx context.Context) *outcome {
+	var err error
+	if p.caps, p.partial, err = p.loop.Cluster.Capabilities(ctx); err != nil {
+		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
+	}
+	return nil
+}
+
+// compare decides whether the service changed.
+func (p *passing) compare(ctx context.Context) *outcome {
+	var err error
+	p.cause, err = p.loop.changed(ctx, p.permit, p.job, &p.now, p.caps)
+	switch {
+	case err != nil:
+		return p.fail(sourceRender, err)
+	case p.cause == change.Unchanged && p.job.objects == nil && !p.job.claim:
+		return &outcome{skipped: true, settled: true}
+	}
+	return nil
+}
+
+// wait stops a service whose dependencies are not there.
+func (p *passing) wait(context.Context) *outcome {
+	if p.job.gate != "" && !p.job.errand {
+		return &outcome{inputs: p.now, gate: p.job.gate}
+	}
+	return nil
+}
+
+// confirm answers a person's sync request when nothing else is new.
+func (p *passing) confirm(context.Context) *outcome {
+	if p.cause != change.NewSpec || p.partial != "" || p.settings != p.job.settings || p.job.claim {
+		return nil
+	}
+	if out, ok := p.loop.confirm(p.job, p.now); ok {
+		return &out
+	}
+	return nil
+}
+
+// fetch brings the files onto the disk, unless the objects that were rendered last
+// are still right.
+func (p *passing) fetch(ctx context.Context) *outcome {
+	j := p.job
+	p.objects, p.warnings = j.objects.Open(), j.warnings
+	if p.objects != nil && change.Of(&j.inputs, p.now) == change.Unchanged {
+		p.now = j.inputs
+		return nil
+	}
+	p.loop.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
+	trees, source, err := p.loop.trees(ctx, j)
+	if err != nil {
+		return p.fail(source, err)
+	}
+	p.trees = trees
+	return nil
+}
+
+// render renders the objects, and records in now what the result depended on.
+func (p *passing) render(ctx context.Context) *outcome {
+	if len(p.trees) == 0 {
+		return nil
+	}
+	if err := p.rendered(ctx); err != nil {
+		return p.fail(sourceRender, err)
+	}
+	return nil
+}
+
+// serve does what somebody requested besides the sync: a diff, or a sync of selected
+// objects.
+func (p *passing) serve(ctx context.Context) *outcome {
+	l, j := p.loop, p.job
+	s := apply.FromSpec(j.spec, p.now.TarballDigest)
+	s.Revision, s.Settings, s.Seen = revisionOf(j.spec, p.now), p.settings, j.seen
+	s.Partial, s.LeftOut = cmp.Or(j.deletes, p.partial), manifest.PartsLeftOut(p.warnings)
+	s.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
+	p.service = s
+	p.tests, p.synced = testrun.Split(p.objects)
+	p.words, p.again = l.errands(ctx, p.permit, j, s, p.synced)
+	return nil
+}
+
+// hold records what a service renders without applying it, because it is paused,
+// waits or is in a dry run.
+func (p *passing) hold(ctx context.Context) *outcome {
+	j, dry := p.job, p.job.spec.GetDryRun()
+	if !j.held && j.gate == "" && !dry {
+		return nil
+	}
+	out := &outcome{claimed: true, skipped: j.held, dry: !j.held && dry, inputs: p.now, warnings: p.warnings, again: p.again, words: p.words}
+	if !j.held && !dry {
 		out.gate = j.gate
 	}
-	if err := l.Claims.Claim(ctx, permit, service, objects, j.idleBecause()); err != nil {
-		return outcome{trouble: &trouble{source: sourceApply, err: err}}
+	if err := p.loop.Claims.Claim(ctx, p.permit, p.service, p.synced, j.idleBecause()); err != nil {
+		*out = outcome{trouble: &trouble{source: sourceApply, err: err}, inputs: p.now, warnings: p.warnings, again: p.again, words: p.words}
 	}
 	return out
 }
 
-// confirm answers a sync that a person asks for when nothing else is new: the
-// files and settings render to what they did, so that it is enough to look at
-// what the watches tell of the objects. Whatever it cannot tell, a whole pass
-// finds out.
-func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
+// apply writes the objects that differ. It ends the pass.
+func (p *passing) apply(ctx context.Context) *outcome {
+	result, err := p.loop.Apply.Pass(ctx, p.permit, p.service, p.synced)
+	if err != nil {
+		return p.fail(sourceApply, err)
+	}
+	if p.partial != "" && result.Again == 0 {
+		result.Again = partialRetry // a prune may wait for the rest
+	}
+	if len(p.tests) > 0 {
+		p.settings = "" // a requested sync runs them again
+	}
+	return &outcome{inputs: p.now, permit: p.permit, settings: p.settings, tests: p.tests, warnings: p.warnings, result: &result, again: p.again,
+		objects: p.job.objects.Keep(p.objects, result.Again > 0 || result.Sync == "Failed")}
+}
+
+// confirm handles a person's sync request when nothing else is new. Files and
+// settings would render to the same objects, so that checking their watched state is
+// enough. If that is not conclusive, a complete pass follows.
+func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest
-	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || Changed(&same, now) != Unchanged {
+	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
 		return outcome{}, false
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
@@ -137,18 +249,18 @@ func (l *Loop) confirm(j *job, now Inputs) (outcome, bool) {
 
 var errNoContent = errcode.New(errcode.Unprocessable, "the hub has not produced this service's content yet; its source's errors say why")
 
-// changed asks change.go, with what only the cluster can tell filled in.
-func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *Inputs, caps render.Capabilities) (Cause, error) {
+// changed decides whether the service changed, with what only the cluster can tell.
+func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *change.Inputs, caps render.Capabilities) (change.Cause, error) {
 	now.Kubernetes = caps.KubernetesVersion
 	if j.done != nil {
-		now.Asked, now.APIs = j.done.Asked, APIsOf(j.done.Asked, caps.APIVersions)
+		now.Asked, now.APIs = j.done.Asked, change.APIsOf(j.done.Asked, caps.APIVersions)
 	}
 	if j.done != nil && j.readReads {
 		reads := make([]render.Read, 0, len(j.done.Reads))
 		for _, r := range j.done.Reads {
 			object, err := l.Cluster.Lookup(ctx, permit, r.Key)
 			if err != nil {
-				return Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
+				return change.Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
 			}
 			reads = append(reads, render.Read{Key: r.Key, State: render.StateOf(object)})
 		}
@@ -156,53 +268,55 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	} else if j.done != nil {
 		now.Reads = j.done.Reads
 	}
-	cause := Changed(j.done, *now)
-	if cause == Unchanged && (j.cause == DeletesFreed || j.cause == Repaired || j.cause == Asked) {
+	cause := change.Of(j.done, *now)
+	if cause == change.Unchanged && (j.cause == change.DeletesFreed || j.cause == change.Repaired || j.cause == change.Asked) {
 		cause = j.cause
 	}
 	return cause, nil
 }
 
-// Lookups answers what the templates of one service ask.
+// Lookups answers the lookups of one service's templates.
 type Lookups struct {
 	Cluster Cluster
 	Permit  tenancy.Permit
 }
 
-// Lookup is render.Lookup.
+// Lookup implements render.Lookup.
 func (l Lookups) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
 	return l.Cluster.Lookup(ctx, l.Permit, key)
 }
 
-// render makes the objects, and notes in now what the outcome depended on.
-func (l *Loop) render(ctx context.Context, permit tenancy.Permit, j *job, trees trees, caps render.Capabilities, now *Inputs) ([]*unstructured.Unstructured, []string, error) {
-	p, err := render.FromSpec(j.spec, trees[0].Dir)
+// rendered is render, with a plain error.
+func (p *passing) rendered(ctx context.Context) error {
+	l, j := p.loop, p.job
+	r, err := render.FromSpec(j.spec, p.trees[0].Dir)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	p.Parts = trees.renderParts(j.want)
-	p.Capabilities, p.Lookup, p.Tests = caps, Lookups{l.Cluster, permit}, l.Tests != nil
-	result, err := l.Render.Render(ctx, p)
+	r.Parts = p.trees.renderParts(j.want)
+	r.Capabilities, r.Lookup, r.Tests = p.caps, Lookups{l.Cluster, p.permit}, l.Tests != nil
+	result, err := l.Render.Render(ctx, r)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	objects, err := result.Decoded()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	j.objects = nil
-	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: revisionOf(j.spec, *now)}
-	if err := generated.Keep(ctx, p.Lookup, service, result.Objects, objects); err != nil {
-		return nil, nil, err
+	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: revisionOf(j.spec, p.now)}
+	if err := generated.Keep(ctx, r.Lookup, service, result.Objects, objects); err != nil {
+		return err
 	}
-	now.Renderer = result.RendererVersion
-	now.Asked, now.APIs = result.APIVersionsAsked, APIsOf(result.APIVersionsAsked, caps.APIVersions)
-	now.Reads = result.Reads
-	return objects, result.Warnings, nil
+	p.objects, p.warnings = objects, result.Warnings
+	p.now.Renderer = result.RendererVersion
+	p.now.Asked, p.now.APIs = result.APIVersionsAsked, change.APIsOf(result.APIVersionsAsked, p.caps.APIVersions)
+	p.now.Reads = result.Reads
+	return nil
 }
 
-// wrote reports whether a pass wrote everything that was rendered. Anything
-// else is not called applied.
+// wrote reports whether a pass wrote everything that was rendered. Otherwise the
+// revision is not reported as applied.
 func wrote(r *apply.Result) bool {
 	p := r.Phase
 	return !r.Partly && (p == apply.PhaseApplied || p == apply.PhasePruneHeld || p == apply.PhaseWaiting || p == apply.PhaseFailed)

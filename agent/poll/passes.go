@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -17,13 +18,13 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// specsWait is how long a pass waits at a time for a spec that is being asked
-// for. With the spec of before it would be of one revision by its files, and of
-// the one before by its name, to tests and to templates that ask for its time.
+// specsWait is how long a pass waits at a time for a spec that is being fetched. With
+// the previous spec it would have the files of the new revision and the name of the
+// previous one, visible to tests and to templates that use its time.
 const specsWait = 50 * time.Millisecond
 
-// runPasses reads the inventories, then runs passes as they come due: one per
-// service, a bounded number in all.
+// runPasses reads the inventories, then runs passes as they become due: one per
+// service, and a bounded number in all.
 func (l *Loop) runPasses(ctx context.Context) error {
 	if !l.load(ctx) {
 		return nil
@@ -32,7 +33,7 @@ func (l *Loop) runPasses(ctx context.Context) error {
 	defer running.Wait()
 	var under atomic.Int32
 	for {
-		// How many may run can change while they do; one that ends pokes.
+		// The bound may change while passes run; one that ends pokes.
 		wait := time.Minute
 		if int(under.Load()) < l.slots() && ctx.Err() == nil {
 			var j *job
@@ -54,8 +55,8 @@ func (l *Loop) runPasses(ctx context.Context) error {
 	}
 }
 
-// load reads what earlier passes applied. Until that is known nothing may be
-// done, and every service says why.
+// load reads what earlier passes applied. Before that nothing may be done, and every
+// service reports why.
 func (l *Loop) load(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
@@ -77,7 +78,7 @@ func (l *Loop) load(ctx context.Context) bool {
 				}
 				recall(l, s)
 				l.hold(s)
-				// What was applied before under the same entry needs no new words.
+				// The names of what the same entry applied before are already known.
 				tarball, _ := contentOf(s.want)
 				if s.want != nil && s.spec != nil && state.TarballDigest == tarball && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
 					s.specFor = s.wantKey
@@ -94,7 +95,7 @@ func (l *Loop) load(ctx context.Context) bool {
 			l.queueChanged()
 			return true
 		}
-		l.Log.Warn("the cluster's API server cannot be read, nothing is applied until it can", logkey.Error, err)
+		l.Log.Warn("cannot read from the cluster's API server; nothing is applied until that works", logkey.Error, err)
 		select {
 		case <-ctx.Done():
 			return false
@@ -103,7 +104,7 @@ func (l *Loop) load(ctx context.Context) bool {
 	}
 }
 
-// next returns a pass to run now, or how long none comes due.
+// next returns a pass to run now, or how long until one is due.
 func (l *Loop) next() (*job, time.Duration) {
 	now := l.Clock.Now()
 	l.mu.Lock()
@@ -139,12 +140,12 @@ func (l *Loop) begin(s *service) *job {
 	if s.tombstone != nil {
 		j.dependent = l.dependent(s)
 	}
-	s.due, s.cause, s.readReads = time.Time{}, Unchanged, false
+	s.due, s.cause, s.readReads = time.Time{}, change.Unchanged, false
 	l.agenda.begin(s)
 	return j
 }
 
-// run brings one service through one pass.
+// run takes one service through one pass.
 func (l *Loop) run(ctx context.Context, j *job) {
 	limited, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -159,8 +160,8 @@ func (l *Loop) run(ctx context.Context, j *job) {
 	l.end(ctx, j, out)
 }
 
-// previews answers what people want to see compared, also of a service that does
-// not render or may not be applied as it is. It reports whether some is left.
+// previews answers preview requests, also of a service that does not render or may
+// not be applied. It reports whether some remain.
 func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 	if l.Previews == nil || l.Diffs == nil || len(j.spec.GetPreviews()) == 0 {
 		return false
@@ -170,7 +171,7 @@ func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 		return l.Diffs.ReportDiff(ctx, r)
 	})
 	if err != nil {
-		l.Log.Warn("a preview cannot be told", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
+		l.Log.Warn("cannot answer a preview", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,7 +184,7 @@ func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 	return err != nil
 }
 
-// end takes over what a pass found and decides when the next one is.
+// end records the result of a pass and decides when the next one is.
 func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	renderer := l.Render.RendererVersion()
 	l.mu.Lock()
@@ -195,7 +196,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	l.agenda.end(s)
 	if ctx.Err() != nil && out.trouble != nil {
 		l.mu.Unlock()
-		return // the agent stops; the next start repeats the pass
+		return // the agent stops; after a restart the pass runs again
 	}
 	s.known = true
 	if s.held {
@@ -209,10 +210,10 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	}
 	l.tellAwaiting(s, out)
 	if out.again {
-		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), Asked)
+		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), change.Asked)
 	}
 	if l.loaded && l.list != nil {
-		// Its spec or list entry may have changed while it ran.
+		// Its spec or list entry may have changed during the pass.
 		s.queueChanged(l.Clock.Now(), renderer)
 	}
 	l.allSettled = l.allSettled && !l.isUnsettled(s, renderer)
@@ -220,15 +221,15 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass did not come to its end", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
+		l.Log.Warn("a pass failed", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
 	}
 	l.storeApplied()
 	poke(l.work)
 	poke(l.hints.wake)
 }
 
-// settle forgets why a service could not become something else: what is wanted
-// is what is applied, as after the revert of a broken commit.
+// settle forgets why an intermediate revision failed: the desired revision is already
+// applied, as after the revert of a broken commit.
 func (l *Loop) settle(s *service) {
 	if s.done == nil || s.needsSpec() || s.trouble == nil && s.gate == "" {
 		return
@@ -251,33 +252,33 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	switch {
 	case out.trouble != nil:
 		s.objects = nil
-		if out.trouble.refused || s.done != nil && Changed(s.done, out.inputs) == Unchanged {
-			// It is tried again, whatever was applied before with the same inputs.
+		if out.trouble.refused || s.done != nil && change.Of(s.done, out.inputs) == change.Unchanged {
+			// It is tried again, even if the same inputs were applied before.
 			s.done = nil
 		}
 		if out.trouble.refused {
-			// What it was permitted before is not put back either.
+			// What an earlier permit allowed is not healed either.
 			l.Apply.Pause(s.id)
 			if l.Tests != nil {
 				l.Tests.Stop(s.id)
 			}
 		}
 		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
-		s.queue(now.Add(after), Unfinished)
+		s.queue(now.Add(after), change.Unfinished)
 	case out.gate != "":
-		// A touched dependency hurries it, from here on: what it did while this
-		// pass ran is looked at now.
+		// From now on a touched dependency makes it run earlier; check what the
+		// dependency did during this pass now.
 		wait := 30 * time.Second
 		if l.gate(s) == "" {
 			wait = 0
 		}
-		s.queue(now.Add(wait), Unfinished)
+		s.queue(now.Add(wait), change.Unfinished)
 	case out.dry:
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
-		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: what it would change cannot be told yet"), Partly: true}
+		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: the changes are not known yet"), Partly: true}
 		l.Apply.Pause(s.id)
 	case out.drain != nil && !out.drain.Done:
-		s.queue(now.Add(max(s.backoff.Next(), time.Second)), Unfinished)
+		s.queue(now.Add(max(s.backoff.Next(), time.Second)), change.Unfinished)
 	case out.drain != nil:
 		l.report.drained(s.tombstone)
 		if l.Tests != nil {
@@ -293,7 +294,7 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	if wrote(out.result) {
 		s.done, s.settings = &out.inputs, out.settings
 		l.nameApplied(s, j.spec, out.inputs, out.confirmed)
-		l.renameApplied(s) // its spec may have come while the pass ran
+		l.renameApplied(s) // its spec may have arrived during the pass
 	} else {
 		s.done = nil
 	}
@@ -303,22 +304,22 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	failed := out.result.Sync == "Failed"
 	switch {
 	case failed:
-		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), Unfinished)
+		s.queue(now.Add(max(s.backoff.Next(), time.Second, out.result.Again)), change.Unfinished)
 	case out.result.Again > 0:
-		s.queue(now.Add(out.result.Again), Unfinished)
+		s.queue(now.Add(out.result.Again), change.Unfinished)
 	}
 	if !failed {
 		s.backoff.Reset()
 	}
 	if deletesMatter := l.deletes == noHold && s.deletesHeld; deletesMatter {
-		s.queue(now, DeletesFreed)
+		s.queue(now, change.DeletesFreed)
 	}
 }
 
-// nameApplied notes by which names a revision goes that was applied. What was
-// only confirmed is stored nowhere, and of the same revision: the names on disk
-// go with what is stored.
-func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs, confirmed bool) {
+// nameApplied records the names of an applied revision. If it was only confirmed,
+// nothing is stored, and the revision is the same: the names on disk belong to the
+// stored inventory.
+func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in change.Inputs, confirmed bool) {
 	applied := cache.Applied{
 		TarballDigest: in.TarballDigest, SpecDigest: in.SpecDigest,
 		Revision: spec.GetDisplay().GetRevision(), SourceRevision: spec.GetDisplay().GetSourceRevision(),
@@ -331,16 +332,15 @@ func (l *Loop) nameApplied(s *service, spec *agentv1.ServiceSpec, in Inputs, con
 	s.applied = applied
 }
 
-// renameApplied gives what was applied the names of the spec that came for it,
-// and reports whether they are others. A pass may run before: other files with
-// the settings of before can be applied when only the list has come, and the
-// spec of before calls them by the revision before. No pass follows, for
-// nothing is left to do.
+// renameApplied gives an applied revision the names of the spec that arrived for it,
+// and reports whether they changed. A pass may run first: when only the list has
+// arrived, other files can be applied with the previous settings, and the previous
+// spec names the previous revision. No pass follows, because nothing is left to do.
 func (l *Loop) renameApplied(s *service) bool {
 	if s.done == nil || s.want == nil || s.spec == nil || s.needsSpec() {
 		return false
 	}
-	if !s.done.filesOf(s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
+	if !filesOf(s.done, s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
 		return false
 	}
 	before := s.applied
@@ -348,10 +348,10 @@ func (l *Loop) renameApplied(s *service) bool {
 	return before != s.applied
 }
 
-// storeApplied writes the revisions down after passes that applied one. The
-// file holds all services: while many passes follow each other it is written
-// the more rarely the more there are, so that each costs the same. What a kill
-// loses of it are words that the next pass brings again.
+// storeApplied stores the names of applied revisions after passes. The file holds all
+// services. While many passes follow each other it is written less often the more
+// services there are, so that each pass costs the same. A kill loses only names,
+// which the next pass restores.
 func (l *Loop) storeApplied() {
 	now := l.Clock.Now()
 	l.mu.Lock()
@@ -369,7 +369,7 @@ func (l *Loop) storeApplied() {
 	}
 	l.mu.Unlock()
 	if err := l.Cache.PutApplied(all); err != nil && !errors.Is(err, context.Canceled) {
-		l.Log.Warn("revisions cannot be stored", logkey.Error, err)
+		l.Log.Warn("cannot store the names of applied revisions", logkey.Error, err)
 	}
 }
 
@@ -379,7 +379,7 @@ func (l *Loop) busyLocked(now time.Time) bool {
 	return l.agenda.running > 0 || first != nil && !first.due.After(now)
 }
 
-// scrubbed is a text without the secret values of a service: renderers and API
+// scrubbed removes the secret values of a service from a text: renderers and API
 // servers quote them.
 func scrubbed(spec *agentv1.ServiceSpec, text string) string {
 	return apply.FromSpec(spec, "").Scrub.String(text)

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// runRefresh downloads every service's tarball again when its moment came, one
-// after the other. It is apart from the polls, which must not wait for it.
+// runRefresh downloads every service's tarball again at its due time, one after the
+// other. It is separate from the polls, which must not wait for it.
 func (l *Loop) runRefresh(ctx context.Context) error {
 	for {
 		select {
@@ -21,8 +22,8 @@ func (l *Loop) runRefresh(ctx context.Context) error {
 	}
 }
 
-// refreshDue reports whether the moments are to be looked through, which are
-// hours apart: once a minute, however many polls hints ask for.
+// refreshDue limits the check of due times, which are hours apart, to once a minute,
+// however many polls hints cause.
 func (l *Loop) refreshDue() bool {
 	now := l.Clock.Now()
 	l.mu.Lock()
@@ -58,7 +59,7 @@ func (l *Loop) refreshAll(ctx context.Context) {
 
 func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
 	if err != nil {
-		l.Log.Warn("a full download did not come to its end and is tried at the next poll", logkey.Service, id, logkey.Error, err)
+		l.Log.Warn("a full download failed; the next poll retries it", logkey.Service, id, logkey.Error, err)
 	}
 	if done.Downloaded {
 		l.metrics.downloads.Inc()
@@ -68,7 +69,7 @@ func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
 	}
 	l.mu.Lock()
 	if s := l.services[id]; s != nil && s.want != nil && !s.held {
-		s.queue(l.Clock.Now(), Repaired)
+		s.queue(l.Clock.Now(), change.Repaired)
 	}
 	l.mu.Unlock()
 	poke(l.work)

@@ -19,20 +19,19 @@ import (
 )
 
 const (
-	// maxReports and maxReportBytes bound one report; the hub takes 500
-	// statuses and 8 MiB.
+	// maxReports and maxReportBytes bound one report; the hub accepts 500 statuses
+	// and 8 MiB.
 	maxReports     = 500
 	maxReportBytes = 6 << 20
-	// statusHashDigits is how much of a hash over all statuses is sent.
+	// statusHashDigits is how many digits of the hash over all statuses are sent.
 	statusHashDigits = 16
-	// mismatchesTolerated: a replica may not have heard of the last report yet.
+	// mismatchesTolerated: a replica may not know the last report yet.
 	mismatchesTolerated = 1
 )
 
-// reporter tells the hub what changed, and only that. It knows for each
-// service the hash that the hub acknowledged; a report names it as its base,
-// so that a lost or reordered one is noticed by the hub, and a lost answer by
-// the poll's status hash.
+// reporter sends only changes to the hub. For each service it knows the hash that the
+// hub acknowledged. A report names it as its base, so that the hub notices a lost or
+// reordered report. The status hash of a poll reveals a lost answer.
 type reporter struct {
 	loop *Loop
 	wake chan struct{}
@@ -40,13 +39,13 @@ type reporter struct {
 	mu sync.Mutex
 	// acked are the hashes that the hub has, as far as known.
 	acked map[string]string
-	// sum is the hash over acked, empty when it must be made anew.
+	// sum is the hash over acked, empty if it must be computed again.
 	sum string
-	// dirty are services whose status must be looked at.
+	// dirty are services whose status must be checked.
 	dirty map[string]bool
-	// gone are tombstones whose work is done, by id.
+	// gone are completed tombstones, by id.
 	gone map[string]string
-	// whole asks for a report of everything.
+	// whole requests a report of everything.
 	whole      bool
 	wholeAt    time.Time
 	mismatches int
@@ -60,7 +59,7 @@ func newReporter(l *Loop) *reporter {
 	}
 }
 
-// touch asks for another look at some services.
+// touch marks services to be checked again.
 func (r *reporter) touch(ids map[string]bool) {
 	if len(ids) == 0 {
 		return
@@ -71,7 +70,7 @@ func (r *reporter) touch(ids map[string]bool) {
 	poke(r.wake)
 }
 
-// wantWhole asks for a report of everything.
+// wantWhole requests a report of everything.
 func (r *reporter) wantWhole() {
 	r.mu.Lock()
 	r.whole = true
@@ -79,7 +78,7 @@ func (r *reporter) wantWhole() {
 	poke(r.wake)
 }
 
-// drained notes that a tombstone's work is done.
+// drained records that a tombstone is completed.
 func (r *reporter) drained(t *agentv1.Tombstone) {
 	if t == nil {
 		return
@@ -90,7 +89,7 @@ func (r *reporter) drained(t *agentv1.Tombstone) {
 	poke(r.wake)
 }
 
-// forget drops a service that this agent does not have any more.
+// forget drops a service that this agent no longer has.
 func (r *reporter) forget(id string) {
 	r.mu.Lock()
 	delete(r.dirty, id)
@@ -99,14 +98,14 @@ func (r *reporter) forget(id string) {
 	r.mu.Unlock()
 }
 
-// compare looks at the hash over the statuses that the hub has, from a poll's
-// answer. Twice in a row another one than ours means that reports were lost.
+// compare checks the hash in a poll's answer over the statuses that the hub has. A
+// mismatch twice in a row means that reports were lost.
 func (r *reporter) compare(theirs string) {
 	count, complete := r.loop.reportables(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < count {
-		return // there is something to say anyway
+		return // a report is pending anyway
 	}
 	if r.sum == "" {
 		r.sum = hashAll(r.acked)
@@ -114,7 +113,7 @@ func (r *reporter) compare(theirs string) {
 	if theirs == r.sum {
 		r.mismatches = 0
 	} else if r.mismatches++; r.mismatches > mismatchesTolerated {
-		r.loop.Log.Info("the hub's statuses are not what was reported; everything is sent again")
+		r.loop.Log.Info("the hub's statuses differ from what was reported; sending everything again")
 		r.mismatches, r.whole = 0, true
 	}
 	if r.loop.Clock.Now().After(r.wholeAt) {
@@ -125,8 +124,8 @@ func (r *reporter) compare(theirs string) {
 	}
 }
 
-// hashAll is the hub's hash over all statuses: hex SHA-256 over a line
-// "<service id> <hash>" each, in order of id, the first 16 digits.
+// hashAll is the hub's hash over all statuses: hex SHA-256 over a line "<service id>
+// <hash>" for each, in order of id, the first 16 digits.
 func hashAll(hashes map[string]string) string {
 	if len(hashes) == 0 {
 		return ""
@@ -138,8 +137,7 @@ func hashAll(hashes map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:statusHashDigits]
 }
 
-// run sends what changed, after a moment of quiet so that one report carries
-// all of it.
+// run sends changes after a moment of quiet, so that one report carries all of them.
 func (r *reporter) run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
@@ -165,8 +163,8 @@ func (r *reporter) run(ctx context.Context) error {
 	}
 }
 
-// flush sends everything that is not acknowledged. What fails stays to be
-// sent; changes that come meanwhile go with it.
+// flush sends everything that is not acknowledged. Failed reports remain pending,
+// together with changes that arrive meanwhile.
 func (r *reporter) flush(ctx context.Context) error {
 	l := r.loop
 	r.mu.Lock()
@@ -175,7 +173,7 @@ func (r *reporter) flush(ctx context.Context) error {
 	if whole {
 		var complete bool
 		if ids, complete = l.reportable(); !complete {
-			whole = false // until every service has something to say
+			whole = false // until every service has a status
 		}
 	}
 	wholeSent := false
@@ -211,15 +209,14 @@ func (r *reporter) flush(ctx context.Context) error {
 	return nil
 }
 
-// reportable returns the services that can be reported, and whether that is
-// all of them.
+// reportable returns the services that can be reported, and whether these are all.
 func (l *Loop) reportable() (ids []string, complete bool) {
 	_, complete = l.reportables(func(id string) { ids = append(ids, id) })
 	slices.Sort(ids)
 	return ids, complete
 }
 
-// reportables counts them, and names each when it is asked to.
+// reportables counts them, and calls each with their ids if it is set.
 func (l *Loop) reportables(each func(id string)) (count int, complete bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -235,7 +232,7 @@ func (l *Loop) reportables(each func(id string)) (count int, complete bool) {
 	return count, complete
 }
 
-// batch is one report and what it settles when it is acknowledged.
+// batch is one report and what its acknowledgement settles.
 type batch struct {
 	request *agentv1.ReportRequest
 	hashes  map[string]string
@@ -243,8 +240,8 @@ type batch struct {
 	looked  int
 }
 
-// batch makes the next report, of as many services as fit. Their dirt is gone
-// from here on: what changes later makes them dirty again.
+// batch makes the next report, with as many services as fit. They are clean from here
+// on; later changes mark them dirty again.
 func (r *reporter) batch(ids []string, whole bool) batch {
 	l := r.loop
 	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: l.BootID}}
@@ -265,7 +262,7 @@ func (r *reporter) batch(ids []string, whole bool) batch {
 		}
 		status, err := proto.MarshalOptions{Deterministic: true}.Marshal(l.statusOf(v))
 		if err != nil {
-			l.Log.Error("a status cannot be written", logkey.Service, id, logkey.Error, err)
+			l.Log.Error("cannot encode a status", logkey.Service, id, logkey.Error, err)
 			continue
 		}
 		sum := sha256.Sum256(status)
@@ -287,9 +284,9 @@ func (r *reporter) batch(ids []string, whole bool) batch {
 	return b
 }
 
-// listing makes the last part of a whole report that did not fit into one: it
-// names every service with the hash that the hub acknowledged, and no status,
-// so that the hub drops all others.
+// listing makes the last part of a whole report that did not fit into one. It names
+// every service with its acknowledged hash, without statuses, so that the hub drops
+// all others.
 func (r *reporter) listing(ids []string) batch {
 	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: r.loop.BootID, Whole: true}}
 	r.mu.Lock()
@@ -303,7 +300,7 @@ func (r *reporter) listing(ids []string) batch {
 	return b
 }
 
-// send sends a report and takes over what the answer settles.
+// send sends a report and applies what the answer settles.
 func (r *reporter) send(ctx context.Context, b batch) error {
 	r.mu.Lock()
 	r.sequence++
@@ -334,7 +331,7 @@ func (r *reporter) send(ctx context.Context, b batch) error {
 		delete(r.gone, t)
 	}
 	for _, id := range answer.GetResync() {
-		// The hub has something else: the next report overwrites it.
+		// The hub has something else; the next report overwrites it.
 		r.acked[id] = ""
 		r.dirty[id] = true
 	}
@@ -344,5 +341,5 @@ func (r *reporter) send(ctx context.Context, b batch) error {
 	return nil
 }
 
-// errResync makes the loop send again at once what the hub asked for.
+// errResync makes the loop resend at once what the hub requested.
 var errResync = errors.New("the hub asks for some statuses again")

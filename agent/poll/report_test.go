@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// losses are the ways in which the hub comes to have other statuses than the
-// agent believes.
+// losses are the ways in which the hub can have statuses that differ from what the
+// agent assumes.
 var losses = map[string]func(h *hub){
 	"a report is lost": func(h *hub) {
 		h.onReport = func(r *agentv1.ReportRequest, store func()) error {
@@ -82,7 +82,8 @@ func TestLostReportResyncs(t *testing.T) {
 	}
 }
 
-// More services than one report carries are no reason to keep what is nobody's.
+// Statuses of removed services must be dropped even if one report cannot carry all
+// services.
 func TestWholeReportOfManyServicesDropsWhatIsNobodys(t *testing.T) {
 	const many = 520
 	h, c := newHub(t), newCluster()

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// A revert brings back what is applied: nothing changes in the cluster, and what
-// the commit in between could not do is over.
+// A revert makes the applied revision the desired one: nothing changes in the
+// cluster, and the failure of the commit in between is over.
 func TestRevertOfABrokenCommitConverges(t *testing.T) {
 	for name, test := range map[string]struct {
 		content, depends string

@@ -7,11 +7,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// settingsOf names a service's settings without what people ask of it: while
-// they and the files stay, what is rendered does.
+// settingsOf names a service's settings without people's requests: while the settings
+// and the files are the same, so are the rendered objects.
 func settingsOf(spec *agentv1.ServiceSpec) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Display = "", nil
@@ -25,16 +26,16 @@ func settingsOf(spec *agentv1.ServiceSpec) string {
 }
 
 // revisionOf names what hooks run once for: the service's files and settings.
-// What people ask of a service (a sync, the release of a prune), its windows,
-// and what its cluster is are no reason for a migration to run again.
-func revisionOf(spec *agentv1.ServiceSpec, in Inputs) string {
+// People's requests (a sync, the release of a prune), its windows, and data of its
+// cluster are no reason to run a migration again.
+func revisionOf(spec *agentv1.ServiceSpec, in change.Inputs) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Cluster, bare.Display = "", nil, nil
 	bare.PruneApproval, bare.SyncRequest, bare.DiffRequest = 0, 0, 0
 	bare.SyncWindows, bare.SyncResources, bare.DryRun = nil, nil, false
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	if err != nil {
-		// Texts of a spec are UTF-8: it came as protobuf.
+		// Texts of a spec are UTF-8, because it was sent as protobuf.
 		return in.TarballDigest + in.Parts + spec.GetSpecDigest()
 	}
 	h := sha256.New()

@@ -2,19 +2,18 @@ package poll
 
 import "time"
 
-// Settings are what may change while the loop runs. Zero leaves a setting to
-// the others: a flag, then this, then the hub's list, then the default.
+// Settings can change while the loop runs. Precedence: a flag, then these, then the
+// hub's list, then the default. Zero means not set.
 type Settings struct {
 	// Interval between polls.
 	Interval time.Duration
-	// Whole is how often the hub is told of the cluster although nothing
-	// changed.
+	// Whole is how often the cluster is reported to the hub without a change.
 	Whole time.Duration
-	// Passes is how many services are brought through a pass at once.
+	// Passes is how many passes may run at once.
 	Passes int
 }
 
-// Configure takes settings over at once.
+// Configure applies settings at once.
 func (l *Loop) Configure(s Settings) {
 	l.mu.Lock()
 	changed := l.settings != s

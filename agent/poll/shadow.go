@@ -14,28 +14,26 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Shadowed is what a render of everything found.
+// Shadowed is the result of rendering everything.
 type Shadowed struct {
-	// Services were rendered, Compared of them with what is applied; Different
-	// came out other than that.
+	// Services counts rendered services, Compared those compared with the applied
+	// objects, Different those that differ.
 	Services, Compared, Different int
-	// First names one that did, and how.
+	// First names one that differs, and how.
 	First string
 }
 
-// Comparer says whether objects are what was applied last; *apply.Engine is
-// one.
+// Comparer compares objects with what was last applied; *apply.Engine implements it.
 type Comparer interface {
-	// Differs names an object that a pass would write or delete, empty for
+	// Differs names an object that a pass would write or delete, empty if there is
 	// none.
 	Differs(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (string, error)
 }
 
-// Shadow polls, reads the inventories and renders every service, and writes
-// nothing, neither to the cluster nor to the hub. A service is compared when
-// its last pass wrote everything for the very files and settings that the list
-// names; what is on its way anyway says nothing about this agent. skip leaves a
-// service out. Run must not have been called.
+// Shadow polls, reads the inventories and renders every service. It writes nothing to
+// the cluster or the hub. A service is compared if its last pass wrote everything for
+// exactly the files and settings in the list; one that is changing says nothing about
+// this agent. skip leaves a service out. Run must not have been called.
 func (l *Loop) Shadow(ctx context.Context, compare Comparer, skip func(*agentv1.ServiceSpec) bool) (Shadowed, error) {
 	answer, err := l.Hub.Desired(ctx, "")
 	if err != nil {
@@ -61,7 +59,7 @@ func (l *Loop) Shadow(ctx context.Context, compare Comparer, skip func(*agentv1.
 	return found, nil
 }
 
-// shadowJobs are the services that are not held.
+// shadowJobs returns the services that are not held.
 func (l *Loop) shadowJobs() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +73,7 @@ func (l *Loop) shadowJobs() []*job {
 	return jobs
 }
 
-// shadow renders one service. An error is one that may pass.
+// shadow renders one service. Its errors are transient.
 func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shadowed) error {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
@@ -88,7 +86,7 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	}
 	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
 	if err != nil {
-		return nil // it is refused whoever the agent is
+		return nil // it is refused for every agent version
 	}
 	caps, partial, err := l.Cluster.Capabilities(ctx)
 	if err != nil {
@@ -106,7 +104,7 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	objects, _, err := l.render(ctx, permit, j, trees, caps, &now)
 	first := ""
 	if err != nil {
-		// What is applied was rendered from these very files.
+		// These same files were rendered before, and applied.
 		first = errcode.Message(err)
 	} else if first, err = compare.Differs(ctx, permit, apply.FromSpec(j.spec, now.TarballDigest), objects); err != nil {
 		return err
@@ -116,7 +114,7 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	}
 	if first != "" {
 		found.Different++
-		l.Log.Warn("a service comes out other than it is", logkey.Service, j.want.GetName(), logkey.Reason, first)
+		l.Log.Warn("a service renders differently from what is applied", logkey.Service, j.want.GetName(), logkey.Reason, first)
 		if found.First == "" {
 			found.First = fmt.Sprintf("%s (%s)", j.want.GetName(), apply.FromSpec(j.spec, "").Scrub.String(first))
 		}
@@ -124,9 +122,9 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	return nil
 }
 
-// Settled returns nil once the hub was asked since the start, the inventories
-// are read and every service was brought through a pass, whatever came of it;
-// else it says what is missing.
+// Settled returns nil once the hub was polled since the start, the inventories were
+// read and every service had a pass, with any result; otherwise it says what is
+// missing.
 func (l *Loop) Settled() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,9 +132,9 @@ func (l *Loop) Settled() error {
 	case l.status.Err != nil:
 		return l.status.Err
 	case l.status.PolledAt.IsZero():
-		return errcode.New(errcode.Unavailable, "the hub was not asked yet")
+		return errcode.New(errcode.Unavailable, "the hub has not been polled yet")
 	case !l.loaded:
-		return errcode.New(errcode.Unavailable, "what is applied is not read yet")
+		return errcode.New(errcode.Unavailable, "the inventories have not been read yet")
 	case l.status.Duplicate:
 		return errcode.New(errcode.Conflict, "the hub says that another agent uses this identity")
 	}
@@ -146,13 +144,13 @@ func (l *Loop) Settled() error {
 		case s.trouble != nil && s.trouble.source == sourceAgent:
 			return fmt.Errorf("service %s: %w", s.name, s.trouble.err)
 		case !s.known:
-			return errcode.New(errcode.Unavailable, "service %s was not looked at yet", s.name)
+			return errcode.New(errcode.Unavailable, "service %s has not had a pass yet", s.name)
 		}
 	}
 	return nil
 }
 
-// PolledSince reports whether a poll was answered after a moment.
+// PolledSince reports whether a poll was answered after a time.
 func (l *Loop) PolledSince(at time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

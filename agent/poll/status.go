@@ -8,13 +8,14 @@ import (
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/poll/change"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// The words of a status; the closed lists are in api/agent/v1.
+// The words of a status; api/agent/v1 has the complete lists.
 const (
 	syncSynced   = "Synced"
 	syncPending  = "Pending"
@@ -39,7 +40,7 @@ const (
 // maxErrors bounds the errors of one status.
 const maxErrors = 20
 
-// view is the copy of a service that a status is made of.
+// view is the copy of a service from which a status is made.
 type view struct {
 	id        string
 	listed    bool
@@ -48,7 +49,7 @@ type view struct {
 	pending   bool
 	tombstone *agentv1.Tombstone
 	running   bool
-	behind    bool // a newer revision is not taken yet
+	behind    bool // a newer revision has not been accepted yet
 	trouble   *trouble
 	gate      string
 	result    *apply.Result
@@ -60,7 +61,7 @@ type view struct {
 	scrub     *scrub.Scrubber
 }
 
-// viewOf returns what can be said of a service, false when there is nothing.
+// viewOf returns the view of a service, false if it has nothing to report.
 func (l *Loop) viewOf(id string) (view, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *Loop) viewOf(id string) (view, bool) {
 		warnings: s.warnings, applied: s.applied, deletes: l.deletes.words(), away: l.away,
 	}
 	if s.want != nil && s.spec != nil {
-		v.behind = s.done == nil || Changed(s.done, s.wanted(l.Render.RendererVersion())) != Unchanged
+		v.behind = s.done == nil || change.Of(s.done, s.wanted(l.Render.RendererVersion())) != change.Unchanged
 	}
 	if s.spec != nil {
 		v.scrub = s.scrub
@@ -82,7 +83,7 @@ func (l *Loop) viewOf(id string) (view, bool) {
 	return v, true
 }
 
-// statusOf describes a service now. The same state gives the same bytes.
+// statusOf describes a service now. Equal states give equal bytes.
 func (l *Loop) statusOf(v view) *agentv1.ServiceStatus {
 	components := l.Watch.Components(l.Inventory.Objects(v.id))
 	state, applied := l.Inventory.State(v.id)
@@ -109,8 +110,8 @@ func (l *Loop) statusOf(v view) *agentv1.ServiceStatus {
 	return status
 }
 
-// syncOf finds the one word for a service, worst news first: what holds it,
-// what failed, what it waits for, what differs.
+// syncOf finds the one word for a service, most important first: what holds it, what
+// failed, what it waits for, what differs.
 func (l *Loop) syncOf(v view) (sync, reason, message string) {
 	switch {
 	case v.tombstone != nil && v.deletes != "":
@@ -120,7 +121,7 @@ func (l *Loop) syncOf(v view) (sync, reason, message string) {
 	case v.tombstone != nil:
 		return syncApplying, reasonDraining, "leaves the cluster"
 	case v.pending:
-		return syncHeld, reasonApproval, "the cluster waits for a person's approval; run `axle clusters approve`"
+		return syncHeld, reasonApproval, "the cluster waits for approval by a person; run `axle clusters approve`"
 	case !v.listed:
 		return syncHeld, reasonOrphaned, "the hub does not list this service any more and did not say that it should go; it is left as it is"
 	case v.paused:
@@ -153,7 +154,7 @@ func (l *Loop) syncOf(v view) (sync, reason, message string) {
 	return driftOf(l.Watch.Findings(v.id))
 }
 
-// driftOf puts what drift found into the words of a status.
+// driftOf expresses drift findings in the words of a status.
 func driftOf(findings []drift.Finding) (sync, reason, message string) {
 	worst := map[drift.State]int{drift.Unknown: 1, drift.Drifted: 2, drift.Contested: 3}
 	var first *drift.Finding
@@ -175,11 +176,11 @@ func driftOf(findings []drift.Finding) (sync, reason, message string) {
 	case drift.Drifted:
 		return syncDrifted, "", message
 	}
-	// Not being able to look is not a difference, and not the absence of one.
+	// If objects cannot be watched, it is unknown whether they differ.
 	return syncSynced, reasonUnwatched, message
 }
 
-// errorsOf lists what is wrong, each with the time since when.
+// errorsOf lists the problems, each with its start time.
 func (l *Loop) errorsOf(v view) []*agentv1.StatusError {
 	var all []*agentv1.StatusError
 	add := func(source, message string, warning bool) {
@@ -215,8 +216,8 @@ func (l *Loop) errorsOf(v view) []*agentv1.StatusError {
 	return all
 }
 
-// date gives each message the time when it first appeared, and forgets those
-// that are gone.
+// date gives each message the time when it first appeared, and forgets messages that
+// are gone.
 func (l *Loop) date(id string, all []*agentv1.StatusError) {
 	now := l.Clock.Now()
 	l.mu.Lock()

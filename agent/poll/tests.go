@@ -7,23 +7,23 @@ import (
 	"github.com/axle-cd/axle/agent/testrun"
 )
 
-// Tests runs the tests that come with services; *testrun.Runner is one. None
-// of its methods sends a request.
+// Tests runs the tests that come with services; *testrun.Runner implements it. None
+// of its methods makes requests.
 type Tests interface {
-	// Want says what a service's tests are, after a pass that wrote everything.
+	// Want sets a service's tests, after a pass that wrote everything.
 	Want(q testrun.Request)
-	// Forget ends and removes the tests of a service that has none any more,
-	// acting as it is permitted to.
+	// Forget ends and removes the tests of a service that no longer has any, with its
+	// permit.
 	Forget(permit tenancy.Permit)
-	// Stop ends what runs for a service that may not do it any more.
+	// Stop ends what runs for a service that may no longer do it.
 	Stop(service string)
-	// Gate says what dependents of a service wait for, empty when nothing.
+	// Gate says what dependents of a service wait for, empty if nothing.
 	Gate(service string) string
 	// Problems says which tests failed.
 	Problems(service string) []string
 }
 
-// wantTests hands the tests among what was rendered to who runs them.
+// wantTests passes the tests among the rendered objects to the runner.
 func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	if l.Tests == nil || s.done == nil {
 		return
@@ -36,8 +36,8 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	})
 }
 
-// ReadyForTests reports whether a service is synced and healthy, and if not,
-// what its tests wait for.
+// ReadyForTests reports whether a service is synced and healthy, and if not, what its
+// tests wait for.
 func (l *Loop) ReadyForTests(id string) (ready bool, why string) {
 	l.mu.Lock()
 	s := l.services[id]

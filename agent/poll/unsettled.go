@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/change"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// unsettled lists the services, other than id, whose present files and settings
-// have not become objects: nobody knows which objects they want, and none may be
-// deleted that they could take over. Those that wait for a person or for a
-// dependency are rendered for that alone, see claim; those that cannot be
-// rendered stay in the list.
+// unsettled lists the services, other than id, whose present files and settings have
+// not been rendered. Nobody knows which objects they need, so nothing may be deleted
+// that they could take over. Services that wait for a person or for a dependency are
+// rendered just for this, see claim; those that cannot be rendered stay in the list.
 func (l *Loop) unsettled(id string) []apply.Pending {
 	renderer := l.Render.RendererVersion()
 	now := l.Clock.Now()
@@ -34,7 +34,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 		}
 		all = append(all, apply.Pending{Name: s.name, Why: s.unsettledBecause(renderer, now), Takes: takes(l.Gate, s)})
 	}
-	// The next one that asks need not look through all, until something is new.
+	// Later calls need not scan all services until something is new.
 	l.allSettled, l.settledBy = settled, renderer
 	if len(all) > 0 {
 		poke(l.work)
@@ -42,36 +42,37 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 	return all
 }
 
-// isUnsettled reports whether nobody knows what a service wants now.
+// isUnsettled reports whether the objects of a service are unknown now.
 func (l *Loop) isUnsettled(s *service, renderer string) bool {
-	return s.want != nil && (s.waiting != "" || s.spec == nil || !s.specFits() || Changed(s.planned, s.wanted(renderer)) != Unchanged)
+	return s.want != nil && (s.waiting != "" || s.spec == nil || !s.specFits() || change.Of(s.planned, s.wanted(renderer)) != change.Unchanged)
 }
 
-// unsettledBecause says why, and has a service rendered that would not be by
-// itself.
+// unsettledBecause says why, and queues a render for a service that would not have
+// one otherwise.
 func (s *service) unsettledBecause(renderer string, now time.Time) string {
 	tarball, _ := contentOf(s.want)
 	switch {
 	case s.waiting != "":
 		return s.waiting
 	case s.spec == nil || !s.specFits():
-		return "its settings are not here yet"
+		return "its settings have not arrived yet"
 	case tarball == "":
-		return "its source was never read"
+		return "its source has never been read"
 	}
-	if s.trouble != nil && Changed(&s.inputs, s.wanted(renderer)) == Unchanged {
+	if s.trouble != nil && change.Of(&s.inputs, s.wanted(renderer)) == change.Unchanged {
 		return s.scrub.String(errcode.Message(s.trouble.err))
 	}
 	if s.held || s.gate != "" {
 		s.claiming = true
 		if s.due.IsZero() || s.gate != "" {
-			s.queue(now, Unfinished)
+			s.queue(now, change.Unfinished)
 		}
 	}
 	return "it has not been rendered since it changed"
 }
 
-// takes says which objects a service could be given, by its limits.
+// takes returns a function that reports which objects a service's limits allow it to
+// take.
 func takes(gate *tenancy.Gate, s *service) func(kubeobj.Kind, kubeobj.Ref) bool {
 	if s.spec == nil || !s.specFits() {
 		return nil
@@ -82,7 +83,7 @@ func takes(gate *tenancy.Gate, s *service) func(kubeobj.Kind, kubeobj.Ref) bool 
 	}
 }
 
-// idleBecause says why a service that is rendered is not applied.
+// idleBecause says why a rendered service is not applied.
 func (j *job) idleBecause() string {
 	switch {
 	case j.held:
@@ -93,8 +94,8 @@ func (j *job) idleBecause() string {
 	return "it is on a dry run"
 }
 
-// tellAwaiting notes what a pass made known of a service, and has those look
-// again whose deletes wait for other services.
+// tellAwaiting records what a pass made known about a service, and queues the
+// services whose deletes wait for others.
 func (l *Loop) tellAwaiting(s *service, out outcome) {
 	awaits := out.result != nil && out.result.Awaits || out.drain != nil && out.drain.Awaits
 	if out.claimed || out.result != nil {
@@ -103,14 +104,15 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	switch {
 	case awaits:
 		if !l.awaiting[s.id] {
-			// What it waits for may have come while this pass ended.
-			s.queue(l.Clock.Now().Add(time.Second), Unfinished)
+			// What it waits for may have arrived while this pass ended.
+			s.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 		l.awaiting[s.id] = true
 		return
 	case !out.skipped && l.awaiting[s.id]:
 		if delete(l.awaiting, s.id); len(l.awaiting) == 0 {
-			// Nobody asks any more: what cannot be rendered is not tried for that.
+			// Nobody waits any more, so retries of failed renders for this purpose
+			// stop.
 			for _, o := range l.services {
 				o.claiming = false
 			}
@@ -118,7 +120,7 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	}
 	for id := range l.awaiting {
 		if o := l.services[id]; o != nil && o != s {
-			o.queue(l.Clock.Now().Add(time.Second), Unfinished)
+			o.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 	}
 }

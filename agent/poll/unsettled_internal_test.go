@@ -24,7 +24,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 	planned := func(s *service) { in := s.wanted("r1"); s.planned, s.inputs = &in, in }
 	for name, test := range map[string]struct {
 		change func(*service)
-		// why is said of who is waited for; empty is nobody.
+		// why is the reason for which others wait; empty if nobody waits.
 		why string
 		// asked: it is rendered to find out.
 		asked bool

@@ -1,10 +1,10 @@
-// Package preview works out what a service would change if it were made of
-// something else: it brings the files, renders and compares them as that
-// service. agent/poll calls it with what the hub listed and sends the answer.
+// Package preview computes what a service would change if it used other content: it
+// fetches the files, renders them and compares the objects, as that service.
+// agent/poll calls it with the requests in the hub's list and sends the answer.
 //
-// It writes nothing and keeps nothing but the files in the cache. The permit is
-// the previewed service's own, so that what is looked up, and as whom, is what a
-// pass would; values that a render reads of Secrets are hidden in the answer.
-// An answer always comes, with an error in it when there is no comparison,
-// unless the API server or the hub is away: then the caller tries again.
+// It writes nothing and keeps only the files in the cache. It uses the permit of the
+// previewed service, so that lookups see what a pass would see, with the same
+// account. Values that a render reads from Secrets are hidden in the answer. There is
+// always an answer, with an error in it if there is no comparison, unless the API
+// server or the hub is unavailable; then the caller tries again.
 package preview

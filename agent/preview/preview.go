@@ -23,25 +23,25 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// Cluster is what a render asks.
+// Cluster answers a render's questions.
 type Cluster interface {
 	Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error)
 	Capabilities(ctx context.Context) (caps render.Capabilities, partial string, err error)
 }
 
-// Differ compares; *apply.Engine is one.
+// Differ compares; *apply.Engine implements it.
 type Differ interface {
 	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (difference.Comparison, error)
 }
 
-// Renderer renders; *render.Runner is one.
+// Renderer renders; *render.Runner implements it.
 type Renderer interface {
 	Render(ctx context.Context, p render.Pass) (render.Result, error)
 }
 
-// Answerer answers previews; *Maker is one. An error is tried again.
+// Answerer answers previews; *Maker implements it. Errors are retried.
 type Answerer interface {
-	// Answer answers those after a request and returns the last that was taken.
+	// Answer answers those after a request and returns the last one answered.
 	Answer(ctx context.Context, serviceID string, all []*agentv1.Preview, after int64, send func(context.Context, *agentv1.ReportDiffRequest) error) (int64, error)
 }
 
@@ -53,12 +53,12 @@ type Maker struct {
 	Render  Renderer
 	Cluster Cluster
 	Differ  Differ
-	// Tests says that objects marked as tests are run, not applied.
+	// Tests: objects marked as tests are run, not applied.
 	Tests bool
 	Clock clock.Clock
 }
 
-// Only reports whether every diff that was asked for since one is a preview.
+// Only reports whether every diff requested since a request is a preview.
 func Only(spec *agentv1.ServiceSpec, diffed int64) bool {
 	asked := spec.GetDiffRequest() - diffed
 	for _, p := range spec.GetPreviews() {
@@ -69,8 +69,8 @@ func Only(spec *agentv1.ServiceSpec, diffed int64) bool {
 	return asked <= 0
 }
 
-// Answer makes and sends the answers to those after a request, and returns the
-// last that was taken. After an error the others are for another time.
+// Answer makes and sends the answers to the previews after a request, and returns the
+// last one answered. After an error the others are left for later.
 func (m *Maker) Answer(ctx context.Context, serviceID string, all []*agentv1.Preview, after int64, send func(context.Context, *agentv1.ReportDiffRequest) error) (int64, error) {
 	for _, p := range all {
 		if p.GetRequest() <= after {
@@ -109,7 +109,7 @@ func (m *Maker) Make(ctx context.Context, serviceID string, p *agentv1.Preview) 
 func (m *Maker) compare(ctx context.Context, serviceID string, p *agentv1.Preview) (difference.Comparison, error) {
 	spec := p.GetSpec()
 	if spec.GetId() != serviceID || len(p.GetParts()) == 0 {
-		return difference.Comparison{}, errcode.New(errcode.Invalid, "the hub sent a preview of another service, or of nothing")
+		return difference.Comparison{}, errcode.New(errcode.Invalid, "the hub sent a preview for another service, or without content")
 	}
 	permit, err := m.Gate.Permit(tenancy.FromSpec(spec))
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *Maker) compare(ctx context.Context, serviceID string, p *agentv1.Previe
 	}
 	caps, partial, err := m.Cluster.Capabilities(ctx)
 	if err != nil {
-		return difference.Comparison{}, errcode.New(errcode.Unavailable, "the cluster's API server cannot be read: %w", err)
+		return difference.Comparison{}, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err)
 	}
 	reads := &secrets{cluster: m.Cluster, permit: permit, values: map[string]string{}}
 	objects, warnings, err := m.render(ctx, p, caps, reads)
@@ -133,8 +133,8 @@ func (m *Maker) compare(ctx context.Context, serviceID string, p *agentv1.Previe
 	return m.Differ.Diff(ctx, permit, service, objects)
 }
 
-// revisionOf names what a preview is made of, so that hooks that a change would
-// run are shown as running.
+// revisionOf names the content of a preview, so that hooks that a change would run
+// are shown as running.
 func revisionOf(p *agentv1.Preview) string {
 	text := "preview"
 	for _, part := range p.GetParts() {
@@ -173,7 +173,7 @@ func (m *Maker) render(ctx context.Context, p *agentv1.Preview, caps render.Capa
 	for _, o := range result.Objects {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(o.JSON); err != nil {
-			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
+			return nil, nil, errcode.New(errcode.Invalid, "%s: this is not a Kubernetes object: %w", o.Source, err)
 		}
 		objects = append(objects, object)
 	}
@@ -181,7 +181,7 @@ func (m *Maker) render(ctx context.Context, p *agentv1.Preview, caps render.Capa
 	return objects, result.Warnings, generated.Keep(ctx, reads, kept, result.Objects, objects)
 }
 
-// secrets answers look-ups as the permit allows and notes what Secrets hold.
+// secrets answers lookups as the permit allows and records the content of Secrets.
 type secrets struct {
 	cluster Cluster
 	permit  tenancy.Permit
@@ -190,7 +190,7 @@ type secrets struct {
 	values map[string]string
 }
 
-// Lookup is render.Lookup.
+// Lookup implements render.Lookup.
 func (s *secrets) Lookup(ctx context.Context, key render.LookupKey) ([]byte, error) {
 	raw, err := s.cluster.Lookup(ctx, s.permit, key)
 	if err == nil && key.Kind == "Secret" {

@@ -21,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// nobody fails the test for whatever is asked of it.
+// nobody fails the test on any call.
 type nobody struct{ t *testing.T }
 
 func (n nobody) Lookup(context.Context, tenancy.Permit, render.LookupKey) ([]byte, error) {
@@ -61,8 +61,8 @@ func maker(t *testing.T) *preview.Maker {
 		}}
 }
 
-// What a project may not do is refused before anything is fetched, rendered,
-// looked up or compared.
+// What a project may not do is refused before anything is fetched, rendered, looked
+// up or compared.
 func TestPreviewIsRefusedBeforeAnythingIsDone(t *testing.T) {
 	part := []*agentv1.Part{{Digest: string(digest.Digest("axle1:0"))}}
 	for name, test := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// stderrBytes is how much of a child's last words is kept, the first
-// stderrHead of it from their beginning.
+// stderrBytes is how much of a child's error output is kept, stderrHead of it from
+// the beginning.
 const (
 	stderrBytes = 4 << 10
 	stderrHead  = 1 << 10
@@ -22,7 +22,7 @@ const (
 // child is one running axle-render.
 type child struct {
 	project string
-	// rare says that it is the program with all makers.
+	// rare: it is the program with all makers.
 	rare   bool
 	born   time.Time
 	passes int
@@ -34,15 +34,15 @@ type child struct {
 	reader *bufio.Reader
 	stderr *words
 
-	// done is closed when the process has ended; state is set before.
+	// done is closed after the process has ended; state is set before.
 	done  chan struct{}
 	state *os.ProcessState
 	once  sync.Once
 }
 
-// start runs the program in a process group of its own. It dies with the
-// agent: the kernel kills it when the thread that started it ends, so that
-// thread is kept for as long as the child lives.
+// start runs the program in its own process group. It dies with the agent: the kernel
+// kills it when the thread that started it ends, so that thread is kept while the
+// child lives.
 func start(binary, project string) (*child, error) {
 	inRead, inWrite, err := os.Pipe()
 	if err != nil {
@@ -62,7 +62,7 @@ func start(binary, project string) (*child, error) {
 	c.cmd = &exec.Cmd{
 		Path: binary, Args: []string{"axle-render"}, Env: []string{}, Dir: "/",
 		Stdin: inRead, Stdout: outWrite, Stderr: c.stderr,
-		// Whoever else holds stderr must not keep Wait from returning.
+		// Another holder of stderr must not keep Wait from returning.
 		WaitDelay:   time.Second,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
@@ -77,7 +77,7 @@ func start(binary, project string) (*child, error) {
 		if err != nil {
 			return
 		}
-		// The exit is told by state; Wait's error adds nothing.
+		// state has the exit code; Wait's error adds nothing.
 		_ = c.cmd.Wait()
 		c.state = c.cmd.ProcessState
 		close(c.done)
@@ -90,7 +90,7 @@ func start(binary, project string) (*child, error) {
 	return c, nil
 }
 
-// interrupt kills the process group; whoever talks to the child then gets an
+// interrupt kills the process group; readers and writers of the child then get an
 // error from its pipe.
 func (c *child) interrupt() {
 	select {
@@ -100,8 +100,8 @@ func (c *child) interrupt() {
 	}
 }
 
-// settle gives a child whose pipe broke a moment to end by itself, so that its
-// exit and its last words are its own and not those of a kill.
+// settle gives a child with a broken pipe a moment to end by itself, so that its exit
+// code and error output are its own and not those of a kill.
 func (c *child) settle(err error) {
 	var pipe *pipeError
 	if !errors.As(err, &pipe) {
@@ -123,21 +123,21 @@ func (c *child) close() {
 	})
 }
 
-// ended says how the process ended and what it last wrote.
+// ended says how the process ended and returns its error output.
 func (c *child) ended() (how, lastWords string) {
 	<-c.done
 	return fmt.Sprint(c.state), c.stderr.String()
 }
 
-// words keeps the beginning and the end of what is written to it: a crash of
-// the Go runtime says its reason first and is followed by long traces.
+// words keeps the beginning and the end of what is written to it: a crash of the Go
+// runtime prints its reason first, followed by long traces.
 type words struct {
 	mu         sync.Mutex
 	head, tail []byte
 	cut        bool
 }
 
-// Write keeps what fits, and always takes all.
+// Write keeps what fits, and always accepts everything.
 func (w *words) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +152,7 @@ func (w *words) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-// String is what was kept.
+// String returns what was kept.
 func (w *words) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

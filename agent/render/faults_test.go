@@ -126,9 +126,9 @@ func (b blockingLookup) Lookup(ctx context.Context, _ render.LookupKey) ([]byte,
 	}
 }
 
-// TestOnlyProcessorTimeIsLimited: a pass that waits, as it does on a node without
-// a free processor, may take longer than its processor time; one that waits for
-// ever ends.
+// TestOnlyProcessorTimeIsLimited: a pass that waits, as on a node without a free
+// processor, may take longer than its processor time; one that waits for ever is
+// ended.
 func TestOnlyProcessorTimeIsLimited(t *testing.T) {
 	const cpu = 500 * time.Millisecond
 	runner := newRunner(t, render.Config{CPU: cpu})

@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// maxFileBytes is the largest file whose content is sent: manifests and
-	// charts are far smaller, and a child's memory is 512 MiB in all.
+	// maxFileBytes is the largest file whose content is sent: manifests and charts
+	// are far smaller, and a child has 512 MiB of memory in all.
 	maxFileBytes = 16 << 20
-	// maxTreeBytes is how much one pass may send together.
+	// maxTreeBytes is how much one pass may send in total.
 	maxTreeBytes = 192 << 20
 )
 
-// sender hands the files of a pass on, one by one.
+// sender sends the files of a pass, one by one.
 type sender struct {
 	to    func(*renderv1.File) error
 	total int64
-	// taken refuses files that two parts have; nil for a service of one.
+	// taken rejects files that two parts have; nil for a service with one part.
 	taken *taken
 }
 
-// sendFiles sends every file of every mount in the order of their paths.
-// Nothing outside the folders is read: each root is opened once and links are
-// sent as links, for the child to resolve inside the tree. Several parts are
-// put together here, by the paths they are sent under; nothing is copied on
-// disk.
+// sendFiles sends every file of every mount in the order of their paths. It reads
+// nothing outside the folders: each root is opened once, and links are sent as links,
+// which the child resolves inside the tree. Several parts are combined by the paths
+// under which they are sent; nothing is copied on disk.
 func sendFiles(l layout, to func(*renderv1.File) error) error {
 	s := &sender{to: to}
 	if l.parts {
@@ -66,7 +65,7 @@ func (s *sender) send(root *os.Root, name string, entry fs.DirEntry, i int, m *m
 	file := &renderv1.File{Path: path.Join(m.at, name)}
 	switch {
 	case entry.IsDir() && entry.Name() == ".git":
-		// Only a person's own work tree has one; it is no file of the service.
+		// Only a person's own work tree has one; it is not a file of the service.
 		return fs.SkipDir
 	case entry.IsDir():
 		return nil
@@ -81,7 +80,7 @@ func (s *sender) send(root *os.Root, name string, entry fs.DirEntry, i int, m *m
 			return err
 		}
 	default:
-		return errcode.New(errcode.Invalid, "%s: neither a file, a folder nor a link; a service cannot hold such", name)
+		return errcode.New(errcode.Invalid, "%s is neither a file, a folder nor a link; services can only contain these", name)
 	}
 	if s.taken != nil {
 		if again, err := s.taken.take(file, i); again || err != nil {
@@ -94,7 +93,7 @@ func (s *sender) send(root *os.Root, name string, entry fs.DirEntry, i int, m *m
 	return s.show(name, file, i, m)
 }
 
-// show puts a link to a file of a hidden mount where its part is seen.
+// show sends a link to a file of a hidden mount, at the position of its part.
 func (s *sender) show(name string, file *renderv1.File, i int, m *mount) error {
 	seen, ok := m.seenAt(name)
 	if !ok {
@@ -110,7 +109,7 @@ func (s *sender) show(name string, file *renderv1.File, i int, m *mount) error {
 	return s.to(&renderv1.File{Path: seen, Link: target})
 }
 
-// fill puts a file's content into the frame, or its size when it is too large.
+// fill puts a file's content into the frame, or its size if it is too large.
 func (s *sender) fill(root *os.Root, file *renderv1.File, name string) error {
 	f, err := root.Open(name)
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *sender) fill(root *os.Root, file *renderv1.File, name string) error {
 	return nil
 }
 
-// toChild sends files down the pipe.
+// toChild sends files through the pipe.
 func toChild(out io.Writer) func(*renderv1.File) error {
 	return func(file *renderv1.File) error {
 		err := frame.Write(out, &renderv1.ToChild{Message: &renderv1.ToChild_File{File: file}})
@@ -148,19 +147,18 @@ func toChild(out io.Writer) func(*renderv1.File) error {
 	}
 }
 
-// pipeError marks an error of the pipe, which tells of the child, not of the
-// files.
+// pipeError marks an error of the pipe, whose cause is the child, not the files.
 type pipeError struct{ cause error }
 
-// Error is the cause's text.
+// Error returns the cause's text.
 func (e *pipeError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the cause.
 func (e *pipeError) Unwrap() error { return e.cause }
 
-// Enclosing returns the root of the Git work tree that a folder lies in, and
-// the folder's path inside it, so that a person's folder renders with what it
-// refers to outside (../../base). Without a work tree it is the folder itself.
+// Enclosing returns the root of the Git work tree that contains a folder, and the
+// folder's path inside it, so that a person's folder renders with what it refers to
+// outside (../../base). Without a work tree it is the folder itself.
 func Enclosing(dir string) (folder, entry string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -14,32 +14,32 @@ import (
 )
 
 const (
-	// judgeTimeout is how long one batch may take; the child ends a batch by
-	// itself after 2 s, but for one object that hangs.
+	// judgeTimeout is how long one batch may take. The child itself ends a batch
+	// after 2 s, unless a single object hangs.
 	judgeTimeout = 20 * time.Second
 	// judgeIdle is how long a child waits for the next batch.
 	judgeIdle = 15 * time.Second
 )
 
-// Rule is a rule of health in CEL, by its expressions; an empty one is none.
+// Rule is a health rule in CEL, by its expressions; an empty expression is not used.
 type Rule struct {
-	// Name is what messages call it.
+	// Name is used in messages.
 	Name                                            string
 	Suspended, InProgress, Failed, Current, Message string
 }
 
-// Verdict is what a rule says of one object.
+// Verdict is the judgement of a rule about one object.
 type Verdict struct {
-	// Status is one of the words of health.
+	// Status is a health status.
 	Status, Message string
 }
 
-// Judge asks the program with all makers for the verdicts of objects, JSON each,
-// and returns those of the first ones, at least one; no objects ask whether the
-// rule compiles. One batch is judged at a time, in a child that renders nothing
-// and ends when there is nothing to judge. Errors are invalid for a rule that
-// does not compile, exhausted for a child that did not survive this batch, and
-// unavailable for one that cannot be asked.
+// Judge asks the program with all makers for verdicts of objects, given as JSON, and
+// returns those of the first ones, at least one; without objects it checks whether
+// the rule compiles. One batch is judged at a time, in a child that renders nothing
+// and ends when it has nothing to judge. Errors are Invalid for a rule that does not
+// compile, Exhausted for a child that did not survive the batch, and Unavailable if
+// the child cannot be asked.
 func (r *Runner) Judge(ctx context.Context, rule Rule, objects [][]byte) ([]Verdict, error) {
 	select {
 	case r.judges <- struct{}{}:
@@ -59,7 +59,7 @@ func (r *Runner) Judge(ctx context.Context, rule Rule, objects [][]byte) ([]Verd
 		}
 		c.settle(err)
 		c.close()
-		// As with passes, a child may end of age between two batches.
+		// As with passes, a child may reach its maximum age between two batches.
 		if reused && ctx.Err() == nil && c.state.Success() && !errcodeSet(err) {
 			continue
 		}
@@ -83,7 +83,7 @@ func (r *Runner) takeJudge() (c *child, reused bool, err error) {
 	}
 	binary := Rare(r.config.Binary)
 	if c, err = start(binary, ""); err != nil {
-		return nil, false, errcode.New(errcode.Unavailable, "the program %s, which judges by CEL, does not start: %w", binary, err)
+		return nil, false, errcode.New(errcode.Unavailable, "the program %s, which evaluates CEL, does not start: %w", binary, err)
 	}
 	return c, false, nil
 }
@@ -114,7 +114,7 @@ func (r *Runner) giveJudge(c *child) {
 	})
 }
 
-// verdicts talks one batch through. An error leaves the child unusable.
+// verdicts runs one batch. An error leaves the child unusable.
 func (r *Runner) verdicts(ctx context.Context, c *child, rule Rule, objects [][]byte) (*renderv1.Verdicts, error) {
 	limit := min(judgeTimeout, r.config.Timeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
@@ -128,7 +128,7 @@ func (r *Runner) verdicts(ctx context.Context, c *child, rule Rule, objects [][]
 		return nil, errcode.New(errcode.Exhausted, "judging took longer than %s and was stopped", limit)
 	}
 	if err == nil && !stop() {
-		// A child that was interrupted just now must not go back.
+		// A child that was just interrupted must not be reused.
 		return nil, ctx.Err()
 	}
 	return answer, err
@@ -152,11 +152,11 @@ func (c *child) judge(asked *renderv1.Judge) (*renderv1.Verdicts, error) {
 func verdictsOf(answer *renderv1.Verdicts, objects int) ([]Verdict, error) {
 	switch got := len(answer.GetVerdicts()); {
 	case answer.GetRare():
-		return nil, errcode.New(errcode.Unavailable, "the program that was started to judge does not know CEL; install axle-render-rare of this version")
+		return nil, errcode.New(errcode.Unavailable, "the program started to evaluate rules does not support CEL; install axle-render-rare of this version")
 	case answer.GetFailure() != nil:
 		return nil, errcode.New(errcode.Invalid, "%s", answer.GetFailure().GetMessage())
 	case got > objects, got == 0 && objects > 0:
-		return nil, errcode.New(errcode.Internal, "the child gave %d verdicts of %d objects", got, objects)
+		return nil, errcode.New(errcode.Internal, "the child gave %d verdicts for %d objects", got, objects)
 	}
 	var all []Verdict
 	for _, v := range answer.GetVerdicts() {
@@ -181,7 +181,7 @@ func (r *Runner) explainJudge(ctx context.Context, c *child, err error) error {
 	if strings.Contains(words, "stack exceeds") {
 		return errcode.New(errcode.Exhausted, "judging recursed too deep and was stopped")
 	}
-	// Its last words may quote an object, so nobody is told them.
-	r.config.Log.Warn("the child that judges ended amid a batch", logkey.Status, how)
-	return errcode.New(errcode.Exhausted, "the child that judges ended amid its work (%s)", how)
+	// Its error output may quote an object, so it is not shown.
+	r.config.Log.Warn("the child that evaluates rules ended during a batch", logkey.Status, how)
+	return errcode.New(errcode.Exhausted, "the child that evaluates rules ended during a batch (%s)", how)
 }

@@ -27,7 +27,7 @@ func objectsOf(phases ...string) [][]byte {
 
 var phases = render.Rule{Name: "ns/phases", Failed: "status.phase == 'Failed'", Current: "status.phase == 'Running'", Message: "'it is ' + status.phase"}
 
-// dear costs all the time that one judgement may take.
+// dear uses all the time that one judgement may take.
 var dear = render.Rule{Name: "ns/dear", Current: strings.Repeat("[0,1,2,3,4,5,6,7].all(a, ", 5) + "true" + strings.Repeat(")", 5)}
 
 // TestJudge: one child judges batch after batch by different rules, and passes
@@ -57,8 +57,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeKilled: a child that dies amid a batch costs that batch, and the next
-// one has another.
+// TestJudgeKilled: a child that dies during a batch fails only that batch, and the
+// next one gets another child.
 func TestJudgeKilled(t *testing.T) {
 	runner := rareRunner(t, render.Config{})
 	if _, err := runner.Judge(patient(t), phases, objectsOf("Running")); err != nil {
@@ -68,7 +68,7 @@ func TestJudgeKilled(t *testing.T) {
 	if len(pids) != 1 {
 		t.Fatalf("children %v", pids)
 	}
-	// Stopped, it is amid the batch for as long as it takes to kill it.
+	// While stopped, it stays in the batch for as long as it takes to kill it.
 	if err := syscall.Kill(pids[0], syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +107,8 @@ func TestJudgeHangs(t *testing.T) {
 	noChildren(t)
 }
 
-// TestJudgeEndsBatches: a dear rule gives verdicts of the first objects, so that
-// the others can be asked again, and each verdict says what was too much.
+// TestJudgeEndsBatches: an expensive rule gives verdicts of the first objects, so
+// that the others can be requested again, and each verdict names the exceeded limit.
 func TestJudgeEndsBatches(t *testing.T) {
 	runner := rareRunner(t, render.Config{})
 	const many = 2000
@@ -135,7 +135,7 @@ func TestJudgeWithoutTheProgram(t *testing.T) {
 	if err := os.Link(alone, render.Rare(alone)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runner.Judge(patient(t), phases, objectsOf("Running")); !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "does not know CEL") {
+	if _, err := runner.Judge(patient(t), phases, objectsOf("Running")); !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "does not support CEL") {
 		t.Errorf("%v, want that it does not know CEL", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())

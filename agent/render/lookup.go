@@ -12,12 +12,11 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// maxLookups bounds what one pass may ask: each is a request to the API
-// server.
+// maxLookups bounds the lookups of one pass: each is a request to the API server.
 const maxLookups = 1000
 
-// answers asks the caller's Lookup, each key once a pass, and remembers what
-// was found.
+// answers calls the caller's Lookup, once per key and pass, and remembers the
+// results.
 type answers struct {
 	lookup Lookup
 	found  map[LookupKey]*renderv1.LookupAnswer
@@ -52,8 +51,8 @@ func (a *answers) answer(ctx context.Context, q *renderv1.Lookup) *renderv1.Look
 	return answer
 }
 
-// StateOf is the state a Read records for what a lookup returned, so that a
-// caller can look again later and compare.
+// StateOf is the state that a Read records for a lookup's result, so that a caller
+// can look it up again later and compare.
 func StateOf(object []byte) string {
 	if len(object) == 0 {
 		return "absent"

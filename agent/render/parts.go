@@ -11,52 +11,52 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Part is one unpacked tree of a service that is made of several.
+// Part is one unpacked tree of a service with several parts.
 type Part struct {
 	// Name is the field of the service's spec that names the source.
 	Name string
 	// Dir holds the unpacked tree.
 	Dir string
-	// Path is where its files lie below the service's folder; empty is the
+	// Path is the position of its files below the service's folder; empty is the
 	// folder itself.
 	Path string
-	// Entry is the folder inside Dir that lies there; what is outside it is
-	// there to be referred to.
+	// Entry is the folder inside Dir that is placed there; files outside it can be
+	// referred to.
 	Entry string
 }
 
 const (
-	// hiddenParts holds the whole trees of parts whose files may refer to
-	// others outside their folder: such a tree cannot lie at the part's path
-	// without writing outside it. Hidden folders are no manifests.
+	// hiddenParts holds the complete trees of parts whose files may refer to others
+	// outside their folder: such a tree cannot be at the part's path without writing
+	// outside it. Hidden folders are not rendered as manifests.
 	hiddenParts = ".axle-parts"
 	// chartPath is where the hub puts a chart beside other files.
 	chartPath = ".helm-chart"
 )
 
-// layout says where the trees of a pass lie among the files it is given.
+// layout says where the trees of a pass are placed among its files.
 type layout struct {
 	// base is the service's folder.
 	base   string
 	mounts []*mount
-	// parts is false for a service whose one tree is all there is.
+	// parts is false for a service with a single tree.
 	parts bool
 }
 
-// mount is one tree. Its files lie at at; those below its part's entry are
-// seen, as links, at shown when the tree is hidden.
+// mount is one tree. Its files are at at. If the tree is hidden, those below its
+// part's entry appear as links at shown.
 type mount struct {
 	part   Part
 	at     string
 	hidden bool
 	shown  string
-	// mixed says that another part has files where this one is shown.
+	// mixed: another part has files where this one is shown.
 	mixed bool
 }
 
-// layoutOf puts the first part at the root of the files when the service's
-// folder is its own, so that what it refers to outside is found as it lies
-// upstream. The other parts lie at their paths below that folder.
+// layoutOf puts the first part at the root of the files if the service's folder is
+// its own, so that its references to outside work as they do upstream. The other
+// parts are at their paths below that folder.
 func layoutOf(p Pass) layout {
 	if len(p.Parts) == 0 {
 		return layout{base: p.Entry, mounts: []*mount{{part: Part{Dir: p.Folder}}}}
@@ -86,8 +86,8 @@ func (m *mount) seenAt(name string) (string, bool) {
 	return path.Join(m.shown, rest), inside
 }
 
-// real returns where a renderer's folder lies in a hidden tree, so that what
-// is rendered there finds what it refers to; empty when it lies at its path.
+// real returns where a renderer's folder is in a hidden tree, so that its references
+// work; empty if it is at its path.
 func (l layout) real(step string) string {
 	at := path.Join(l.base, step)
 	for _, m := range l.mounts {
@@ -101,11 +101,11 @@ func (l layout) real(step string) string {
 	return ""
 }
 
-// taken is which part has which file.
+// taken records which part has which file.
 type taken struct {
 	mounts []*mount
 	files  map[string]owner
-	// folders are all folders above files, by the part that had one first.
+	// folders are all folders above files, by the first part that has them.
 	folders map[string]int
 }
 
@@ -120,14 +120,14 @@ func newTaken(mounts []*mount) *taken {
 	return &taken{mounts: mounts, files: map[string]owner{}, folders: map[string]int{}}
 }
 
-// take notes that a part has a file. again says that another has the same one,
-// with the same content, which is sent once.
+// take records that a part has a file. again: another part has the same file with the
+// same content, which is sent once.
 func (t *taken) take(file *renderv1.File, mount int) (again bool, err error) {
 	return t.takeAs(file.GetPath(), file, mount)
 }
 
-// takeAs is take for a file that is seen at another path. Names that differ
-// only in case collide, as inside one tree.
+// takeAs is take for a file that is shown at another path. Names that differ only in
+// case collide, as they do inside one tree.
 func (t *taken) takeAs(name string, file *renderv1.File, mount int) (again bool, err error) {
 	if err := t.keepOut(name, mount); err != nil {
 		return false, err
@@ -158,7 +158,7 @@ func (t *taken) takeAs(name string, file *renderv1.File, mount int) (again bool,
 	return false, nil
 }
 
-// mix notes that a part has a file where another, hidden one is shown.
+// mix records that a part has a file where another, hidden one is shown.
 func (t *taken) mix(name string, mount int) {
 	for i, m := range t.mounts {
 		if i != mount && m.hidden && (m.shown == "" || strings.HasPrefix(name, m.shown+"/")) && !strings.HasPrefix(name, hiddenParts+"/") {
@@ -167,12 +167,12 @@ func (t *taken) mix(name string, mount int) {
 	}
 }
 
-// keepOut refuses a file in a folder that is kept for another part.
+// keepOut rejects a file in a folder that is reserved for another part.
 func (t *taken) keepOut(name string, mount int) error {
 	m := t.mounts[mount]
 	inside := func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 	if inside(hiddenParts) && (!m.hidden || !inside(m.at)) {
-		return errcode.New(errcode.Invalid, "%s: the name %s is kept for the agent's own use where a service has several sources (%s)", name, hiddenParts, m.name())
+		return errcode.New(errcode.Invalid, "%s: the name %s is reserved for the agent if a service has several sources (%s)", name, hiddenParts, m.name())
 	}
 	for _, other := range t.mounts {
 		dir := other.at
@@ -180,7 +180,7 @@ func (t *taken) keepOut(name string, mount int) error {
 			dir = other.shown
 		}
 		if other != m && path.Base(dir) == chartPath && inside(dir) {
-			return errcode.New(errcode.Invalid, "%s: the name %s is kept for the service's chart (%s)", name, chartPath, m.name())
+			return errcode.New(errcode.Invalid, "%s: the name %s is reserved for the service's chart (%s)", name, chartPath, m.name())
 		}
 	}
 	return nil
@@ -188,13 +188,13 @@ func (t *taken) keepOut(name string, mount int) error {
 
 func (t *taken) collision(name string, first, second int) error {
 	if first == second {
-		return errcode.New(errcode.Invalid, "%s: %s has it twice, once as a folder or in other case", name, t.mounts[first].name())
+		return errcode.New(errcode.Invalid, "%s: %s has it twice, once as a folder or with different case", name, t.mounts[first].name())
 	}
 	return errcode.New(errcode.Invalid, "%s: both %s and %s have this file; give one of them a path of its own",
 		name, t.mounts[first].name(), t.mounts[second].name())
 }
 
-// name is what people call the part.
+// name is the part's name for people.
 func (m *mount) name() string {
 	if m.part.Name == "" {
 		return "the source at path " + strconv.Quote(m.part.Path)
@@ -202,8 +202,8 @@ func (m *mount) name() string {
 	return m.part.Name + " at path " + strconv.Quote(m.part.Path)
 }
 
-// sumOf tells equal files from different ones. Where content was left out it
-// says nothing.
+// sumOf distinguishes equal files from different ones. It is zero if the content was
+// left out.
 func sumOf(file *renderv1.File) [sha256.Size]byte {
 	if file.GetLink() != "" {
 		return sha256.Sum256([]byte("link " + file.GetLink()))
@@ -211,7 +211,7 @@ func sumOf(file *renderv1.File) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("file "), file.GetContent()...))
 }
 
-// relative is the target of a link in a folder to a file.
+// relative returns the target of a link from a folder to a file.
 func relative(folder, file string) (string, error) {
 	rel, err := filepath.Rel(filepath.FromSlash("/"+folder), filepath.FromSlash("/"+file))
 	return filepath.ToSlash(rel), err

@@ -26,8 +26,8 @@ var webChart = map[string]string{
 	"values-staged.yaml": "colour: chart\n",
 }
 
-// What a service of several parts renders to, by name and value of its
-// ConfigMaps; a text that begins with "!" is part of the error.
+// The result of a service with several parts, by name and value of its ConfigMaps; a
+// text that begins with "!" is part of the error.
 func TestPartsArePutTogether(t *testing.T) {
 	type tree struct {
 		path, entry string

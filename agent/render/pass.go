@@ -10,53 +10,52 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// Lookup answers what templates ask about the cluster.
+// Lookup answers templates' questions about the cluster.
 type Lookup interface {
-	// Lookup returns the JSON of one live object, or of a list when name is
-	// empty; nil when there is none (also when the kind is unknown). An error
-	// fails the pass: a template must not mistake an outage for an absence.
+	// Lookup returns the JSON of one live object, or of a list if name is empty; nil
+	// if there is none (also if the kind is unknown). An error fails the pass: a
+	// template must not mistake an outage for an absence.
 	Lookup(ctx context.Context, key LookupKey) ([]byte, error)
 }
 
-// LookupKey is what a template looked up. An empty name lists.
+// LookupKey identifies what a template looked up. An empty name lists.
 type LookupKey struct {
 	APIVersion, Kind, Namespace, Name string
 }
 
 // Pass is one render of one service.
 type Pass struct {
-	// Project keeps projects apart: no two share a child.
+	// Project keeps projects apart: two projects never share a child.
 	Project string
 	// ID, Name and Namespace are the service's.
 	ID, Name, Namespace string
 	// Folder holds the service's unpacked files.
 	Folder string
-	// Entry is the folder inside Folder where rendering starts; empty is its
-	// root.
+	// Entry is the folder inside Folder where rendering starts; empty is the root.
 	Entry string
-	// Parts are the trees of a service that is made of several; Folder and
-	// Entry are not used then.
+	// Parts are the trees of a service with several parts; Folder and Entry are then
+	// unused.
 	Parts []Part
-	// Steps are the renderers in order; none is one AUTO step.
+	// Steps are the renderers in order; empty means one AUTO step.
 	Steps []Step
-	// Plain switches Liquid over *.liquid files off.
+	// Plain disables Liquid for *.liquid files.
 	Plain bool
 	// Configuration is what templates see as configuration, secrets included.
 	Configuration map[string]string
-	// Cluster and Service are JSON objects templates see by those names; empty
+	// Cluster and Service are JSON objects that templates see by those names; empty
 	// is an empty object.
 	Cluster, Service json.RawMessage
-	// Contexts and Imports are JSON objects of objects; empty is none.
+	// Contexts and Imports are JSON objects of objects; empty means none.
 	Contexts, Imports json.RawMessage
 	// Capabilities are those of the cluster.
 	Capabilities Capabilities
 	// Now is the creation time of the revision, and what "now" means to
 	// templates, so that rendering again changes nothing.
 	Now time.Time
-	// Tests gives back charts' tests beside what is applied.
+	// Tests returns charts' tests together with the applied objects.
 	Tests bool
-	// Lookup answers lookups, in whose name it is for it to know; nil finds
-	// nothing, as without a cluster.
+	// Lookup answers lookups, and decides with which account; nil finds nothing, as
+	// without a cluster.
 	Lookup Lookup
 }
 
@@ -64,15 +63,15 @@ type Pass struct {
 type Capabilities struct {
 	// KubernetesVersion is such as "v1.36.3".
 	KubernetesVersion string
-	// APIVersions holds "apps/v1" and "apps/v1/Deployment" both.
+	// APIVersions holds both "apps/v1" and "apps/v1/Deployment".
 	APIVersions []string
-	// AndKnown adds those that the child knows of Kubernetes itself, where no
-	// cluster was asked.
+	// AndKnown adds the built-in kinds of Kubernetes that the child knows, if there
+	// is no cluster to ask.
 	AndKnown bool
 }
 
-// FromSpec returns the pass of a service whose files lie unpacked in folder.
-// The caller adds capabilities and lookup, which the spec does not know.
+// FromSpec returns the pass of a service whose files are unpacked in folder. The
+// caller adds capabilities and lookup, which are not in the spec.
 func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 	configuration := make(map[string]string, len(spec.GetConfiguration())+len(spec.GetSecrets()))
 	for k, v := range spec.GetConfiguration() {
@@ -100,7 +99,7 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 	}, nil
 }
 
-// begin is the frame that starts the pass.
+// begin returns the frame that starts the pass.
 func (p Pass) begin(l layout) *renderv1.Begin {
 	b := &renderv1.Begin{
 		ServiceId: p.ID, Name: p.Name, Namespace: p.Namespace, Entry: l.base,
@@ -124,7 +123,7 @@ func serviceBinding(spec *agentv1.ServiceSpec) (json.RawMessage, error) {
 		"helm": map[string]any{"release": spec.GetRender().GetHelm().GetRelease()},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode what templates see of the service: %w", err)
+		return nil, fmt.Errorf("encode the service's data for templates: %w", err)
 	}
 	return out, nil
 }

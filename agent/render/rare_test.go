@@ -19,8 +19,8 @@ func from(name, who string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\ndata: {from: " + who + "}\n"
 }
 
-// TestLaterMakersWin: one service with a renderer of every kind, of which each
-// renders again what the one before did.
+// TestLaterMakersWin: one service with a renderer of every kind, each of which
+// renders the same objects as the one before.
 func TestLaterMakersWin(t *testing.T) {
 	box := toolbox(t)
 	copyFile(t, built(t, "printer.wasm", printer, "GOOS=wasip1", "GOARCH=wasm"), filepath.Join(box, "module.wasm"))
@@ -104,8 +104,8 @@ func TestRareLimitsEndThePassOnly(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRareProgram: the usual makers work without it, and a service
-// that wants another says what is missing.
+// TestWithoutTheRareProgram: the usual makers work without it, and a service that
+// needs another one reports what is missing.
 func TestWithoutTheRareProgram(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "axle-render")
 	if err := os.Link(binary, alone); err != nil {

@@ -17,22 +17,21 @@ type Object struct {
 	Source string
 	// CRD is set for an object from a chart's crds folder.
 	CRD bool
-	// Volatile are JSON pointers to values that differ each time they are
-	// rendered; an object that exists keeps its value there.
+	// Volatile are JSON pointers to values that differ each time they are rendered;
+	// an existing object keeps its value there.
 	Volatile []string
 }
 
-// Result is what a pass rendered, and what its outcome depends on.
+// Result is the result of a pass, and what it depends on.
 type Result struct {
 	Objects  []Object
 	Warnings []string
 	// Reads are the lookups in order, each once, with what they found.
 	Reads []Read
-	// APIVersionsAsked are the API versions templates asked for, sorted, with
-	// the kinds that they looked up; "*" when a template may have read the whole
-	// list.
+	// APIVersionsAsked are the API versions that templates asked for, sorted, with
+	// the kinds that they looked up; "*" if a template may have read the whole list.
 	APIVersionsAsked []string
-	// RendererVersion changes with the program that rendered.
+	// RendererVersion changes with the rendering program.
 	RendererVersion string
 }
 
@@ -56,8 +55,8 @@ func resultOf(r *renderv1.Result, reads []Read, version string) Result {
 	return result
 }
 
-// asked adds the kinds that were looked up: what was absent because nobody
-// serves its kind may be there as soon as somebody does.
+// asked adds the kinds that were looked up: objects that were absent because their
+// kind was not served may exist as soon as it is.
 func asked(versions []string, reads []Read) []string {
 	for _, r := range reads {
 		versions = append(versions, r.Key.APIVersion+"/"+r.Key.Kind)
@@ -66,14 +65,14 @@ func asked(versions []string, reads []Read) []string {
 	return slices.Compact(versions)
 }
 
-// Decoded returns the objects as objects of Kubernetes. The error is Invalid and
-// names the source of one that is none.
+// Decoded returns the objects as Kubernetes objects. The error is Invalid and names
+// the source of an invalid one.
 func (r *Result) Decoded() ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, 0, len(r.Objects))
 	for _, o := range r.Objects {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(o.JSON); err != nil {
-			return nil, errcode.New(errcode.Invalid, "%s: this is not an object of Kubernetes: %w", o.Source, err)
+			return nil, errcode.New(errcode.Invalid, "%s: this is not a Kubernetes object: %w", o.Source, err)
 		}
 		objects = append(objects, object)
 	}

@@ -20,33 +20,32 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Limits that the runner keeps; the child keeps its memory by itself.
+// Limits that the runner enforces; the child enforces its memory limit itself.
 const (
 	defaultPool    = 2
 	defaultCPU     = 30 * time.Second
 	defaultTimeout = 5 * time.Minute
-	// A little less than the child's own, so that a child that is about to end
+	// A little less than the child's own limit, so that a child that is about to end
 	// is not chosen.
 	maxPasses = 100
 	maxLife   = 55 * time.Second
 )
 
-// Config says how children are run.
+// Config configures the children.
 type Config struct {
-	// Binary is axle-render, see Find. The program with all makers lies beside
-	// it, its name with "-rare" behind.
+	// Binary is axle-render, see Find. The program with all makers is beside it, with
+	// "-rare" added to the name.
 	Binary string
-	// Tools is a folder with tools for EXEC and WASM steps; empty has none.
+	// Tools is a folder with tools for EXEC and WASM steps; empty means none.
 	Tools string
-	// Work is where tools get their private folders, this runner's alone; empty
+	// Work is the folder for tools' private folders, used by this runner only; empty
 	// is the system's folder for temporary files.
 	Work string
 	// Pool is how many children may live at once; zero is 2.
 	Pool int
 	// CPU is the processor time that a pass may take; zero is 30 s.
 	CPU time.Duration
-	// Timeout is how long a pass may take in all, which is for what waits; zero
-	// is 5 min.
+	// Timeout is how long a pass may take in all, including waiting; zero is 5 min.
 	Timeout time.Duration
 	// Log may be nil.
 	Log *slog.Logger
@@ -58,17 +57,17 @@ type Runner struct {
 	version string
 	tools   tools
 	slots   chan struct{}
-	// judges lets one batch of objects be judged at a time.
+	// judges allows one batch of objects to be judged at a time.
 	judges chan struct{}
 
 	mu   sync.Mutex
 	idle []*child
-	// judge is the child that judges, while it waits for the next batch.
+	// judge is the child for health rules, while it waits for the next batch.
 	judge  *child
 	closed bool
 }
 
-// New checks that the program is there. Close ends its children.
+// New checks that the program exists. Close ends its children.
 func New(c Config) (*Runner, error) {
 	var err error
 	if c.Binary, err = Find(c.Binary); err != nil {
@@ -91,21 +90,21 @@ func New(c Config) (*Runner, error) {
 		return nil, err
 	}
 	if c.Work != "" {
-		// What is left there is of a process that was killed.
+		// Remove what a killed process left there.
 		removeAll(c.Work)
 		if err := os.MkdirAll(c.Work, 0o700); err != nil {
-			return nil, fmt.Errorf("make a folder for tools: %w", err)
+			return nil, fmt.Errorf("create a folder for tools: %w", err)
 		}
 	}
 	version, err := versionOf(c.Binary, tools.digest)
 	if err != nil {
 		return nil, errcode.New(errcode.Unavailable,
-			"the render child %s cannot be read; put axle-render beside the agent or name it: %w", c.Binary, err)
+			"cannot read the render child %s; put axle-render beside the agent, or name it with --render-binary: %w", c.Binary, err)
 	}
 	return &Runner{config: c, version: version, tools: tools, slots: make(chan struct{}, c.Pool), judges: make(chan struct{}, 1)}, nil
 }
 
-// Find finds axle-render: as named, beside this program, or on $PATH.
+// Find finds axle-render: at the given path, beside this program, or on $PATH.
 func Find(named string) (string, error) {
 	if named != "" {
 		path, err := exec.LookPath(named)
@@ -127,14 +126,15 @@ func Find(named string) (string, error) {
 	return found, nil
 }
 
-// versionOf is a hash of the programs and tools: others may render otherwise.
+// versionOf is a hash of the programs and tools, because others may render
+// differently.
 func versionOf(binary, tools string) (string, error) {
 	sum := sha256.New()
 	io.WriteString(sum, tools)
 	for _, path := range []string{binary, binary + rareSuffix} {
 		f, err := os.Open(path)
 		if path != binary && errors.Is(err, fs.ErrNotExist) {
-			// It is missed when a service wants it.
+			// The error appears when a service needs it.
 			continue
 		}
 		if err != nil {
@@ -149,28 +149,27 @@ func versionOf(binary, tools string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// rareSuffix makes the name of the program with all makers.
+// rareSuffix is added to the name of the program with all makers.
 const rareSuffix = "-rare"
 
-// Rare is the program with all makers that lies beside a render child.
+// Rare returns the program with all makers, which is beside a render child.
 func Rare(binary string) string { return binary + rareSuffix }
 
-// errRare says that a pass wants the program with all makers.
+// errRare says that a pass needs the program with all makers.
 var errRare = errors.New("the pass wants the program with all makers")
 
-// rarely reports that a step names a maker that only that program has.
+// rarely reports whether a step names a maker that only that program has.
 func rarely(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.Type == "JSONNET" || s.Type == "CUE" || s.Type == "WASM" })
 }
 
-// RendererVersion changes with the programs and tools that render; a result
-// made by another version is not reused.
+// RendererVersion changes with the programs and tools that render. A result of
+// another version is not reused.
 func (r *Runner) RendererVersion() string { return r.version }
 
-// Render runs one pass. Its errors are coded: invalid for what the service's
-// author can mend, with file and line; exhausted for the limits of time,
-// memory and size; unavailable when the child could not run or the context
-// ended; internal for a crash.
+// Render runs one pass. Its errors are coded: Invalid, with file and line, for what
+// the service's author can fix; Exhausted for the limits of time, memory and size;
+// Unavailable if the child could not run or the context ended; Internal for a crash.
 func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -197,7 +196,7 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 		}
 		c.settle(err)
 		c.close()
-		// A child may end of age between two passes; that is nobody's fault.
+		// A child may reach its maximum age between two passes; that is not an error.
 		if reused && ctx.Err() == nil && c.state.Success() && !errcodeSet(err) {
 			continue
 		}
@@ -205,9 +204,9 @@ func (r *Runner) Render(ctx context.Context, p Pass) (Result, error) {
 	}
 }
 
-// take returns an idle child of the project, or a new one. The caller holds a
-// slot, so there are never more children than the pool allows: one of another
-// project makes room.
+// take returns an idle child of the project, or a new one. The caller holds a slot,
+// so the number of children never exceeds the pool: if needed, a child of another
+// project is ended.
 func (r *Runner) take(project string, rare bool) (c *child, reused bool, err error) {
 	r.mu.Lock()
 	if r.closed {
@@ -251,7 +250,7 @@ func (r *Runner) take(project string, rare bool) (c *child, reused bool, err err
 	return c, false, nil
 }
 
-// give puts a child back for the next pass of its project.
+// give returns a child for the next pass of its project.
 func (r *Runner) give(c *child) {
 	c.passes++
 	r.mu.Lock()
@@ -265,7 +264,7 @@ func (r *Runner) give(c *child) {
 	}
 }
 
-// retire ends a child of age when nobody uses it; give does it otherwise.
+// retire ends a child of maximum age if it is idle; otherwise give does it.
 func (r *Runner) retire(c *child) {
 	r.mu.Lock()
 	for i, candidate := range r.idle {
@@ -287,8 +286,8 @@ func worn(c *child) bool {
 	}
 }
 
-// Close ends idle children at once and others when their pass ends. Render
-// fails afterwards.
+// Close ends idle children at once, and others when their pass ends. Render fails
+// afterwards.
 func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true

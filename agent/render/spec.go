@@ -8,8 +8,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// stepsOf lists the renderers of a service: its own folder first, then the
-// entries in order. An entry for the service's own folder replaces the first.
+// stepsOf lists the renderers of a service: its own folder first, then the entries in
+// order. An entry for the service's own folder replaces the first.
 func stepsOf(r *agentv1.Render) []Step {
 	root := Step{Helm: helmOf(r.GetHelm()), Postrender: r.GetHelm().GetKustomizePostrender()}
 	if k := r.GetKustomize(); k != nil {
@@ -37,7 +37,7 @@ func stepsOf(r *agentv1.Render) []Step {
 	return steps
 }
 
-// clusterBinding is what templates see as cluster.
+// clusterBinding is the object that templates see as cluster.
 func clusterBinding(c *agentv1.ClusterData) (json.RawMessage, error) {
 	metadata := map[string]any{}
 	if text := c.GetMetadata(); text != "" {
@@ -55,7 +55,7 @@ func clusterBinding(c *agentv1.ClusterData) (json.RawMessage, error) {
 		"currentVersion": c.GetKubernetesMinor(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode what templates see of the cluster: %w", err)
+		return nil, fmt.Errorf("encode the cluster's data for templates: %w", err)
 	}
 	return out, nil
 }

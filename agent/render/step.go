@@ -16,32 +16,32 @@ type Step struct {
 	Helm Helm
 	// KustomizeEnableHelm and KustomizeEnvsubst apply to a kustomization.
 	KustomizeEnableHelm, KustomizeEnvsubst bool
-	// Postrender is a folder with a kustomization that changes what the step
-	// renders, relative to the pass's entry; empty is none.
+	// Postrender is a folder with a kustomization that changes the step's output,
+	// relative to the pass's entry; empty means none.
 	Postrender string
-	// Jsonnet and Cue apply to those.
+	// Jsonnet and Cue apply to steps of those types.
 	Jsonnet Jsonnet
 	Cue     Cue
-	// Tool is the agent's tool or module that an EXEC or WASM step runs, Module
-	// the service's own file in its place.
+	// Tool is the agent's tool or module that an EXEC or WASM step runs, Module the
+	// service's own file instead.
 	Tool, Module string
-	// Parameters are what the tool or module is told beside the configuration.
+	// Parameters are passed to the tool or module besides the configuration.
 	Parameters map[string]string
 }
 
 // Helm is how a chart is rendered.
 type Helm struct {
-	// Release is the release's name; empty is the service's name.
+	// Release is the release's name; empty means the service's name.
 	Release string
-	// Values is YAML and wins over ValuesFiles, which win over the chart's.
+	// Values is YAML and overrides ValuesFiles, which override the chart's values.
 	Values      string
 	ValuesFiles []string
-	// OwnValuesFirst looks for ValuesFiles in the service's folder before the
-	// chart, which comes from elsewhere.
+	// OwnValuesFirst looks for ValuesFiles in the service's folder before the chart,
+	// which comes from elsewhere.
 	OwnValuesFirst bool
-	// Upgrade has templates see an upgrade instead of an install.
+	// Upgrade makes templates see an upgrade instead of an install.
 	Upgrade bool
-	// LuaScript, LuaFile and LuaFolder make values that win over all others.
+	// LuaScript, LuaFile and LuaFolder produce values that override all others.
 	LuaScript, LuaFile, LuaFolder string
 
 	IgnoreHooks bool
@@ -55,7 +55,7 @@ type Jsonnet struct {
 	Libs          []string
 }
 
-// Variable is a value for Jsonnet, a text unless it is code.
+// Variable is a value for Jsonnet, a string unless it is code.
 type Variable struct {
 	Name, Value string
 	Code        bool
@@ -67,7 +67,7 @@ type Cue struct {
 	Tags                map[string]string
 }
 
-// message is the step as the child is told; l is where its folders lie.
+// message is the step for the child; l says where its folders are.
 func (s Step) message(l layout) *renderv1.Step {
 	out := &renderv1.Step{
 		Type: s.Type, Path: s.Path, RealPath: l.real(s.Path),
@@ -104,7 +104,7 @@ func variableMessages(all []Variable) []*renderv1.JsonnetVariable {
 	return out
 }
 
-// stepOf reads one entry of a service's renderers.
+// stepOf converts one entry of a service's renderers.
 func stepOf(r *agentv1.Renderer) Step {
 	step := Step{
 		Type: r.GetType(), Path: r.GetPath(), Helm: helmOf(r.GetHelm()), Postrender: r.GetKustomizePostrender(),

@@ -13,10 +13,10 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// errTimeout is the cause of a pass's context when its time is up.
+// errTimeout is the cause of a pass's context if its time is up.
 var errTimeout = errors.New("render timeout")
 
-// pass talks one pass through. An error leaves the child unusable.
+// pass runs one pass with a child. An error leaves the child unusable.
 func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.config.Timeout, errTimeout)
 	defer cancel()
@@ -32,12 +32,12 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 			"rendering took more than %s of processor time and was stopped; a template may loop without end", r.config.CPU.Round(time.Millisecond))
 	case err != nil && errors.Is(cause, errTimeout):
 		return Result{}, errcode.New(errcode.Exhausted,
-			"rendering took longer than %s and was stopped; what it looks up or a tool may not answer, or the node is short of processor time", r.config.Timeout.Round(time.Millisecond))
+			"rendering took longer than %s and was stopped; a lookup or a tool may not answer, or the node is short of processor time", r.config.Timeout.Round(time.Millisecond))
 	}
 	if err != nil {
 		return Result{}, err
 	}
-	// A child that was interrupted just now must not go back.
+	// A child that was just interrupted must not be reused.
 	if !stop() {
 		return Result{}, ctx.Err()
 	}
@@ -50,7 +50,7 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 	return resultOf(result, reads, r.version), nil
 }
 
-// talk sends the files and the begin, and answers lookups and tools until the
+// talk sends the files and the begin frame, and answers lookups and tools until the
 // result.
 func (r *Runner) talk(ctx context.Context, c *child, p Pass) (*renderv1.Result, []Read, error) {
 	l := layoutOf(p)
@@ -100,7 +100,7 @@ func (c *child) send(m *renderv1.ToChild) error {
 	return nil
 }
 
-// addCode gives steps that name a module of the agent's its code.
+// addCode adds the code to steps that name a module of the agent.
 func (r *Runner) addCode(begin *renderv1.Begin) error {
 	for _, step := range begin.GetSteps() {
 		if step.GetWasm().GetTool() == "" {
@@ -128,7 +128,7 @@ func place(f *renderv1.Failure) string {
 	return fmt.Sprintf("%s:%d: %s", f.GetFile(), f.GetLine(), f.GetMessage())
 }
 
-// errcodeSet reports whether an error already says all that is to be said.
+// errcodeSet reports whether an error already has a code and a message.
 func errcodeSet(err error) bool {
 	var coded *errcode.Error
 	return errors.As(err, &coded)
@@ -150,7 +150,7 @@ func (r *Runner) explain(ctx context.Context, c *child, err error) error {
 	case strings.Contains(words, "stack exceeds"):
 		return errcode.New(errcode.Exhausted, "rendering recursed too deep and was stopped; a template may include itself")
 	}
-	// Its last words may quote a value of a service, so they go into the error,
+	// Its error output may quote a value of a service, so it goes into the error,
 	// which is scrubbed, and not into the log.
 	r.config.Log.Warn("render child ended during a pass", logkey.Status, how)
 	if words == "" {
@@ -160,9 +160,10 @@ func (r *Runner) explain(ctx context.Context, c *child, err error) error {
 	return errcode.New(errcode.Internal, "the render child ended during the pass (%s): %s", how, strings.TrimSpace(words))
 }
 
-// outOfMemory knows the Go runtime's words for it.
+// outOfMemory recognises the messages of the Go runtime.
 func outOfMemory(words string) bool {
-	// The last is the collector of Go 1.26, which uses what it could not get.
+	// The last is the garbage collector of Go 1.26, which uses memory it could not
+	// get.
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve", "mgcmark_greenteagc.go"} {
 		if strings.Contains(words, sign) {
 			return true

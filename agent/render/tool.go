@@ -14,15 +14,15 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// toolTimeout is how long a tool may run: the processor time of its pass is not
-// its own.
+// toolTimeout is how long a tool may run: its processor time does not count for its
+// pass.
 const toolTimeout = 30 * time.Second
 
-// errTool is the cause of a tool's context when its time is up.
+// errTool is the cause of a tool's context if its time is up.
 var errTool = fmt.Errorf("it took longer than %s and was stopped", toolTimeout)
 
-// runTool runs the tool that a step of the pass names, as the child asked. The
-// child says which step, and no more: what runs is the agent's own list.
+// runTool runs the tool that a step of the pass names, on the child's request. The
+// child only says which step; what runs is in the agent's own list.
 func (r *Runner) runTool(ctx context.Context, p Pass, l layout, ask *renderv1.Tool) *renderv1.ToolOutput {
 	index := int(ask.GetStep())
 	if index < 0 || index >= len(p.Steps) || p.Steps[index].Type != "EXEC" {
@@ -50,7 +50,7 @@ func (r *Runner) runTool(ctx context.Context, p Pass, l layout, ask *renderv1.To
 func (r *Runner) runIn(ctx context.Context, l layout, step Step, t tool, input []byte) (output []byte, words string, err error) {
 	own, err := os.MkdirTemp(r.config.Work, "axle-tool-")
 	if err != nil {
-		return nil, "", fmt.Errorf("make a folder for the tool: %w", err)
+		return nil, "", fmt.Errorf("create a folder for the tool: %w", err)
 	}
 	defer removeAll(own)
 	if own, err = filepath.EvalSymlinks(own); err != nil {
@@ -59,7 +59,7 @@ func (r *Runner) runIn(ctx context.Context, l layout, step Step, t tool, input [
 	files, temporary := filepath.Join(own, "files"), filepath.Join(own, "tmp")
 	for _, dir := range []string{files, temporary} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
-			return nil, "", fmt.Errorf("make a folder for the tool: %w", err)
+			return nil, "", fmt.Errorf("create a folder for the tool: %w", err)
 		}
 	}
 	copied, err := copyFiles(l, files)
@@ -85,8 +85,8 @@ func (r *Runner) runIn(ctx context.Context, l layout, step Step, t tool, input [
 	return output, words, err
 }
 
-// environment is all that a tool gets: where programs are, where it may write,
-// and a language and a time zone that are everywhere the same.
+// environment is the complete environment of a tool: where programs are, where it may
+// write, and a fixed language and time zone.
 func environment(programs, temporary string) []string {
 	return []string{
 		"PATH=" + programs + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + temporary, "TMPDIR=" + temporary,
@@ -94,7 +94,7 @@ func environment(programs, temporary string) []string {
 	}
 }
 
-// removeAll removes a folder in which a tool may have taken rights away.
+// removeAll removes a folder in which a tool may have removed permissions.
 func removeAll(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -112,7 +112,7 @@ type copies struct {
 	omitted []string
 }
 
-// copyFiles copies what the child is sent into a folder.
+// copyFiles copies the files that are sent to the child into a folder.
 func copyFiles(l layout, dir string) (*copies, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -123,8 +123,8 @@ func copyFiles(l layout, dir string) (*copies, error) {
 	return c, sendFiles(l, c.put)
 }
 
-// put writes one file. A link is written as it is: the child has refused those
-// that leave the files, and the tool can read nothing else.
+// put writes one file. A link is written as it is: the child has rejected links that
+// leave the files, and the tool can read nothing else.
 func (c *copies) put(file *renderv1.File) error {
 	name := filepath.FromSlash(file.GetPath())
 	if file.GetOmittedBytes() > 0 {

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// toolsFile declares the tools of a folder that are not just programs.
+	// toolsFile declares the tools of a folder that need more than a program.
 	toolsFile = "tools.yaml"
 	// maxModuleBytes is the largest WebAssembly module.
 	maxModuleBytes = 32 << 20
@@ -27,27 +27,27 @@ const (
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
-// tool is what the agent's administrator declared under a name.
+// tool is declared by the agent's administrator under a name.
 type tool struct {
-	// argv is the command line, its first word an absolute path.
+	// argv is the command line; its first word is an absolute path.
 	argv []string
 	// module is the path of a WebAssembly module.
 	module string
-	// generates says that each run may print other values.
+	// generates: each run may print different values.
 	generates bool
 }
 
-// tools are those of a folder, by name.
+// tools are the tools of a folder, by name.
 type tools struct {
 	folder string
 	byName map[string]tool
-	// digest changes with what they are.
+	// digest changes with the tools.
 	digest string
-	// declares says that the folder has a tools.yaml, which alone counts.
+	// declares: the folder has a tools.yaml, which then lists all tools.
 	declares bool
 }
 
-// declared is tools.yaml.
+// declared is the content of tools.yaml.
 type declared struct {
 	Tools map[string]struct {
 		Command   []string `json:"command"`
@@ -56,9 +56,9 @@ type declared struct {
 	} `json:"tools"`
 }
 
-// readTools reads a folder of tools: what its tools.yaml declares, or without
-// one every program by its name and every *.wasm file by its name without the
-// ending. No folder has no tools.
+// readTools reads a folder of tools: those declared in its tools.yaml; without that
+// file every program by its name, and every *.wasm file by its name without the
+// ending. Without a folder there are no tools.
 func readTools(folder string) (tools, error) {
 	t := tools{folder: folder, byName: map[string]tool{}}
 	if folder == "" {
@@ -68,9 +68,9 @@ func readTools(folder string) (tools, error) {
 	if err != nil {
 		return t, err
 	}
-	// Programs are run by the path that the jail opens.
+	// The sandbox runs programs by their real path.
 	if folder, err = filepath.EvalSymlinks(folder); err != nil {
-		return t, errcode.New(errcode.Invalid, "the folder of tools cannot be read: %w; give --tools-dir a folder that exists", err)
+		return t, errcode.New(errcode.Invalid, "cannot read the folder of tools: %w; set --tools-dir to an existing folder", err)
 	}
 	t.folder = folder
 	text, err := os.ReadFile(filepath.Join(folder, toolsFile))
@@ -88,7 +88,7 @@ func readTools(folder string) (tools, error) {
 	return t, err
 }
 
-// list takes every program and every module of the folder.
+// list adds every program and every module of the folder.
 func (t *tools) list() error {
 	entries, err := os.ReadDir(t.folder)
 	if err != nil {
@@ -110,7 +110,7 @@ func (t *tools) list() error {
 	return nil
 }
 
-// declare takes what a tools.yaml says, and nothing else.
+// declare adds what tools.yaml declares, and nothing else.
 func (t *tools) declare(text []byte) error {
 	var d declared
 	if err := yaml.UnmarshalStrict(text, &d); err != nil {
@@ -126,7 +126,7 @@ func (t *tools) declare(text []byte) error {
 		info, err := os.Stat(path)
 		switch {
 		case !toolName.MatchString(name):
-			return fmt.Errorf("%s: %q is no name for a tool; use letters, digits, dots and dashes", toolsFile, name)
+			return fmt.Errorf("%s: %q is not a valid tool name; use letters, digits, dots and dashes", toolsFile, name)
 		case (one.Module == "") == (len(one.Command) == 0):
 			return fmt.Errorf("%s: the tool %q needs either command or module", toolsFile, name)
 		case !filepath.IsLocal(file):
@@ -134,7 +134,7 @@ func (t *tools) declare(text []byte) error {
 		case err != nil:
 			return fmt.Errorf("%s: the tool %q: %w", toolsFile, name, err)
 		case !info.Mode().IsRegular() || one.Module == "" && info.Mode()&0o111 == 0:
-			return fmt.Errorf("%s: the tool %q: %s is no program", toolsFile, name, file)
+			return fmt.Errorf("%s: the tool %q: %s is not a program", toolsFile, name, file)
 		}
 		if one.Module != "" {
 			made.module = path
@@ -146,7 +146,7 @@ func (t *tools) declare(text []byte) error {
 	return nil
 }
 
-// sum names what the tools are, so that another one renders anew.
+// sum is a digest of the tools, so that a change renders again.
 func (t *tools) sum(text []byte) (string, error) {
 	sum := sha256.New()
 	sum.Write(text)
@@ -169,7 +169,7 @@ func (t *tools) sum(text []byte) (string, error) {
 	return string(sum.Sum(nil)), nil
 }
 
-// find returns a tool of a kind, or an error that says what there is.
+// find returns a tool of a kind, or an error that lists the existing ones.
 func (t *tools) find(name string, wasm bool) (tool, error) {
 	found, ok := t.byName[name]
 	if ok && (found.module != "") == wasm {
@@ -197,14 +197,14 @@ func (t *tools) find(name string, wasm bool) (tool, error) {
 		"the agent of this cluster has no %s %q for a renderer of type %s; %s; %s", what, name, kind, list, place)
 }
 
-// code reads a module.
+// code reads the code of a module.
 func (t tool) code() ([]byte, error) {
 	info, err := os.Stat(t.module)
 	if err != nil {
 		return nil, errcode.Hide(errcode.Unavailable, err, "a WebAssembly module of the agent's cannot be read")
 	}
 	if info.Size() > maxModuleBytes {
-		return nil, errcode.New(errcode.Invalid, "%s has %d bytes, at most %d are taken", t.module, info.Size(), maxModuleBytes)
+		return nil, errcode.New(errcode.Invalid, "%s has %d bytes; at most %d are allowed", t.module, info.Size(), maxModuleBytes)
 	}
 	code, err := os.ReadFile(t.module)
 	if err != nil {

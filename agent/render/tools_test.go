@@ -50,7 +50,7 @@ func rareRunner(t *testing.T, config render.Config) *render.Runner {
 	return newRunner(t, config)
 }
 
-// toolbox is a folder with the printer, scripts, and what they must not see.
+// toolbox is a folder with the printer, scripts, and files that they must not see.
 func toolbox(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func execPass(t *testing.T, tool string, parameters ...string) render.Pass {
 	return p
 }
 
-// data is what the last rendered object says.
+// data is the data of the last rendered object.
 func data(t *testing.T, result render.Result) map[string]string {
 	t.Helper()
 	var object struct {
@@ -108,9 +108,9 @@ func data(t *testing.T, result render.Result) map[string]string {
 	return object.Data
 }
 
-// TestToolReachesNothing: what a tool tries is refused, and what it needs
-// works. The socket, the foreign file and the foreign folder are the ones that
-// a hole in the jail would show.
+// TestToolReachesNothing: forbidden operations of a tool fail, and those it needs
+// work. The socket, the foreign file and the foreign folder would be reachable
+// through a hole in the jail.
 func TestToolReachesNothing(t *testing.T) {
 	outside := folder(t, map[string]string{"secret": "x"})
 	box := toolbox(t)
@@ -138,7 +138,7 @@ func TestToolReachesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := data(t, result)["outcome"]
-			// Where there is no such file at all, either answer is a refusal.
+			// If there is no such file at all, either answer is a refusal.
 			if !strings.HasSuffix(got, test.want) && !(name == "token" && strings.HasSuffix(got, refused)) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -215,8 +215,8 @@ func TestToolsThatAreDeclaredSayWhere(t *testing.T) {
 	}
 }
 
-// TestToolLeavesNothingRunning: a process that a tool left behind, also one
-// that wanted a session of its own, is gone when the pass is.
+// TestToolLeavesNothingRunning: a process that a tool left behind, even one that
+// wanted its own session, has ended when the pass has.
 func TestToolLeavesNothingRunning(t *testing.T) {
 	result, err := newRunner(t, render.Config{Tools: toolbox(t)}).Render(patient(t), execPass(t, "stay"))
 	if err != nil || len(result.Objects) != 1 {
@@ -236,7 +236,7 @@ func TestToolLeavesNothingRunning(t *testing.T) {
 	})
 }
 
-// TestDeclaredTools: with a tools.yaml only what it says is a tool.
+// TestDeclaredTools: with a tools.yaml, only declared tools exist.
 func TestDeclaredTools(t *testing.T) {
 	box := toolbox(t)
 	declare := func(text string) {
@@ -263,9 +263,9 @@ func TestDeclaredTools(t *testing.T) {
 		"tools:\n  a: {command: [../sh]}\n":           "must lie in this folder",
 		"tools:\n  a: {command: [none]}\n":            "no such file",
 		"tools:\n  a: {}\n":                           "either command or module",
-		"tools:\n  'a b': {command: [mixed]}\n":       "is no name for a tool",
+		"tools:\n  'a b': {command: [mixed]}\n":       "is not a valid tool name",
 		"tools:\n  a: {command: [mixed], shell: x}\n": "unknown field",
-		"tools:\n  a: {command: [tools.yaml]}\n":      "is no program",
+		"tools:\n  a: {command: [tools.yaml]}\n":      "is not a program",
 	} {
 		declare(text)
 		if _, err := render.New(render.Config{Binary: binary, Tools: box}); err == nil || !strings.Contains(err.Error(), want) {
@@ -331,7 +331,7 @@ func TestModules(t *testing.T) {
 		"grows":          {step: render.Step{Tool: "printer", Parameters: do("do", "grow")}, fail: "memory"},
 		"unknown":        {step: render.Step{Tool: "none"}, fail: `no WebAssembly module "none" for a renderer of type WASM; it has printer;`},
 		"not there":      {step: render.Step{Module: "none.wasm"}, fail: "none.wasm: no such file"},
-		"no module":      {step: render.Step{Module: "a.yaml"}, fail: "a.yaml: the file is no WebAssembly module"},
+		"no module":      {step: render.Step{Module: "a.yaml"}, fail: "a.yaml: the file is not a runnable WebAssembly module"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.files == nil {

@@ -8,17 +8,16 @@ import (
 )
 
 // Clients keeps one client for each user that services act as. It is safe for
-// concurrent use; the zero value without Make is none.
+// concurrent use; Make must be set.
 type Clients[T any] struct {
-	// Make makes a client of a permit's configuration.
+	// Make makes a client from a permit's configuration.
 	Make func(cfg *rest.Config) (T, error)
 
 	mu  sync.Mutex
 	all map[string]T
 }
 
-// For returns the client that acts as a permit says. Forbidden for the zero
-// permit.
+// For returns the client that acts with a permit. Forbidden for the zero permit.
 func (c *Clients[T]) For(p Permit) (client T, err error) {
 	cfg, err := p.REST()
 	if err != nil {

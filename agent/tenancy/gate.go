@@ -10,19 +10,18 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Gate decides about the services of one cluster. It is safe for concurrent
-// use.
+// Gate decides about the services of one cluster. It is safe for concurrent use.
 type Gate struct {
 	rest     *rest.Config
 	reserved string
 }
 
-// New returns the gate before the API server that cfg reaches as the agent;
-// namespace is the agent's own.
+// New returns the gate for the API server that cfg reaches as the agent; namespace is
+// the agent's own.
 func New(cfg *rest.Config, namespace string) *Gate { return &Gate{rest: cfg, reserved: namespace} }
 
-// Permit is what a service may do, and the only way to the means for it. The
-// zero value permits nothing.
+// Permit is what a service may do, and the only way to a client for it. The zero
+// value permits nothing.
 type Permit struct {
 	gate    *Gate
 	request Request
@@ -41,9 +40,9 @@ func (g *Gate) Permit(r Request) (Permit, error) {
 		namespace, name := r.account()
 		switch {
 		case r.Account == "" && l.guest():
-			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not act as the agent: set serviceAccount of the service, or of its project, to one that is granted what the service needs", l.Project)
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs", l.Project)
 		case r.Account == "":
-			return Permit{}, errcode.New(errcode.Forbidden, "project %s has limits, and nothing limited acts as the agent: set serviceAccount of the service, or of its project, to one that is granted what the service needs", l.Project)
+			return Permit{}, errcode.New(errcode.Forbidden, "project %s has limits, and services with limits may not act as the agent: set serviceAccount of the service, or of its project, to an account with the rights that the service needs", l.Project)
 		case r.system(namespace, g.reserved) || namespace != r.Namespace && !l.names(namespace):
 			return Permit{}, errcode.New(errcode.Forbidden, "project %s may not use accounts of namespace %s: name a serviceAccount %s of the service's own namespace", l.Project, namespace, name)
 		}
@@ -54,41 +53,40 @@ func (g *Gate) Permit(r Request) (Permit, error) {
 	return Permit{gate: g, request: r, user: user}, nil
 }
 
-// user is the name by which Kubernetes knows the account, empty without one.
+// user is the Kubernetes user name of the account, empty without one.
 func (r Request) user() (string, error) {
 	if r.Account == "" {
 		return "", nil
 	}
 	namespace, name := r.account()
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "", errcode.New(errcode.Invalid, "serviceAccount %.80q is no account: write NAME, of the service's own namespace, or NAMESPACE/NAME", r.Account)
+		return "", errcode.New(errcode.Invalid, "serviceAccount %.80q is not valid: write NAME, in the service's own namespace, or NAMESPACE/NAME", r.Account)
 	}
 	return strings.Join([]string{"system:serviceaccount", namespace, name}, ":"), nil
 }
 
-// Leaving permits a service to go that may do nothing else any more: what it
-// made is taken away, or let go, as the user who made it. Nothing can be
-// written by it: refused, which Permit returned, says why. The service's
-// inventory says who user is, empty for the agent itself.
+// Leaving permits a service to leave that may do nothing else: what it created is
+// deleted or released, as the user who created it. It cannot write anything: refused,
+// which Permit returned, says why. The service's inventory says who user is, empty
+// for the agent itself.
 func (g *Gate) Leaving(r Request, user string, refused error) Permit {
 	return Permit{gate: g, request: r, user: user, refused: refused}
 }
 
-// MightWrite reports whether the service could be permitted to write an object
-// once it has an account that may: its limits alone are asked.
+// MightWrite reports whether the service could be permitted to write an object if it
+// had an account with that right: it checks only the limits.
 func (g *Gate) MightWrite(r Request, kind kubeobj.Kind, ref kubeobj.Ref) bool {
 	return r.write(kind, ref.Namespace, g.reserved) == nil
 }
 
-// Service is the id of the service that the permit is for, empty for the zero
-// permit.
+// Service is the id of the permit's service, empty for the zero permit.
 func (p Permit) Service() string { return p.request.Service }
 
-// User is whom the service acts as, empty for the agent itself.
+// User is the account of the service, empty for the agent itself.
 func (p Permit) User() string { return p.user }
 
-// REST returns a configuration that acts as the permit says. Forbidden for the
-// zero permit.
+// REST returns a configuration that acts with the permit. Forbidden for the zero
+// permit.
 func (p Permit) REST() (*rest.Config, error) {
 	if p.gate == nil {
 		return nil, errNone
@@ -100,9 +98,9 @@ func (p Permit) REST() (*rest.Config, error) {
 	return cfg, nil
 }
 
-var errNone = errcode.New(errcode.Forbidden, "nothing was permitted to the service")
+var errNone = errcode.New(errcode.Forbidden, "the service has no permit")
 
-// MayWrite returns why the service may not write an object, nil when it may.
+// MayWrite returns why the service may not write an object, nil if it may.
 func (p Permit) MayWrite(kind kubeobj.Kind, ref kubeobj.Ref) error {
 	switch {
 	case p.gate == nil:
@@ -113,8 +111,8 @@ func (p Permit) MayWrite(kind kubeobj.Kind, ref kubeobj.Ref) error {
 	return p.request.write(kind, ref.Namespace, p.gate.reserved)
 }
 
-// MayRead returns why the service may not look up objects of a namespace, nil
-// when it may; an empty namespace is all of them.
+// MayRead returns why the service may not look up objects of a namespace, nil if it
+// may; an empty namespace means all of them.
 func (p Permit) MayRead(kind kubeobj.Kind, namespace string) error {
 	switch {
 	case p.gate == nil:

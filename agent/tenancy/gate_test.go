@@ -58,12 +58,12 @@ func TestWhoActsForAService(t *testing.T) {
 		"another project, an account of the cluster":    {limits: namespaces("shop", "*"), account: "kube-system/any", refused: "accounts of namespace kube-system"},
 		"it is named":                              {limits: namespaces("shop", "web", "kube-system"), account: "kube-system/any", user: "system:serviceaccount:kube-system:any"},
 		"the agent's namespace is the service's":   {limits: guest, namespace: "axle-system", account: "axle-agent", refused: "accounts of namespace axle-system"},
-		"its own namespace is not allowed":         {limits: namespaces("shop", "team-*"), account: "web/deployer", refused: "namespace web is none of those"},
-		"nor with an account that is":              {limits: namespaces("shop", "team-*"), account: "team-1/deployer", refused: "namespace web is none of those"},
+		"its own namespace is not allowed":         {limits: namespaces("shop", "team-*"), account: "web/deployer", refused: "namespace web is not one of those"},
+		"nor with an account that is":              {limits: namespaces("shop", "team-*"), account: "team-1/deployer", refused: "namespace web is not one of those"},
 		"a service in the cluster's own namespace": {limits: namespaces("shop", "*"), namespace: "kube-public", account: "web/deployer", refused: "the cluster's own"},
-		"an account that is none":                  {limits: open, account: "a:b", refused: "is no account"},
-		"an account with more parts":               {limits: open, account: "a/b/c", refused: "is no account"},
-		"an account without a name":                {limits: open, account: "web/", refused: "is no account"},
+		"an account that is none":                  {limits: open, account: "a:b", refused: "is not valid"},
+		"an account with more parts":               {limits: open, account: "a/b/c", refused: "is not valid"},
+		"an account without a name":                {limits: open, account: "web/", refused: "is not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := tenancy.Request{Service: "s1", Namespace: "web", Account: test.account, Limits: test.limits}

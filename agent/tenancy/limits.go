@@ -13,38 +13,37 @@ import (
 // adminProject is the project whose services may act as the agent itself.
 const adminProject = "default"
 
-// Limits are what a project allows its services, beside what their accounts are
-// granted. The zero value limits nothing.
+// Limits are what a project allows its services, besides the rights of their
+// accounts. The zero value limits nothing.
 type Limits struct {
-	// Project is named in refusals. Any but the project default needs an account.
+	// Project is named in refusals. Any project but default needs an account.
 	Project string
-	// Namespaces are all that the service may touch, beside its own, with *
-	// and ?; empty leaves it to the account.
+	// Namespaces are all that the service may touch besides its own, with * and ?;
+	// empty leaves this to the account.
 	Namespaces []string
-	// Kinds are all that it may touch, as Kind or Kind.group, with * and ?;
-	// empty is all.
+	// Kinds are all that it may touch, as Kind or Kind.group, with * and ?; empty
+	// means all.
 	Kinds []string
-	// ClusterScoped allows to write objects of the whole cluster outside of the
-	// project default.
+	// ClusterScoped allows writing cluster-scoped objects outside the project
+	// default.
 	ClusterScoped bool
-	// Closed refuses the service's own namespace, too, when it is none of
-	// Namespaces.
+	// Closed refuses even the service's own namespace if it is not in Namespaces.
 	Closed bool
 }
 
-// Request says which service is to act, and as whom.
+// Request says which service wants to act, and with which account.
 type Request struct {
 	// Service is its id.
 	Service string
 	// Namespace is the service's own.
 	Namespace string
-	// Account is the service account to act as, "namespace/name" or a name in
-	// Namespace; empty is the agent's own.
+	// Account is the service account to use, "namespace/name" or a name in Namespace;
+	// empty means the agent's own.
 	Account string
 	Limits  Limits
 }
 
-// FromSpec reads the hub's spec.
+// FromSpec converts the hub's spec.
 func FromSpec(spec *agentv1.ServiceSpec) Request {
 	t := spec.GetTenancy()
 	return Request{
@@ -53,7 +52,7 @@ func FromSpec(spec *agentv1.ServiceSpec) Request {
 	}
 }
 
-// guest reports whether the service is none of the administrators'.
+// guest reports whether the service is outside the administrators' project.
 func (l Limits) guest() bool { return l.Project != "" && l.Project != adminProject }
 
 // limited reports whether the service may not act as the agent.
@@ -76,7 +75,7 @@ func (r Request) account() (namespace, name string) {
 	return r.Namespace, r.Account
 }
 
-// namespace returns why the service may not touch one, nil when it may.
+// namespace returns why the service may not touch a namespace, nil if it may.
 func (r Request) namespace(namespace, reserved string) error {
 	l := r.Limits
 	switch {
@@ -89,25 +88,25 @@ func (r Request) namespace(namespace, reserved string) error {
 	if !l.Closed {
 		allowed = append([]string{r.Namespace}, allowed...)
 	}
-	return errcode.New(errcode.Forbidden, "namespace %s is none of those that the service may write to (%s), which project %s allows", namespace, strings.Join(allowed, ", "), l.Project)
+	return errcode.New(errcode.Forbidden, "namespace %s is not one of those that the service may write to (%s, allowed by project %s)", namespace, strings.Join(allowed, ", "), l.Project)
 }
 
-// kind returns why the service may not touch a kind, nil when it may.
+// kind returns why the service may not touch a kind, nil if it may.
 func (r Request) kind(kind kubeobj.Kind) error {
 	l := r.Limits
 	if len(l.Kinds) == 0 || matches(l.Kinds, kind.Kind) || matches(l.Kinds, strings.TrimSuffix(kind.Kind+"."+kind.Group, ".")) {
 		return nil
 	}
-	return errcode.New(errcode.Forbidden, "kind %s is none of those that the service may write (%s), which project %s allows", kind.Kind, strings.Join(l.Kinds, ", "), l.Project)
+	return errcode.New(errcode.Forbidden, "kind %s is not one of those that the service may write (%s, allowed by project %s)", kind.Kind, strings.Join(l.Kinds, ", "), l.Project)
 }
 
-// system reports whether a namespace holds what runs the cluster: its accounts
-// may do more than a project should be able to borrow.
+// system reports whether a namespace belongs to the cluster's system: its accounts
+// have more rights than a project should be able to use.
 func (r Request) system(namespace, reserved string) bool {
 	return namespace == reserved || strings.HasPrefix(namespace, "kube-") && !slices.Contains(r.Limits.Namespaces, namespace)
 }
 
-// write returns why the service may not write an object, nil when it may.
+// write returns why the service may not write an object, nil if it may.
 func (r Request) write(kind kubeobj.Kind, namespace, reserved string) error {
 	if !kind.Namespaced {
 		if l := r.Limits; l.guest() && !l.ClusterScoped {
@@ -119,14 +118,14 @@ func (r Request) write(kind kubeobj.Kind, namespace, reserved string) error {
 	return r.kind(kind)
 }
 
-// read returns why the service may not look an object up, nil when it may. An
-// empty namespace is all of them. Objects of the whole cluster are read as the
-// account may.
+// read returns why the service may not look an object up, nil if it may. An empty
+// namespace means all of them. The account's rights decide about cluster-scoped
+// objects.
 func (r Request) read(kind kubeobj.Kind, namespace, reserved string) error {
 	switch l := r.Limits; {
 	case !kind.Namespaced:
 	case namespace == "" && (l.guest() || len(l.Namespaces) > 0):
-		return errcode.New(errcode.Forbidden, "project %s may not look into all namespaces at once: name one", l.Project)
+		return errcode.New(errcode.Forbidden, "project %s may not look up objects in all namespaces at once: name one", l.Project)
 	case namespace != "":
 		if err := r.namespace(namespace, reserved); err != nil {
 			return err

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// goneLimit is how long the object of an earlier run may take to go.
+	// goneLimit is how long the deletion of an earlier run's object may take.
 	goneLimit = 2 * time.Minute
-	// drainLimit is how long logs may go on after the end of a test.
+	// drainLimit is how long to read logs after the end of a test.
 	drainLimit = 10 * time.Second
 	// retryMin and retryMax are the back-off between two attempts.
 	retryMin = time.Second
@@ -30,18 +30,18 @@ const (
 	maxMessage = 1024
 )
 
-// verdict is how an attempt ended.
+// verdict is the result of an attempt.
 type verdict struct {
 	passed  bool
 	message string
 }
 
-// repeat runs one test as often as it may.
+// repeat runs one test up to its allowed number of attempts.
 func (r *Runner) repeat(ctx context.Context, c *client, one *run, n int) {
 	t, result := one.tests[n], one.result.GetTests()[n]
 	first, state := r.stateOf(one, n)
 	if ended(state) {
-		return // it had ended before the agent was restarted
+		return // it had ended before the agent restarted
 	}
 	backoff := jitter.Backoff{Min: retryMin, Max: retryMax}
 	for attempt := max(1, first); ; attempt++ {
@@ -90,7 +90,7 @@ func (r *Runner) stateOf(one *run, n int) (attempt int, state string) {
 	return int(result.GetAttempt()), result.GetState()
 }
 
-// attempt makes the object of one attempt and follows it to its end.
+// attempt creates the object of one attempt and follows it to its end.
 func (r *Runner) attempt(ctx context.Context, c *client, one *run, n, attempt int, log *tail) verdict {
 	t := one.tests[n]
 	made, err := r.make(ctx, c, one, t, fmt.Sprintf("%s-%d", one.request.Key, attempt))
@@ -118,7 +118,7 @@ func (r *Runner) attempt(ctx context.Context, c *client, one *run, n, attempt in
 	return v
 }
 
-// explain is an error of the API server for a person.
+// explain turns an error of the API server into a message for people.
 func explain(err error) string {
 	if apierrors.IsForbidden(err) {
 		return "the account may not run the test: " + err.Error()
@@ -126,8 +126,9 @@ func explain(err error) string {
 	return errcode.Message(err)
 }
 
-// make makes an object unless it is there already for this very attempt. What
-// an earlier one left goes first; what is nobody's test stays, and is an error.
+// make creates an object unless it exists for this very attempt. The object of an
+// earlier attempt is deleted first. An object that is not a test of ours stays, and
+// is an error.
 func (r *Runner) make(ctx context.Context, c *client, one *run, t test, name string) (*unstructured.Unstructured, error) {
 	path, err := c.pathOf(t.object, t.namespace)
 	if err != nil {
@@ -150,7 +151,7 @@ func (r *Runner) make(ctx context.Context, c *client, one *run, t test, name str
 				return nil, err
 			}
 		case err == nil && there.GetAnnotations()[kubeobj.ServiceAnnotation] != one.request.Service:
-			return nil, errcode.New(errcode.Conflict, "%s %s/%s is there already and is no test of this service: rename the test, or delete that object", t.kind, t.namespace, t.name)
+			return nil, errcode.New(errcode.Conflict, "%s %s/%s already exists and is not a test of this service: rename the test, or delete that object", t.kind, t.namespace, t.name)
 		case err == nil && there.GetAnnotations()[runAnnotation] == name && there.GetDeletionTimestamp() == nil:
 			r.note(one, path, there.GetUID())
 			return there, nil
@@ -160,7 +161,7 @@ func (r *Runner) make(ctx context.Context, c *client, one *run, t test, name str
 			}
 		}
 		if r.cfg.Clock.Now().After(until) {
-			return nil, errcode.New(errcode.Unavailable, "what an earlier run left of %s %s/%s does not go away: look at its finalizers", t.kind, t.namespace, t.name)
+			return nil, errcode.New(errcode.Unavailable, "%s %s/%s of an earlier run is not being deleted: check its finalizers", t.kind, t.namespace, t.name)
 		}
 		if err := jitter.Wait(ctx, max(backoff.Next(), 50*time.Millisecond)); err != nil {
 			return nil, err
@@ -168,13 +169,13 @@ func (r *Runner) make(ctx context.Context, c *client, one *run, t test, name str
 	}
 }
 
-// passing reports whether the same request may succeed a moment later.
+// passing reports whether the same request may succeed shortly after.
 func passing(err error) bool {
 	status, said := err.(apierrors.APIStatus)
 	return !said || status.Status().Code >= 500 || apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err)
 }
 
-// note remembers what lies in the cluster.
+// note records an object in the cluster.
 func (r *Runner) note(one *run, path string, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +183,7 @@ func (r *Runner) note(one *run, path string, uid types.UID) {
 	r.storeLocked()
 }
 
-// dressed is the object as it is made: with its marks, and a deadline.
+// dressed is the object to create: with its marks and a deadline.
 func (r *Runner) dressed(one *run, t test, name string) *unstructured.Unstructured {
 	object := t.object.DeepCopy()
 	object.SetNamespace(t.namespace)
@@ -203,7 +204,7 @@ func (r *Runner) dressed(one *run, t test, name string) *unstructured.Unstructur
 	return object
 }
 
-// follow looks at a Job or Pod until it has ended, and reads its logs.
+// follow watches a Job or Pod until it has ended, and reads its logs.
 func (r *Runner) follow(ctx context.Context, c *client, one *run, n int, path string, made *unstructured.Unstructured, log *tail) verdict {
 	logs := newLogs(c, log)
 	defer logs.stop()
@@ -244,14 +245,14 @@ func (r *Runner) follow(ctx context.Context, c *client, one *run, n int, path st
 	}
 }
 
-// say sets the message of a test that runs.
+// say sets the message of a running test.
 func (r *Runner) say(one *run, n int, message string) {
 	r.change(one, func(result *agentv1.TestRun) {
 		result.GetTests()[n].Message = cut(one.request.Scrub.String(message), maxMessage)
 	})
 }
 
-// unsentTail makes the reporter look at a log that has grown.
+// unsentTail makes the reporter check a log that has grown.
 func (r *Runner) unsentTail(one *run, log *tail) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,11 +23,10 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// requestLimit is the deadline of one request, but for logs.
+// requestLimit is the deadline of every request except for logs.
 const requestLimit = 30 * time.Second
 
-// client sends the few kinds of requests that tests need. Nothing but a permit
-// makes one.
+// client makes the requests that tests need. It can only be made from a permit.
 type client struct {
 	rest   rest.Interface
 	permit tenancy.Permit
@@ -51,7 +50,7 @@ func newClient(permit tenancy.Permit) (*client, error) {
 	return &client{c, permit}, nil
 }
 
-// resources are the kinds that a test may be made of, by their group and kind.
+// resources are the kinds that a test may consist of, by group and kind.
 var resources = map[schema.GroupKind]string{
 	{Group: "batch", Kind: "Job"}:                      "jobs",
 	{Kind: "Pod"}:                                      "pods",
@@ -66,19 +65,19 @@ var resources = map[schema.GroupKind]string{
 	{Group: "apps", Kind: "Deployment"}:                       "deployments",
 }
 
-// pathOf is where an object lies, if it may lie there.
+// pathOf returns the API path of an object, if it may be there.
 func (c *client) pathOf(object *unstructured.Unstructured, namespace string) (string, error) {
 	gvk := object.GroupVersionKind()
 	resource := resources[gvk.GroupKind()]
 	if resource == "" {
-		return "", errcode.New(errcode.Invalid, "%s %s is marked as a test: tests are Jobs and Pods, with what they need in their namespace; drop the annotation", gvk.Kind, object.GetName())
+		return "", errcode.New(errcode.Invalid, "%s %s is marked as a test: only Jobs, Pods, and the namespaced objects that they need can be tests; remove the annotation", gvk.Kind, object.GetName())
 	}
 	if object.GetName() == "" {
 		return "", errcode.New(errcode.Invalid, "a %s that is marked as a test has no metadata.name", gvk.Kind)
 	}
 	ref := kubeobj.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: namespace, Name: object.GetName()}
 	if err := c.permit.MayWrite(kubeobj.Kind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Resource: resource, Namespaced: true}, ref); err != nil {
-		return "", fmt.Errorf("%s, which is for tests: %w", ref, err)
+		return "", fmt.Errorf("%s, which tests need: %w", ref, err)
 	}
 	root := "/apis/" + gvk.Group + "/" + gvk.Version
 	if gvk.Group == "" {
@@ -87,7 +86,7 @@ func (c *client) pathOf(object *unstructured.Unstructured, namespace string) (st
 	return root + "/namespaces/" + url.PathEscape(namespace) + "/" + resource + "/" + url.PathEscape(object.GetName()), nil
 }
 
-// get reads an object, nil without an error when it is not there.
+// get reads an object; nil without an error if it does not exist.
 func (c *client) get(ctx context.Context, path string) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -102,7 +101,7 @@ func (c *client) get(ctx context.Context, path string) (*unstructured.Unstructur
 	return object, object.UnmarshalJSON(raw)
 }
 
-// create makes an object that is not there.
+// create creates an object that does not exist.
 func (c *client) create(ctx context.Context, path string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -119,7 +118,7 @@ func (c *client) create(ctx context.Context, path string, object *unstructured.U
 	return made, made.UnmarshalJSON(raw)
 }
 
-// remove deletes an object and what it owns if it is still the one meant.
+// remove deletes an object and what it owns, if it still has the expected uid.
 func (c *client) remove(ctx context.Context, path string, uid types.UID) error {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -132,12 +131,12 @@ func (c *client) remove(ctx context.Context, path string, uid types.UID) error {
 	}
 	err = c.rest.Delete().AbsPath(path).MaxRetries(0).Body(body).Do(ctx).Error()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // gone, or another one by now
+		return nil // gone, or replaced by another one
 	}
 	return err
 }
 
-// pods reads those that a Job made.
+// pods returns the pods that a Job created.
 func (c *client) pods(ctx context.Context, namespace string, job types.UID) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
@@ -150,7 +149,7 @@ func (c *client) pods(ctx context.Context, namespace string, job types.UID) ([]c
 	return list.Items, json.Unmarshal(raw, &list)
 }
 
-// log opens a container's log, each line with its time, from a time on.
+// log opens a container's log with timestamps, from a time on.
 func (c *client) log(ctx context.Context, namespace, pod, container, since string) (io.ReadCloser, error) {
 	request := c.rest.Get().AbsPath("/api/v1/namespaces/"+namespace+"/pods/"+pod+"/log").Param("container", container).
 		Param("follow", "true").Param("timestamps", "true")

@@ -10,9 +10,9 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// TestFullDiskCostsOnlyTheMemory: with a full disk tests run, are told to the
-// hub and open the gate; what was stored before stays whole, and an agent that
-// starts then comes to the same.
+// TestFullDiskCostsOnlyTheMemory: with a full disk tests run, are reported to the hub
+// and open the gate; stored results stay intact, and an agent that then starts comes
+// to the same result.
 func TestFullDiskCostsOnlyTheMemory(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -1,28 +1,26 @@
-// Package testrun runs the tests that come with a service: Jobs and Pods of its
-// manifests that are marked as tests are no part of the sync, and run once
-// after it, when the service is Healthy.
+// Package testrun runs the tests that come with a service. Jobs and Pods in its
+// manifests that are marked as tests are not part of the sync. They run once after
+// it, when the service is Healthy.
 //
 //	Waiting --(the service is Healthy)--> Running --> Passed
 //	                                              --> Failed
 //
-// One run belongs to one service and one key (files and settings); another key
-// ends it, and its Job is deleted. Tests run in the order of their weight,
-// those of one weight together; at most 4 services run tests at once, and 4
-// tests of each. A test that fails is repeated as often as it says (never, at
-// most 10 times), each attempt as a new Job. It is stopped at its deadline, 10
-// minutes if it names none.
+// One run belongs to one service and one key (files and settings). Another key ends
+// the run and deletes its Job. Tests run in the order of their weight, those of the
+// same weight together; at most 4 services run tests at once, and 4 tests each. A
+// failed test is repeated as often as it declares (default never, at most 10 times),
+// each attempt as a new Job. It is stopped at its deadline, by default 10 minutes.
 //
-// While a test runs its log is followed. The end of it, 16 KiB without the
-// service's secret values, goes to the hub every second or two with everything
-// else that is known of the run; nothing is sent while no test runs. What a test
-// prints between two marks, or leaves as its termination message, is read as
-// JUnit.
+// The log is followed while a test runs. Its last 16 KiB, without the service's
+// secret values, go to the hub every second or two with the rest of the run's state;
+// nothing is sent while no test runs. Output between two marks, or the termination
+// message, is parsed as JUnit.
 //
-// Gate says what services that depend on this one wait for. It is answered from
-// memory, also while the hub is away. Results lie in a file, and each Job names
-// the attempt that it is, so that a restarted agent goes on with a run and does
-// not repeat one that has ended.
+// Gate says what services that depend on this one wait for. It answers from memory,
+// also while the hub is unavailable. Results are stored in a file, and each Job
+// carries the number of its attempt, so that a restarted agent continues a run and
+// does not repeat a finished one.
 //
-// Callers are agent/poll, after each pass, and agent, which wires it. It writes
-// to the cluster nothing but tests, as the permit of the service says.
+// Callers are agent/poll, after each pass, and agent, which wires it. It writes only
+// tests to the cluster, with the permit of the service.
 package testrun

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// The bounds of what is kept of a report.
+// The limits of what is kept of a report.
 const (
 	maxCases       = 20
 	maxCaseText    = 512
@@ -23,11 +23,11 @@ func looksLikeJUnit(text string) bool {
 	return strings.HasPrefix(text, "<?xml") || strings.HasPrefix(text, "<testsuite")
 }
 
-var errNoJUnit = errors.New("there is no testcase in it")
+var errNoJUnit = errors.New("it contains no testcase")
 
-// readJUnit counts the cases of a report, in whatever suites they lie, and
-// keeps the first that failed. The counts that the file itself gives are not
-// believed: writers leave them out or get them wrong.
+// readJUnit counts the cases of a report, in any nesting of suites, and keeps the
+// first failed ones. It ignores the counts in the file: writers leave them out or get
+// them wrong.
 func readJUnit(text string, scrubber *scrub.Scrubber) (*agentv1.TestReport, error) {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	decoder.Strict = false

@@ -55,7 +55,7 @@ func verdictOf(object *unstructured.Unstructured, pods []corev1.Pod) (v verdict,
 		case "Complete":
 			return verdict{passed: true}, true
 		case "Failed", "FailureTarget":
-			// The latter comes first, while pods are still being ended.
+			// FailureTarget is set first, while pods are still being terminated.
 			reason, _ := c["reason"].(string)
 			message, _ := c["message"].(string)
 			if reason == "BackoffLimitExceeded" {
@@ -71,7 +71,7 @@ func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// exits says how the last pod's container ended that did not end well.
+// exits describes how the last pod's failed container ended.
 func exits(pods []corev1.Pod) string {
 	for _, pod := range slices.Backward(pods) {
 		for _, s := range statuses(&pod) {
@@ -89,8 +89,8 @@ func exits(pods []corev1.Pod) string {
 	return ""
 }
 
-// waiting says what keeps a container from starting, empty when nothing does
-// that does not pass by itself.
+// waiting says what keeps a container from starting; empty if nothing does, or only
+// something that resolves by itself.
 func waiting(pods []corev1.Pod) string {
 	for _, pod := range slices.Backward(pods) {
 		for _, s := range statuses(&pod) {
@@ -107,7 +107,7 @@ func waiting(pods []corev1.Pod) string {
 	return ""
 }
 
-// terminations are the messages that containers left when they ended.
+// terminations returns the messages that containers left when they ended.
 func terminations(pods []corev1.Pod) []string {
 	var all []string
 	for _, pod := range pods {
@@ -120,26 +120,26 @@ func terminations(pods []corev1.Pod) []string {
 	return all
 }
 
-// logs follows the logs of a test's containers, each by a goroutine.
+// logs follows the logs of a test's containers, each in a goroutine.
 type logs struct {
 	client  *client
 	tail    *tail
 	running sync.WaitGroup
 	cancel  []context.CancelFunc
-	// state of each container by pod uid and name.
+	// states holds the state of each container, by pod uid and name.
 	states map[string]*logState
 }
 
-// logState is guarded by logs.mu of its own: the goroutine and the looks at the
-// cluster both use it.
+// logState is guarded by logs.mu: the goroutine and the checks of the cluster both
+// use it.
 type logState struct {
 	mu   sync.Mutex
 	busy bool
-	// done: the container had ended when the log was read to its end.
+	// done: the container had ended when its log was read to the end.
 	done bool
-	// since is the time of the last line, as the API server wrote it.
+	// since is the time of the last line, in the API server's format.
 	since string
-	// over says that the container has ended.
+	// over: the container has ended.
 	over bool
 }
 
@@ -147,7 +147,7 @@ func newLogs(c *client, t *tail) *logs {
 	return &logs{client: c, tail: t, states: map[string]*logState{}}
 }
 
-// follow opens the logs of containers that have started and are not read yet.
+// follow opens the logs of containers that have started and are not being read.
 func (l *logs) follow(ctx context.Context, pods []corev1.Pod) {
 	for _, pod := range pods {
 		for _, s := range statuses(&pod) {
@@ -177,8 +177,8 @@ func (l *logs) follow(ctx context.Context, pods []corev1.Pod) {
 	}
 }
 
-// read reads a log until it ends or breaks; a broken one is opened again at
-// the next look, from the last line on.
+// read reads a log until it ends or fails. A failed one is opened again at the next
+// check, from the last line on.
 func (l *logs) read(ctx context.Context, namespace, pod, container string, state *logState, over bool) {
 	state.mu.Lock()
 	since := state.since
@@ -188,8 +188,8 @@ func (l *logs) read(ctx context.Context, namespace, pod, container string, state
 		state.mu.Lock()
 		defer state.mu.Unlock()
 		state.busy, state.since = false, since
-		// A log that ended well while the container still ran will be asked for
-		// once more when it has ended.
+		// A log that ended while the container still ran is read once more after the
+		// container has ended.
 		state.done = clean && (over || state.over)
 	}()
 	body, err := l.client.log(ctx, namespace, pod, container, since)
@@ -210,14 +210,14 @@ func (l *logs) read(ctx context.Context, namespace, pod, container string, state
 	clean = scanner.Err() == nil && ctx.Err() == nil
 }
 
-// later reports whether one time is after another; what is no time is.
+// later reports whether a is after b; an invalid time counts as after.
 func later(a, b string) bool {
 	at, err := time.Parse(time.RFC3339Nano, a)
 	before, err2 := time.Parse(time.RFC3339Nano, b)
 	return err != nil || err2 != nil || at.After(before)
 }
 
-// wait gives open logs some time to come to their end.
+// wait gives open logs some time to end.
 func (l *logs) wait(limit time.Duration) {
 	done := make(chan struct{})
 	go func() {

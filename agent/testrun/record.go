@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// record is one run in the file. There is nothing secret in it: results are
-// scrubbed, and manifests are rendered again.
+// record is one run in the file. It contains no secrets: results are scrubbed, and
+// manifests are rendered again.
 type record struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`
@@ -23,8 +23,8 @@ type record struct {
 	Made      map[string]string `json:"made,omitempty"`
 }
 
-// storeLocked writes all runs down. A file that cannot be written costs a
-// restarted agent the results, no more: tests whose Jobs are gone run again.
+// storeLocked stores all runs. If that fails, a restarted agent only loses the
+// results: tests whose Jobs are gone run again.
 func (r *Runner) storeLocked() {
 	all := map[string]record{}
 	for id, one := range r.runs {
@@ -45,11 +45,12 @@ func (r *Runner) storeLocked() {
 		err = atomicfile.Write(r.cfg.File, text, 0o600)
 	}
 	if err != nil {
-		r.cfg.Log.Warn("results of tests cannot be stored", logkey.Error, err)
+		r.cfg.Log.Warn("cannot store results of tests", logkey.Error, err)
 	}
 }
 
-// recall reads what an earlier agent wrote. A file that is broken is as none.
+// recall reads the runs that an earlier process stored. A damaged file counts as
+// missing.
 func (r *Runner) recall() {
 	text, err := os.ReadFile(r.cfg.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +61,7 @@ func (r *Runner) recall() {
 		err = json.Unmarshal(text, &all)
 	}
 	if err != nil {
-		r.cfg.Log.Warn("results of tests cannot be read and are left out", logkey.Error, err)
+		r.cfg.Log.Warn("ignoring stored results of tests that cannot be read", logkey.Error, err)
 		return
 	}
 	for id, kept := range all {

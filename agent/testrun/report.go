@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// reportEvery is the least time between two reports.
+	// reportEvery is the minimum time between two reports.
 	reportEvery = time.Second
 	// maxRuns and maxReportBytes bound one report.
 	maxRuns        = 20
@@ -20,7 +20,7 @@ const (
 	reportLimit    = 30 * time.Second
 )
 
-// report sends what changed until the context ends.
+// report sends changes until the context ends.
 func (r *Runner) report(ctx context.Context) {
 	backoff := jitter.Backoff{Min: reportEvery, Max: time.Minute}
 	for {
@@ -33,7 +33,7 @@ func (r *Runner) report(ctx context.Context) {
 			sent, err := r.send(ctx)
 			wait := reportEvery
 			if err != nil {
-				r.cfg.Log.Debug("results of tests are not taken yet", logkey.Error, err)
+				r.cfg.Log.Debug("the hub did not accept results of tests yet", logkey.Error, err)
 				wait = max(backoff.Next(), reportEvery)
 			} else {
 				backoff.Reset()
@@ -50,8 +50,8 @@ func (r *Runner) report(ctx context.Context) {
 	}
 }
 
-// send sends some runs that the hub does not know as they are, and reports
-// whether there were any.
+// send sends some runs whose present state the hub does not have, and reports whether
+// there were any.
 func (r *Runner) send(ctx context.Context) (sent bool, err error) {
 	request := &agentv1.ReportTestsRequest{BootId: r.cfg.BootID}
 	r.mu.Lock()

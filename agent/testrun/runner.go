@@ -26,31 +26,31 @@ const (
 )
 
 const (
-	// maxServices bounds the services whose tests run at once, maxTogether the
-	// tests of one of them, maxTests those of one run.
+	// maxServices bounds the services whose tests run at once, maxTogether the tests
+	// of one of them, maxTests those of one run.
 	maxServices = 4
 	maxTogether = 4
 	maxTests    = 50
-	// look is how often the cluster is asked about a test that runs, and the
-	// memory about a service that is to become healthy.
+	// look is how often to check the cluster for a running test, and memory for a
+	// service that must become healthy.
 	look = time.Second
 )
 
-// Hub takes what is known of tests.
+// Hub receives the results of tests.
 type Hub interface {
 	ReportTests(ctx context.Context, r *agentv1.ReportTestsRequest) error
 }
 
 // Config is what a Runner needs.
 type Config struct {
-	// File keeps the results.
+	// File stores the results.
 	File string
 	Hub  Hub
-	// Ready says whether a service is synced and healthy, and if not, what it
+	// Ready reports whether a service is synced and healthy, and if not, what it
 	// waits for. It must not block.
 	Ready func(service string) (ready bool, why string)
-	// Changed is told the id of a service whose gate or problems are not what
-	// they were. It must not block. Nil is nobody.
+	// Changed gets the id of a service whose gate or problems changed. It must not
+	// block. May be nil.
 	Changed func(service string)
 	// BootID is the agent's.
 	BootID string
@@ -60,20 +60,20 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Request is what to test.
+// Request says what to test.
 type Request struct {
 	Service, Name, Namespace string
-	// Key names what is tested: tests of one key run once.
+	// Key names the tested content: tests of one key run once.
 	Key                                       string
 	Revision                                  int64
 	SourceRevision, TarballDigest, SpecDigest string
-	// Permit says as whom tests run, and where.
+	// Permit says with which account tests run, and where.
 	Permit tenancy.Permit
 	// Enforced: all objects must lie in Namespace.
 	Enforced bool
 	// Scrub removes the service's secret values from every text.
 	Scrub *scrub.Scrubber
-	// Tests are the marked objects; with none there is nothing to run.
+	// Tests are the marked objects; without any there is nothing to run.
 	Tests []*unstructured.Unstructured
 }
 
@@ -81,7 +81,7 @@ type Request struct {
 type Runner struct {
 	cfg  Config
 	wake chan struct{}
-	// places bounds the services at work.
+	// places bounds the services whose tests run.
 	places chan struct{}
 
 	mu sync.Mutex
@@ -91,26 +91,25 @@ type Runner struct {
 	running sync.WaitGroup
 }
 
-// run is what is known of one service's tests. Runner.mu guards it.
+// run is the state of one service's tests. Runner.mu guards it.
 type run struct {
 	request Request
 	tests   []test
 	tails   []*tail
 	result  *agentv1.TestRun
-	// made are the objects that lie in the cluster: their paths, and uids.
+	// made are the objects in the cluster: their paths and uids.
 	made map[string]string
-	// resumed says that the result was read from the file and its objects are
-	// not known yet.
+	// resumed: the result was read from the file, and its objects are not known yet.
 	resumed bool
-	// going says that a goroutine works on it; stop ends that.
+	// going: a goroutine works on it; stop ends that.
 	going bool
 	stop  context.CancelFunc
-	// unsent says that the hub does not know the result as it is.
+	// unsent: the hub does not have the present result.
 	unsent bool
 	sent   *agentv1.TestRun
 }
 
-// New returns a Runner that knows what an earlier one found.
+// New returns a Runner that continues from the stored results.
 func New(cfg Config) (*Runner, error) {
 	if cfg.File == "" || cfg.Hub == nil || cfg.Ready == nil {
 		return nil, errcode.New(errcode.Invalid, "testrun: File, Hub and Ready are required")
@@ -146,8 +145,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Want says what a service's tests are since its last pass. Tests of a key
-// that have run, or run now, go on; those of another end.
+// Want sets a service's tests after its last pass. Tests of the same key that ran, or
+// are running, continue; those of another key end.
 func (r *Runner) Want(q Request) {
 	if len(q.Tests) == 0 {
 		r.Forget(q.Permit)
@@ -203,8 +202,8 @@ func sameTests(a, b *agentv1.TestRun) bool {
 	return true
 }
 
-// Forget ends what is under way for a service that has no tests, or is gone,
-// and removes what its tests left in the cluster, as the permit says.
+// Forget ends the running tests of a service that has no tests, or is gone, and
+// removes what they left in the cluster, with the permit.
 func (r *Runner) Forget(permit tenancy.Permit) {
 	service := permit.Service()
 	r.mu.Lock()
@@ -224,8 +223,8 @@ func (r *Runner) Forget(permit tenancy.Permit) {
 	r.storeLocked()
 }
 
-// Stop ends what runs for a service that may not do it any more. What it left
-// in the cluster stays until the service's tests are wanted or forgotten.
+// Stop ends what runs for a service that may no longer do it. What it left in the
+// cluster stays until the service's tests are wanted or forgotten.
 func (r *Runner) Stop(service string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,7 +232,7 @@ func (r *Runner) Stop(service string) {
 		if one.stop != nil {
 			one.stop()
 		}
-		one.resumed = true // the next Want goes on with it
+		one.resumed = true // the next Want continues it
 	}
 }
 
@@ -251,8 +250,8 @@ func (r *Runner) startLocked(one *run) {
 
 func ended(state string) bool { return state == statePassed || state == stateFailed }
 
-// Gate says what a service that depends on this one waits for, empty when its
-// tests have passed or it has none.
+// Gate says what a service that depends on this one waits for; empty if its tests
+// have passed or it has none.
 func (r *Runner) Gate(service string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,8 +270,8 @@ func (r *Runner) Gate(service string) string {
 	return "whose tests have not run yet"
 }
 
-// Problems returns what a service's status says of its tests, one entry for
-// each that failed for good.
+// Problems returns what a service's status says about its tests, one entry for each
+// that finally failed.
 func (r *Runner) Problems(service string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -296,8 +295,8 @@ func nameOf(t *agentv1.TestResult) string {
 	return strings.TrimPrefix(t.GetNamespace()+"/"+t.GetName(), "/")
 }
 
-// change lets fn change a run's result; nothing happens when the run is not
-// the service's any more. What is final is stored.
+// change lets fn change a run's result; nothing happens if the run no longer belongs
+// to the service. Final results are stored.
 func (r *Runner) change(one *run, fn func(result *agentv1.TestRun)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,7 +29,7 @@ import (
 // within bounds waits; nothing is judged by it.
 const within = 2 * time.Minute
 
-// hub remembers what it was told, and can be away.
+// hub records the reports, and can be unavailable.
 type hub struct {
 	mu    sync.Mutex
 	away  bool
@@ -196,7 +196,7 @@ func (s *stage) object(text string) *unstructured.Unstructured {
 	return object
 }
 
-// permit is what the stage's service may do.
+// permit is the permit of the stage's service.
 func (s *stage) permit(change func(*tenancy.Request)) tenancy.Permit {
 	s.t.Helper()
 	request := tenancy.Request{Service: "svc-" + s.namespace, Namespace: s.namespace}
@@ -217,7 +217,7 @@ func (s *stage) want(key string, objects ...*unstructured.Unstructured) {
 
 func (s *stage) gate() string { return s.runner.Gate("svc-" + s.namespace) }
 
-// until waits for what the hub knows of the run.
+// until waits for a state of the run at the hub.
 func (s *stage) until(what string, condition func(run *agentv1.TestRun) bool) *agentv1.TestRun {
 	s.t.Helper()
 	var run *agentv1.TestRun
@@ -350,11 +350,11 @@ func TestFailedTests(t *testing.T) {
 		t.Errorf("problems: %q", problems)
 	}
 
-	// The next revision's tests are run anew; what an object of somebody else
-	// is in the way of is said.
+	// The next revision's tests run again; an object of somebody else that is in the
+	// way is reported.
 	s.want("k2", s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: taken, annotations: {helm.sh/hook: test}}}`), s.job("fine", "true"))
 	run = s.until("the second run", func(r *agentv1.TestRun) bool { return r.GetKey() == "k2" && r.GetState() == "Failed" })
-	if !strings.Contains(run.GetMessage(), "taken is there already and is no test of this service") {
+	if !strings.Contains(run.GetMessage(), "taken already exists and is not a test of this service") {
 		t.Errorf("second run: %v", run)
 	}
 	if jobs := s.jobs(); len(jobs) != 2 {
@@ -376,9 +376,9 @@ func TestFailedTests(t *testing.T) {
 	}
 }
 
-// TestARestartGoesOn: an agent that is started anew while a test runs follows
-// the same Job; one that is started after the end runs nothing again, and the
-// hub hears what it missed.
+// TestARestartGoesOn: an agent that is restarted while a test runs follows the same
+// Job; one that is started after the end runs nothing again, and reports what the hub
+// missed.
 func TestARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -441,9 +441,9 @@ func TestANewerRevisionEndsATest(t *testing.T) {
 	}
 }
 
-// TestTestsStayWhereTheServiceMayBe: one test that lies elsewhere, or something
-// for tests of a kind that is not allowed, and nothing is asked of the API
-// server; the zero permit runs nothing.
+// TestTestsStayWhereTheServiceMayBe: with one test in another namespace, or with an
+// object of a kind that is not allowed, nothing is requested from the API server; the
+// zero permit runs nothing.
 func TestTestsStayWhereTheServiceMayBe(t *testing.T) {
 	s := newStage(t)
 	limited := s.permit(func(r *tenancy.Request) {
@@ -458,8 +458,8 @@ func TestTestsStayWhereTheServiceMayBe(t *testing.T) {
 	}{
 		"namespace": {limited, []*unstructured.Unstructured{s.job("in", "true"), elsewhere}, "namespace kube-system is the cluster's own, which project shop may not change"},
 		"kind": {limited, []*unstructured.Unstructured{s.job("in", "true"),
-			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is none of those"},
-		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "nothing was permitted"},
+			s.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: out, annotations: {helm.sh/hook: test}}}`)}, "kind ConfigMap is not one of those"},
+		"no permit": {tenancy.Permit{}, []*unstructured.Unstructured{s.job("in", "true")}, "has no permit"},
 	} {
 		s.runner.Want(testrun.Request{Service: "svc-" + s.namespace, Name: "shop", Namespace: s.namespace, Permit: test.permit, Key: name, Tests: test.objects})
 		run := s.until("the end", func(r *agentv1.TestRun) bool { return r.GetKey() == name && r.GetState() == "Failed" })

@@ -12,36 +12,34 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Annotations of tests. The hook of Helm is read where ours is missing.
+// Annotations of tests. Without ours, Helm's hook annotation is used.
 const (
 	// HookAnnotation marks a test: its value is then Test.
 	HookAnnotation = "axle-cd.github.io/hook"
-	// RetriesAnnotation is how often a test that failed runs again, 0 to 10.
+	// RetriesAnnotation is how often a failed test runs again, 0 to 10.
 	RetriesAnnotation = "axle-cd.github.io/test-retries"
-	// OptionalAnnotation, when "true", lets dependents go on although the test
-	// failed.
+	// OptionalAnnotation "true" lets dependents continue although the test failed.
 	OptionalAnnotation = "axle-cd.github.io/test-optional"
 	// WeightAnnotation orders tests, lowest first.
 	WeightAnnotation = "axle-cd.github.io/hook-weight"
 
-	// runAnnotation names the attempt that an object in the cluster is.
+	// runAnnotation names the attempt of an object in the cluster.
 	runAnnotation = "axle-cd.github.io/test-run"
-	// serviceLabel is on every object of a test; it is not the label that
-	// selects the watches of what was synced.
+	// serviceLabel is on every object of a test. It is not the label that selects the
+	// watches of synced objects.
 	serviceLabel = "axle-cd.github.io/test-of"
 )
 
 const (
 	maxRetries = 10
-	// defaultLimit is how long a test may take that does not say, and limitGrace
-	// what one that does gets on top: the Job's own verdict comes first.
+	// defaultLimit is how long a test without its own limit may take. limitGrace is
+	// added for a test with its own limit, so that the Job reports its failure first.
 	defaultLimit = 10 * time.Minute
 	limitGrace   = 30 * time.Second
 	maxLimit     = 24 * time.Hour
 )
 
-// IsTest reports whether an object is a test, or something that only tests
-// need.
+// IsTest reports whether an object is a test, or is needed only by tests.
 func IsTest(object *unstructured.Unstructured) bool {
 	annotations := object.GetAnnotations()
 	if value, ok := annotations[HookAnnotation]; ok {
@@ -59,14 +57,14 @@ func names(list string, words ...string) bool {
 	return false
 }
 
-// Key names files and settings: tests of one key run once. A sync that a person
-// asks for is a setting, and runs them again.
+// Key names files and settings: tests of one key run once. A sync request is a
+// setting, and so runs them again.
 func Key(tarball, parts, settings string) string {
 	sum := sha256.Sum256([]byte(tarball + "\n" + parts + "\n" + settings))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Split takes the tests out of what was rendered.
+// Split separates the tests from the other rendered objects.
 func Split(objects []*unstructured.Unstructured) (tests, rest []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if IsTest(o) {
@@ -78,7 +76,7 @@ func Split(objects []*unstructured.Unstructured) (tests, rest []*unstructured.Un
 	return tests, rest
 }
 
-// test is what an object says of itself.
+// test is an object with its parsed annotations.
 type test struct {
 	object    *unstructured.Unstructured
 	namespace string
@@ -88,12 +86,12 @@ type test struct {
 	attempts  int
 	optional  bool
 	limit     time.Duration
-	// deletePassed and deleteFailed say whether the object goes afterwards.
+	// deletePassed and deleteFailed say whether the object is deleted afterwards.
 	deletePassed, deleteFailed bool
 }
 
-// runs reports whether an object does something by itself. The others are
-// there for those that do.
+// runs reports whether an object does something by itself. The others serve those
+// that do.
 func runs(object *unstructured.Unstructured) bool {
 	gvk := object.GroupVersionKind()
 	return gvk.Group == "batch" && gvk.Kind == "Job" || gvk.Group == "" && gvk.Kind == "Pod"
@@ -136,7 +134,7 @@ func limitOf(object *unstructured.Unstructured) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxLimit) + limitGrace
 }
 
-// groups orders tests by weight; those of one weight run together.
+// groups orders tests by weight; those of the same weight run together.
 func groups(tests []test) [][]int {
 	order := make([]int, len(tests))
 	for n := range order {

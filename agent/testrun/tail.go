@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// maxTail is what is kept and sent of a log's end, maxLine of one line.
+	// maxTail is how much of a log's end is kept and sent, maxLine of one line.
 	maxTail = 16 << 10
 	maxLine = 4 << 10
 	// maxReport bounds a JUnit report in a log.
 	maxReport = 1 << 20
-	// reportBegin and reportEnd are lines around a JUnit report; they and what
-	// is between them are no part of the tail.
+	// reportBegin and reportEnd are lines around a JUnit report; they and the report
+	// are not part of the tail.
 	reportBegin = "-----BEGIN JUNIT-----"
 	reportEnd   = "-----END JUNIT-----"
 )
 
-// tail keeps the end of a log as it is written.
+// tail keeps the end of a log while it is written.
 type tail struct {
 	scrub *scrub.Scrubber
 
 	mu    sync.Mutex
 	text  string
 	total int64
-	// within says that a report is being read.
+	// within: a report is being read.
 	within bool
 	report strings.Builder
 	found  *agentv1.TestReport
 	note   string
 }
 
-// add takes a line without its end.
+// add adds a line without its line end.
 func (t *tail) add(line string) {
 	line = strings.TrimRight(line, "\r\n")
 	t.mu.Lock()
@@ -50,7 +50,7 @@ func (t *tail) add(line string) {
 		return
 	case t.within && t.report.Len()+len(line) > maxReport:
 		t.within = false
-		t.note = "its JUnit report is longer than 1 MiB and is not read"
+		t.note = "its JUnit report is longer than 1 MiB and is ignored"
 	case t.within:
 		t.report.WriteString(line + "\n")
 		return
@@ -67,7 +67,7 @@ func (t *tail) add(line string) {
 	}
 }
 
-// read takes a JUnit report from a log or a termination message.
+// read parses a JUnit report from a log or a termination message.
 func (t *tail) read(text string) {
 	found, err := readJUnit(text, t.scrub)
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *tail) read(text string) {
 	t.found = found
 }
 
-// ended takes the message that a container left.
+// ended reads the message that a container left.
 func (t *tail) ended(message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,14 +86,14 @@ func (t *tail) ended(message string) {
 	}
 }
 
-// said is what there is to say of a report that cannot be read.
+// said is the message about a report that cannot be read.
 func (t *tail) said() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.note
 }
 
-// put writes what is known into a result.
+// put writes the collected data into a result.
 func (t *tail) put(out *agentv1.TestResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// work brings one run to its end.
+// work runs one run to its end.
 func (r *Runner) work(ctx context.Context, one *run) {
 	if !r.ready(ctx, one) {
 		return
@@ -69,13 +69,13 @@ func (r *Runner) ready(ctx context.Context, one *run) bool {
 	}
 }
 
-// prepare makes what tests need beside themselves, and checks that all lie
-// where they may.
+// prepare creates what tests need besides themselves, and checks that everything is
+// where it may be.
 func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
 	for _, object := range one.request.Tests {
 		t := readTest(object, one.request.Namespace)
 		if one.request.Enforced && t.namespace != one.request.Namespace {
-			return errcode.New(errcode.Forbidden, "test %s lies in namespace %s; this service may use %s alone", t.name, t.namespace, one.request.Namespace)
+			return errcode.New(errcode.Forbidden, "test %s is in namespace %s; this service may only use %s", t.name, t.namespace, one.request.Namespace)
 		}
 		if _, err := c.pathOf(object, t.namespace); err != nil {
 			return err
@@ -87,13 +87,13 @@ func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
 		}
 		t := readTest(object, one.request.Namespace)
 		if _, err := r.make(ctx, c, one, t, one.request.Key); err != nil {
-			return fmt.Errorf("%s %s/%s, which is for tests: %w", t.kind, t.namespace, t.name, err)
+			return fmt.Errorf("%s %s/%s, which tests need: %w", t.kind, t.namespace, t.name, err)
 		}
 	}
 	return nil
 }
 
-// together runs some tests of a run side by side.
+// together runs some tests of a run in parallel.
 func (r *Runner) together(ctx context.Context, c *client, one *run, group []int) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -141,12 +141,12 @@ func (r *Runner) finish(one *run, why string) {
 func (r *Runner) clean(ctx context.Context, permit tenancy.Permit, one *run) {
 	c, err := newClient(permit)
 	if err != nil {
-		r.cfg.Log.Warn("what tests left stays", logkey.Service, one.request.Name, logkey.Error, err)
+		r.cfg.Log.Warn("cannot remove objects of tests", logkey.Service, one.request.Name, logkey.Error, err)
 		return
 	}
 	for path, uid := range one.made {
 		if err := c.remove(ctx, path, types.UID(uid)); err != nil {
-			r.cfg.Log.Warn("a test's object is left", logkey.Service, one.request.Name, logkey.Path, path, logkey.Error, err)
+			r.cfg.Log.Warn("cannot remove an object of a test", logkey.Service, one.request.Name, logkey.Path, path, logkey.Error, err)
 		}
 	}
 }

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// Path is where the hub takes tunnels.
+	// Path is where the hub accepts tunnels.
 	Path = "/agent/v1/tunnel"
-	// protocol runs inside the WebSocket.
+	// protocol is the subprotocol of the WebSocket.
 	protocol = "axle.tunnel.v1"
-	// dialTimeout bounds a dial with everything up to the upgrade.
+	// dialTimeout bounds a dial up to and including the upgrade.
 	dialTimeout = 30 * time.Second
-	// modeHeader says that there is no tunnel.
+	// modeHeader says that the agent keeps no tunnel.
 	modeHeader = "Axle-Tunnel"
 	modeOff    = "off"
-	// noTunnels is how long an agent waits that meets a hub without tunnels.
+	// noTunnels is how long an agent waits if the hub does not support tunnels.
 	noTunnels = 10 * time.Minute
 )
 
@@ -36,8 +36,8 @@ type Dialer struct {
 	URL string
 	// Transport comes from Transport.
 	Transport http.RoundTripper
-	// Authorization and Seen are the headers as the agent's other requests
-	// carry them; Seen may be nil.
+	// Authorization and Seen are headers as in the agent's other requests; Seen may
+	// be nil.
 	Authorization func() string
 	Seen          func() string
 	// Off tells the hub that this agent keeps no tunnel; Dial then returns no
@@ -45,8 +45,8 @@ type Dialer struct {
 	Off bool
 }
 
-// Transport returns a copy that can begin a WebSocket: HTTP/1.1 alone, with
-// the same authorities, client certificates and proxies.
+// Transport returns a copy that can open a WebSocket: HTTP/1.1 only, with the same
+// authorities, client certificates and proxies.
 func Transport(like *http.Transport) *http.Transport {
 	t := like.Clone()
 	t.ForceAttemptHTTP2 = false
@@ -72,8 +72,8 @@ func Transport(like *http.Transport) *http.Transport {
 	return t
 }
 
-// Dial makes one connection. Errors are Unauthorized when the hub does not
-// know the token, else Unavailable, with RetryAfter when the hub says so.
+// Dial makes one connection. Errors are Unauthorized if the hub does not accept the
+// token, otherwise Unavailable, with RetryAfter if the hub gave one.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -111,7 +111,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// refused explains an answer that is no upgrade.
+// refused explains an answer that is not an upgrade.
 func refused(answer *http.Response, host string) error {
 	words, ours := hubWords(answer)
 	after := time.Duration(0)
@@ -122,11 +122,11 @@ func refused(answer *http.Response, host string) error {
 	case code == http.StatusUnauthorized && ours:
 		return errcode.New(errcode.Unauthorized, "the hub does not accept this agent's token: %s", words)
 	case code == http.StatusProxyAuthRequired:
-		return errcode.New(errcode.Unavailable, "the proxy on the way to %s asks for a user and a password; write them into HTTPS_PROXY", host)
+		return errcode.New(errcode.Unavailable, "the proxy on the way to %s requires a user and a password; put them into HTTPS_PROXY", host)
 	case (code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable) && ours:
-		return errcode.New(errcode.Unavailable, "the hub takes no tunnel now: %s", words).After(max(after, time.Second))
+		return errcode.New(errcode.Unavailable, "the hub accepts no tunnels now: %s", words).After(max(after, time.Second))
 	case code == http.StatusNotFound && ours:
-		return errcode.New(errcode.Unavailable, "the hub at %s knows no tunnels; upgrade it", host).After(noTunnels)
+		return errcode.New(errcode.Unavailable, "the hub at %s does not support tunnels; upgrade it", host).After(noTunnels)
 	case ours:
 		return errcode.New(errcode.Unavailable, "the hub refuses a tunnel: %s", words).After(after)
 	}

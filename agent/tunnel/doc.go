@@ -1,6 +1,6 @@
-// Package tunnel is the agent's end of the one connection along which the hub
-// asks: the agent dials, and inside it HTTP/2 runs with the roles reversed, so
-// that the agent serves and the hub calls. hub/tunnel is the other end.
+// Package tunnel is the agent's end of the one connection that carries the hub's
+// requests: the agent dials, and inside the connection HTTP/2 runs with the roles
+// reversed, so that the agent serves and the hub calls. hub/tunnel is the other end.
 //
 //	Run: dial GET <hub>/agent/v1/tunnel, WebSocket over HTTP/1.1
 //	  -> http.Server on that one connection
@@ -10,12 +10,12 @@
 //	  -> at its end dial anew with full jitter; at a go-away dial first, and let
 //	     the streams of the old connection end
 //
-// It does not know what a stream asks for (agent/tunnel/authproxy does) nor
-// what a hint leads to (agent/poll does); the agent wires both. Nothing here is
-// the truth: an agent whose tunnel is down polls as ever.
+// It does not know what a stream is for (agent/tunnel/authproxy does) nor what a hint
+// causes (agent/poll does); agent wires both. The tunnel only makes things faster: an
+// agent whose tunnel is down polls as usual.
 //
-// Invariants: a stream has a window of 256 KiB and a connection one of 128 MiB,
-// so that 450 streams which nobody reads leave room for the next; a connection
-// on which nothing came for two pings is closed; the old connection's streams
-// get an hour; waits between dials have full jitter, at most a minute.
+// Invariants: a stream has a window of 256 KiB and a connection one of 128 MiB, so
+// that 450 streams without a reader leave room for the next; a connection is closed
+// if nothing arrives for two pings; the streams of the old connection get an hour;
+// waits between dials have full jitter and are at most a minute.
 package tunnel

@@ -21,26 +21,27 @@ import (
 )
 
 // Flow control of both ends. Go lets a connection's window be as large as one
-// stream's, and then one stream that nobody reads stops them all; with these,
+// stream's, so that one stream without a reader stops all others. With these values,
 // maxStreams of them leave room for another.
 const (
 	streamWindow     = 256 << 10
 	connectionWindow = 128 << 20
-	// maxStreams is above the 450 that the hub opens at most, for control.
+	// maxStreams is above the 450 that the hub opens at most, to leave room for
+	// control.
 	maxStreams = 480
-	// frameBytes is the largest frame that the hub may send: it keeps a buffer
-	// of that size for each upload.
+	// frameBytes is the largest frame that the hub may send: it keeps a buffer of
+	// that size for each upload.
 	frameBytes = 16 << 10
 )
 
-// link is one connection, served.
+// link is one served connection.
 type link struct {
 	t      *Tunnel
 	conn   *endingConn
 	joined *wsconn.Joined
 	asked  asked
-	done   chan struct{} // the connection is closed
-	// greeted is closed by the hello; leave gets the spread of a go-away.
+	done   chan struct{} // closed when the connection is closed
+	// greeted is closed by the hello; leave receives the spread of a go-away.
 	greeted chan struct{}
 	leave   chan time.Duration
 	greet   sync.Once
@@ -48,7 +49,7 @@ type link struct {
 	ctx     context.Context
 }
 
-// endingConn tells when it is closed.
+// endingConn reports when it is closed.
 type endingConn struct {
 	net.Conn
 	once sync.Once
@@ -71,8 +72,8 @@ func newLink(t *Tunnel, conn net.Conn) *link {
 
 func (l *link) close() { _ = l.conn.Close() }
 
-// serve serves the connection until it ends or ctx does, and returns when
-// nothing of it runs any more.
+// serve serves the connection until it or ctx ends, and returns when everything of it
+// has stopped.
 func (l *link) serve(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -99,7 +100,7 @@ func (l *link) serve(ctx context.Context) {
 		MaxHeaderBytes: maxHead,
 		ErrorLog:       slog.NewLogLogger(l.t.Log.Handler(), slog.LevelDebug),
 	}
-	// It ends when the listener does, whose only connection it has then.
+	// It ends with the listener, which has only this connection.
 	_ = srv.Serve(&oneConn{conn: l.conn, done: l.done})
 	<-l.done
 	cancel()
@@ -130,13 +131,13 @@ func (o *oneConn) Accept() (conn net.Conn, err error) {
 	return nil, net.ErrClosed
 }
 
-// Close implements net.Listener; the connection is closed by who has it.
+// Close implements net.Listener; the connection's owner closes it.
 func (o *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.
 func (o *oneConn) Addr() net.Addr { return o.conn.LocalAddr() }
 
-// Control answers agentv1.TunnelService.
+// Control implements agentv1.TunnelService.
 func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequest]) (*connect.Response[agentv1.ControlResponse], error) {
 	answer := &agentv1.ControlResponse{}
 	switch m := r.Msg.GetMessage().(type) {
@@ -156,12 +157,12 @@ func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequ
 	return connect.NewResponse(answer), nil
 }
 
-// protocolVersion is the history number of what runs in the connection: from 2
-// on the head of a request without a body may come in a header, from 3 on such a
-// request may be one frame.
+// protocolVersion is the version of the protocol in the connection: from 2 on the
+// head of a request without a body may be in a header, from 3 on such a request may
+// be one frame.
 const protocolVersion = 3
 
-// maxSpread bounds what a hub may ask an agent to wait.
+// maxSpread bounds how long a hub may ask an agent to wait.
 const maxSpread = 10 * time.Minute
 
 func spread(micros int64) time.Duration {
@@ -183,13 +184,13 @@ func (l *link) hint(h *agentv1.TunnelHint) {
 	})
 }
 
-// goAway lets the next connection be dialled. The hub closes this one when its
-// streams ended; an agent that waits in vain for that does it itself.
+// goAway allows the next connection to be dialled. The hub closes this one after its
+// streams ended; if it does not, the agent does.
 func (l *link) goAway(g *agentv1.TunnelGoAway) {
 	select {
 	case l.leave <- spread(g.GetSpreadMicros()):
 	default:
-		return // it was asked before
+		return // already requested
 	}
 	l.serving.Go(func() {
 		select {
@@ -211,26 +212,26 @@ func (l *link) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	s := &Stream{head: &agentv1.StreamHead{}, request: r, writer: w, flusher: http.NewResponseController(w)}
 	if err := s.readHead(); err != nil {
-		http.Error(w, "the stream's head cannot be read", http.StatusBadRequest)
+		http.Error(w, "cannot read the stream's head", http.StatusBadRequest)
 		return
 	}
 	l.answer(r.Context(), s)
 	if s.answered {
-		// What is left of the request is not read by anybody.
+		// Nobody reads the rest of the request.
 		_ = r.Body.Close()
 	}
 }
 
-// answer lets a stream be served.
+// answer has a stream served.
 func (l *link) answer(ctx context.Context, s *Stream) {
 	l.t.mu.Lock()
 	l.t.status.Streams++
 	l.t.mu.Unlock()
 	switch {
 	case l.t.Streams == nil:
-		s.Fail(errcode.New(errcode.Forbidden, "this agent lets nobody into its cluster"))
+		s.Fail(errcode.New(errcode.Forbidden, "this agent allows no access to its cluster"))
 	case s.head.GetIdentity().GetUser() == "":
-		s.Fail(errcode.New(errcode.Invalid, "the stream says nobody's name"))
+		s.Fail(errcode.New(errcode.Invalid, "the stream names no user"))
 	default:
 		l.t.Streams.ServeStream(ctx, s)
 	}

@@ -16,21 +16,20 @@ import (
 
 const (
 	modeProbe = "probe"
-	// probeBytes is how many a hub gives back, and probeWithin how long that
-	// may take.
+	// probeBytes is how many bytes a hub echoes, and probeWithin how long that may
+	// take.
 	probeBytes  = 32
 	probeWithin = 5 * time.Second
 )
 
-// ErrOldHub is what a hub means that answers, but knows no probes.
-var ErrOldHub = errors.New("this version of the hub cannot be asked whether WebSockets get through")
+// ErrOldHub is returned for a hub that answers, but does not support probes.
+var ErrOldHub = errors.New("this version of the hub does not support WebSocket probes")
 
-// Probe looks whether a WebSocket gets through to the hub, and bytes along it
-// in both directions. It shows no token and takes nobody's tunnel. The error is
-// Invalid when something on the way loses the request's Upgrade header,
-// Conflict when it does not switch to WebSocket in another way or keeps bytes
-// back, Exhausted when the hub has no room for it, ErrOldHub, or Unavailable
-// when no answer came.
+// Probe checks whether a WebSocket to the hub works, with data in both directions. It
+// sends no token and does not affect a tunnel. The error is Invalid if something in
+// between drops the request's Upgrade header, Conflict if it prevents the WebSocket
+// in another way or buffers, Exhausted if the hub has no capacity for it, ErrOldHub,
+// or Unavailable if there was no answer.
 func Probe(ctx context.Context, transport http.RoundTripper, hubURL string) error {
 	u, err := url.Parse(hubURL)
 	if err != nil {
@@ -56,7 +55,7 @@ func Probe(ctx context.Context, transport http.RoundTripper, hubURL string) erro
 	return comesBack(ctx, conn, u.Host)
 }
 
-// noSwitch explains an answer that is no WebSocket.
+// noSwitch explains an answer that is not a WebSocket.
 func noSwitch(answer *http.Response, host string) error {
 	words, ours := hubWords(answer)
 	switch code := answer.StatusCode; {
@@ -70,7 +69,7 @@ func noSwitch(answer *http.Response, host string) error {
 	return errcode.New(errcode.Exhausted, "the hub takes no WebSocket now: %s", words)
 }
 
-// comesBack sends bytes and waits for the same.
+// comesBack sends bytes and waits for the echo.
 func comesBack(ctx context.Context, conn *wsconn.Conn, host string) error {
 	end := time.Now().Add(probeWithin)
 	if d, ok := ctx.Deadline(); ok && d.Before(end) {

@@ -16,20 +16,20 @@ const (
 	streamPath = "/stream"
 	// maxHead bounds a stream's head; a request's headers are far smaller.
 	maxHead = 1 << 20
-	// failureTrailer carries why an answer ended before its time.
+	// failureTrailer carries the reason why an answer was interrupted.
 	failureTrailer = "Axle-Failure"
 	// headHeader carries the head of a request without a body.
 	headHeader = "Axle-Head"
 )
 
-// Handler serves streams, each in a goroutine of its own. It returns when the
-// stream is done; ctx ends when the hub, or the connection, gave it up.
+// Handler serves streams, each in its own goroutine. It returns when the stream is
+// done; ctx ends when the hub gives up or the connection ends.
 type Handler interface {
 	ServeStream(ctx context.Context, s *Stream)
 }
 
-// Stream is one request of the hub: a head, then raw bytes in each direction.
-// Reading and writing may go on at once, from one goroutine each.
+// Stream is one request of the hub: a head, then raw bytes in each direction. Reading
+// and writing may happen at the same time, from one goroutine each.
 type Stream struct {
 	head     *agentv1.StreamHead
 	request  *http.Request
@@ -38,8 +38,8 @@ type Stream struct {
 	answered bool
 }
 
-// readHead reads what the hub asks for: from the header, or from the body's
-// beginning.
+// readHead reads the hub's request head: from the header, or from the beginning of
+// the body.
 func (s *Stream) readHead() error {
 	text := s.request.Header.Get(headHeader)
 	if text == "" {
@@ -52,11 +52,11 @@ func (s *Stream) readHead() error {
 	return frame.ReadMax(bytes.NewReader(raw), s.head, maxHead)
 }
 
-// Head is what the hub asks for.
+// Head is the head of the hub's request.
 func (s *Stream) Head() *agentv1.StreamHead { return s.head }
 
-// Read reads the body that the hub sends. io.EOF is its end, which for an
-// upgraded stream is the half-close of the client.
+// Read reads the body that the hub sends. io.EOF is its end, which for an upgraded
+// stream is the half-close of the client.
 func (s *Stream) Read(p []byte) (int, error) { return s.request.Body.Read(p) }
 
 // Answer sends the head of the answer, once, and before the first Write.
@@ -67,8 +67,8 @@ func (s *Stream) Answer(a *agentv1.StreamAnswer) error {
 	return s.flusher.Flush()
 }
 
-// Begin is Answer for one whose body is there already: the head leaves with
-// what is written next, or when the stream ends.
+// Begin is Answer for an answer whose body exists already: the head leaves with the
+// next write, or when the stream ends.
 func (s *Stream) Begin(a *agentv1.StreamAnswer) error {
 	if s.answered {
 		return errcode.New(errcode.Internal, "a stream was answered twice")
@@ -77,8 +77,8 @@ func (s *Stream) Begin(a *agentv1.StreamAnswer) error {
 	return frame.Write(s.writer, a)
 }
 
-// Write sends a part of the answer's body. What is written may wait until the
-// buffer of 4 KiB is full or Flush is called.
+// Write sends a part of the answer's body. It may wait until the buffer of 4 KiB is
+// full or Flush is called.
 func (s *Stream) Write(p []byte) (int, error) {
 	if !s.answered {
 		return 0, errcode.New(errcode.Internal, "a stream's body was written before its answer")
@@ -86,11 +86,11 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return s.writer.Write(p)
 }
 
-// Flush sends what Write kept.
+// Flush sends the buffered data.
 func (s *Stream) Flush() error { return s.flusher.Flush() }
 
-// Fail says that the answer breaks off here, and why: the hub's Read returns
-// the text instead of an end. Nothing may be written afterwards.
+// Fail ends the answer early with a reason: the hub's Read returns the text instead
+// of an end. Nothing may be written afterwards.
 func (s *Stream) Fail(why error) {
 	s.writer.Header().Set(http.TrailerPrefix+failureTrailer, errcode.Message(why))
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Status is how the tunnel does, for /healthz and metrics.
+// Status is the state of the tunnel, for /healthz and metrics.
 type Status struct {
-	// Up says that the hub can ask now.
+	// Up: the hub can send requests now.
 	Up bool
-	// Since is when Up became what it is.
+	// Since is when Up last changed.
 	Since time.Time
-	// Replica is the one at the other end, while Up.
+	// Replica is the hub's replica at the other end, while Up.
 	Replica string
-	// Err is why there is none; nil when it is up or was not tried.
+	// Err is why the tunnel is down; nil if it is up or was not tried.
 	Err error
-	// Dials and Streams count since the start.
+	// Dials and Streams are counts since the start.
 	Dials, Streams int64
 }
 
@@ -30,7 +30,7 @@ type Tunnel struct {
 
 	mu     sync.Mutex
 	status Status
-	live   int // connections whose hello came
+	live   int // connections whose hello arrived
 }
 
 // New returns a Tunnel that dials when it runs.
@@ -41,14 +41,14 @@ func New(c Config) (*Tunnel, error) {
 	return &Tunnel{Config: c, status: Status{Since: c.Clock.Now()}}, nil
 }
 
-// Status returns how the tunnel does now.
+// Status returns the present state of the tunnel.
 func (t *Tunnel) Status() Status {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.status
 }
 
-// Run keeps a connection until the context ends. Failures are waited out.
+// Run keeps a connection until the context ends. After failures it waits and retries.
 func (t *Tunnel) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -60,7 +60,7 @@ func (t *Tunnel) Run(ctx context.Context) error {
 		l, err := t.connect(ctx, &running)
 		if err == nil {
 			if err = t.keep(ctx, l); err == nil {
-				continue // the hub asked for the next one
+				continue // the hub asked to dial the next one
 			}
 			if t.Clock.Now().Sub(began) >= goodAfter {
 				backoff.Reset()
@@ -82,8 +82,8 @@ func (t *Tunnel) Run(ctx context.Context) error {
 	return nil
 }
 
-// connect dials and waits for the hub's first message. The connection is
-// served in the background, until it ends or ctx does.
+// connect dials and waits for the hub's first message. The connection is served in
+// the background, until it or ctx ends.
 func (t *Tunnel) connect(ctx context.Context, running *sync.WaitGroup) (*link, error) {
 	t.mu.Lock()
 	t.status.Dials++
@@ -98,17 +98,17 @@ func (t *Tunnel) connect(ctx context.Context, running *sync.WaitGroup) (*link, e
 	case <-l.greeted:
 		return l, nil
 	case <-l.done:
-		return nil, errcode.New(errcode.Unavailable, "the connection to the hub ended before the hub said anything")
+		return nil, errcode.New(errcode.Unavailable, "the connection to the hub ended before its first message")
 	case <-t.Clock.After(t.HelloWithin):
 		l.close()
-		return nil, errcode.New(errcode.Unavailable, "the hub's first message did not come within %v; a proxy on the way keeps back what it gets; turn its buffering off for %s", t.HelloWithin, Path)
+		return nil, errcode.New(errcode.Unavailable, "the hub's first message did not come within %v; a proxy on the way buffers; turn its buffering off for %s", t.HelloWithin, Path)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// keep returns nil when the next connection is to be dialled while this one
-// goes on, and an error when it ended.
+// keep returns nil when the next connection should be dialled while this one
+// continues, and an error when this one ended.
 func (t *Tunnel) keep(ctx context.Context, l *link) error {
 	select {
 	case <-l.done:
@@ -127,7 +127,7 @@ func (t *Tunnel) keep(ctx context.Context, l *link) error {
 	}
 }
 
-// failed notes why there is no connection. The same failure is logged once.
+// failed records why there is no connection. A repeated failure is logged once.
 func (t *Tunnel) failed(err error) {
 	t.mu.Lock()
 	before := t.status.Err
@@ -138,7 +138,7 @@ func (t *Tunnel) failed(err error) {
 	}
 }
 
-// changed notes that a connection came or went.
+// changed records that a connection was added or removed.
 func (t *Tunnel) changed(by int, replica string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,19 +19,17 @@ import (
 	"github.com/axle-cd/axle/internal/unary"
 )
 
-// continueWithin is how long a long answer waits for the stream that it goes
-// along.
+// continueWithin is how long a long answer waits for the stream that continues it.
 const continueWithin = 30 * time.Second
 
-// asked are the requests of one frame that a connection brought and that are
-// not answered.
+// asked are a connection's one-frame requests that have not been answered.
 type asked struct {
 	mu    sync.Mutex
 	all   map[uint32]*answering
 	ended bool
 }
 
-// receiveUnary serves a frame of the hub. It waits for nothing.
+// receiveUnary serves a frame of the hub. It does not block.
 func (l *link) receiveUnary(kind byte, payload []byte) {
 	n, content, err := unary.Parse(payload)
 	if err != nil {
@@ -47,8 +45,8 @@ func (l *link) receiveUnary(kind byte, payload []byte) {
 	}
 }
 
-// begin serves a request of one frame, unless the connection ended or there
-// are too many.
+// begin serves a one-frame request, unless the connection ended or there are too
+// many.
 func (l *link) begin(n uint32, head []byte) {
 	a := &answering{link: l, number: n, header: http.Header{}}
 	l.asked.mu.Lock()
@@ -57,9 +55,9 @@ func (l *link) begin(n uint32, head []byte) {
 	case l.asked.ended || l.asked.all[n] != nil:
 		return
 	case len(l.asked.all) >= maxStreams:
-		// Not by who reads the connection: sending may have to wait.
+		// Not in the connection's reader: sending may block.
 		l.serving.Go(func() {
-			a.fail(errcode.New(errcode.Exhausted, "%d requests are under way in this agent, which is the most", maxStreams))
+			a.fail(errcode.New(errcode.Exhausted, "this agent already serves %d requests, which is the limit", maxStreams))
 		})
 		return
 	}
@@ -71,7 +69,7 @@ func (l *link) begin(n uint32, head []byte) {
 	l.serving.Go(func() { a.serve(head) })
 }
 
-// end lets no further request begin.
+// end allows no further request to begin.
 func (s *asked) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +88,8 @@ func (s *asked) remove(n uint32) {
 	delete(s.all, n)
 }
 
-// answering is a request of one frame while it is served. It is the writer of
-// its Stream: what fits goes into one frame, the rest along a stream that the
+// answering is a one-frame request being served. It is the writer of its Stream: an
+// answer that fits goes into one frame, a longer one continues in a stream that the
 // hub then opens.
 type answering struct {
 	link   *link
@@ -101,8 +99,8 @@ type answering struct {
 	header http.Header
 	buffer bytes.Buffer
 
-	// long gets the stream's writer once the hub opened it, and over is closed
-	// when the answer is whole; both are nil while one frame may do.
+	// long receives the stream's writer once the hub opened it, and over is closed
+	// when the answer is complete; both are nil while one frame may be enough.
 	mu   sync.Mutex
 	long chan http.ResponseWriter
 	over chan struct{}
@@ -116,7 +114,7 @@ func (a *answering) serve(head []byte) {
 	defer a.recovered()
 	s := &Stream{head: &agentv1.StreamHead{}, request: noBody, writer: a, flusher: http.NewResponseController(a)}
 	if err := frame.ReadMax(bytes.NewReader(head), s.head, maxHead); err != nil {
-		a.fail(errcode.New(errcode.Invalid, "the head of the request cannot be read"))
+		a.fail(errcode.New(errcode.Invalid, "cannot read the head of the request"))
 		return
 	}
 	a.link.answer(a.ctx, s)
@@ -131,8 +129,7 @@ func (a *answering) serve(head []byte) {
 	a.send(unary.Answer, a.buffer.Bytes())
 }
 
-// recovered ends one request alone when what serves it panics, as net/http does
-// for those that are streams.
+// recovered limits a panic to its request, as net/http does for streams.
 func (a *answering) recovered() {
 	why := recover()
 	if why == nil {
@@ -147,10 +144,10 @@ func (a *answering) recovered() {
 	a.fail(errcode.New(errcode.Internal, "the agent gave no answer"))
 }
 
-// finish lets the stream that the answer went along end.
+// finish lets the stream of the answer end.
 func (a *answering) finish() {
 	if a.to != nil {
-		// The trailers are the stream's.
+		// The trailers belong to the stream.
 		maps.Copy(a.to.Header(), a.header)
 	}
 	close(a.over)
@@ -161,7 +158,7 @@ var noBody = &http.Request{Body: http.NoBody}
 
 func (a *answering) fail(why error) { a.send(unary.Failed, []byte(errcode.Message(why))) }
 
-// send ends it with a frame. A connection that is gone needs none.
+// send sends the final frame. A closed connection needs none.
 func (a *answering) send(kind unary.Kind, content []byte) {
 	_ = a.link.joined.Send(byte(kind), unary.Frame(a.number, content))
 }
@@ -169,8 +166,8 @@ func (a *answering) send(kind unary.Kind, content []byte) {
 // Header implements http.ResponseWriter.
 func (a *answering) Header() http.Header { return a.header }
 
-// WriteHeader implements http.ResponseWriter; the status that counts is in the
-// answer's head.
+// WriteHeader implements http.ResponseWriter; the real status is in the answer's
+// head.
 func (a *answering) WriteHeader(int) {}
 
 // Write implements http.ResponseWriter.
@@ -184,8 +181,8 @@ func (a *answering) Write(p []byte) (int, error) {
 	return a.to.Write(p)
 }
 
-// FlushError lets an http.ResponseController flush: what is there is to leave
-// now, before the answer is whole.
+// FlushError lets an http.ResponseController flush: data must leave now, before the
+// answer is complete.
 func (a *answering) FlushError() error {
 	if err := a.goOn(); err != nil {
 		return err
@@ -195,7 +192,7 @@ func (a *answering) FlushError() error {
 
 var errGivenUp = errors.New("the hub gave the request up")
 
-// goOn waits for the stream that the answer goes along from now on.
+// goOn waits for the stream that continues the answer.
 func (a *answering) goOn() error {
 	if a.to != nil {
 		return nil
@@ -227,7 +224,7 @@ func (l *link) goesOn(w http.ResponseWriter, r *http.Request, number string) {
 		a = l.asked.of(uint32(n))
 	}
 	if a == nil {
-		http.Error(w, "nothing is to be continued here", http.StatusNotFound)
+		http.Error(w, "there is nothing to continue here", http.StatusNotFound)
 		return
 	}
 	a.mu.Lock()

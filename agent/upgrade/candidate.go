@@ -9,44 +9,44 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Shadow is what a render of everything found.
+// Shadow is the result of rendering everything.
 type Shadow struct {
-	// Services were rendered, Compared of them with what is applied; Different
-	// came out other than that.
+	// Services counts rendered services, Compared those compared with the applied
+	// objects, Different those that differ.
 	Services, Compared, Different int
-	// First names one that did, and how.
+	// First names one that differs, and how.
 	First string
 }
 
-// verdict returns why a shadow is not good enough, empty when it is.
+// verdict returns why a shadow is not good enough, empty if it is.
 func (s Shadow) verdict() string {
 	if s.Different*100 <= s.Compared*differentPercent {
 		return ""
 	}
-	return fmt.Sprintf("it would change %d of %d services that nobody changed, such as %s", s.Different, s.Compared, s.First)
+	return fmt.Sprintf("it would change %d of %d unchanged services, such as %s", s.Different, s.Compared, s.First)
 }
 
-// Work are the parts of an agent that a candidate needs.
+// Work is the parts of an agent that a candidate needs.
 type Work struct {
-	// Shadow polls, reads the inventories and renders every service, and writes
-	// nothing.
+	// Shadow polls, reads the inventories and renders every service, without writing
+	// anything.
 	Shadow func(ctx context.Context) (Shadow, error)
 	// Run works until its context ends.
 	Run func(ctx context.Context) error
-	// Good is nil once the work polled and brought every service through a
-	// pass; else it says what is missing.
+	// Good is nil once the work polled and every service had a pass; otherwise it
+	// says what is missing.
 	Good func() error
 }
 
-// RunCandidate is the new agent beside the installed one: it renders in shadow,
-// works when it is told to, and gives the work back.
+// RunCandidate runs the new agent beside the installed one: it renders in shadow,
+// works when it is told to, and hands the work back.
 func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 	r, w := k.awaitRecord(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if r.Key != k.Candidate {
-		return k.idle(ctx, "there is no upgrade that this candidate belongs to")
+		return k.idle(ctx, "this candidate belongs to no upgrade")
 	}
 	if w.State == failed || w.State == done {
 		return k.idle(ctx, "the upgrade is over")
@@ -60,10 +60,10 @@ func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 	return k.atWork(ctx, work)
 }
 
-// idle waits for the end: a candidate without a task must not end by itself,
-// or its Deployment would start it again and again.
+// idle waits until this process is stopped: a candidate without a task must not exit,
+// or its Deployment would restart it again and again.
 func (k *Keeper) idle(ctx context.Context, why string) error {
-	k.Log.Info("the candidate waits for its end", logkey.Reason, why)
+	k.Log.Info("the candidate waits to be stopped", logkey.Reason, why)
 	<-ctx.Done()
 	return nil
 }
@@ -75,14 +75,14 @@ func (k *Keeper) awaitRecord(ctx context.Context) (record, word) {
 		if err == nil {
 			return r, w
 		}
-		k.Log.Warn("the upgrade cannot be read", logkey.Error, err)
+		k.Log.Warn("cannot read the upgrade", logkey.Error, err)
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return record{}, word{}
 		}
 	}
 }
 
-// say writes the candidate's side, while the upgrade is its own.
+// say writes the candidate's side of the ConfigMap, while the upgrade is its own.
 func (k *Keeper) say(ctx context.Context, said word) error {
 	said.Key, said.At = k.Candidate, k.Clock.Now()
 	return k.change(ctx, func(r *record, w *word) bool {
@@ -94,7 +94,7 @@ func (k *Keeper) say(ctx context.Context, said word) error {
 	})
 }
 
-// insist says it until it is heard.
+// insist retries say until it succeeds.
 func (k *Keeper) insist(ctx context.Context, said word) {
 	backoff := jitter.Backoff{Min: time.Second, Max: 10 * time.Second}
 	for {
@@ -102,16 +102,15 @@ func (k *Keeper) insist(ctx context.Context, said word) {
 		if err == nil {
 			return
 		}
-		k.Log.Warn("the candidate cannot say how it does", logkey.Error, err)
+		k.Log.Warn("the candidate cannot report its state", logkey.Error, err)
 		if !k.wait(ctx, max(100*time.Millisecond, backoff.Next())) {
 			return
 		}
 	}
 }
 
-// shadow renders everything and says what came of it. What may pass (a hub or
-// an API server that is away) is tried again: the installed agent has the
-// patience of Within.
+// shadow renders everything and reports the result. Transient failures (an
+// unavailable hub or API server) are retried: the installed agent waits for Within.
 func (k *Keeper) shadow(ctx context.Context, work Work) bool {
 	k.insist(ctx, word{State: shadowing})
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
@@ -129,7 +128,7 @@ func (k *Keeper) shadow(ctx context.Context, work Work) bool {
 			k.insist(ctx, word{State: ready, Services: found.Services, Different: found.Different})
 			return true
 		}
-		k.Log.Warn("the shadow render did not come to its end", logkey.Error, err)
+		k.Log.Warn("the shadow render failed", logkey.Error, err)
 		k.insist(ctx, word{State: shadowing, Message: err.Error()})
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return false
@@ -137,8 +136,8 @@ func (k *Keeper) shadow(ctx context.Context, work Work) bool {
 	}
 }
 
-// awaitWork returns true when this candidate is to work, false when the context
-// ended first.
+// awaitWork returns true when this candidate should work, false if the context ended
+// first.
 func (k *Keeper) awaitWork(ctx context.Context) bool {
 	for {
 		r, _, err := k.read(ctx)
@@ -156,7 +155,7 @@ func (k *Keeper) awaitWork(ctx context.Context) bool {
 	}
 }
 
-// atWork works until the installed agent asks for the work or takes it back.
+// atWork works until the installed agent asks for the work or rolls back.
 func (k *Keeper) atWork(ctx context.Context, work Work) error {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
@@ -180,16 +179,16 @@ func (k *Keeper) atWork(ctx context.Context, work Work) error {
 		}
 		r, _, err := k.read(ctx)
 		if err != nil {
-			continue // the API server is away; whoever works goes on
+			continue // the API server is unavailable; the present agent keeps working
 		}
 		if r.Key != k.Candidate || r.Phase == none || r.Phase == returning {
 			stop()
 			<-ended
 			k.insist(ctx, word{State: done})
-			return k.idle(ctx, "the work was given back")
+			return k.idle(ctx, "the work was handed back")
 		}
 		if err := k.revert(ctx, r); err != nil {
-			k.Log.Warn("the version before cannot be installed again yet", logkey.Error, err)
+			k.Log.Warn("cannot reinstall the previous version yet", logkey.Error, err)
 		}
 		if problem := work.Good(); problem == nil && !well {
 			well = true

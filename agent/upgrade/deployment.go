@@ -23,24 +23,24 @@ import (
 const (
 	// Name is the installed agent's Deployment.
 	Name = "axle-agent"
-	// candidateName is the one beside it.
+	// candidateName is the Deployment of the candidate.
 	candidateName = "axle-agent-candidate"
 	nameLabel     = "app.kubernetes.io/name"
 	versionLabel  = "app.kubernetes.io/version"
 	manager       = "axle-agent"
-	// candidateFlag gives a process its upgrade's key.
+	// candidateFlag passes the upgrade's key to a process.
 	candidateFlag = "--candidate="
 )
 
-// WithoutCandidate is a command line as the installed agent has it.
+// WithoutCandidate returns the command line of the installed agent.
 func WithoutCandidate(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, candidateFlag) })
 }
 
-// Offer is called with the rendered objects of the agent's own service. A
-// Deployment of the agent with another image or other arguments begins an
-// upgrade, or says how the one under way does; anything else is Same, to be
-// applied like every object. key names what the hub asked for.
+// Offer is called with the rendered objects of the agent's own service. A Deployment
+// of the agent with another image or other arguments starts an upgrade, or reports
+// the state of the running one. Any other is Same, to be applied like every object.
+// key names the hub's request.
 func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured, key string) (Wanted, error) {
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "Deployment" && o.GetName() == Name && (o.GetNamespace() == k.Namespace || o.GetNamespace() == "")
@@ -53,7 +53,7 @@ func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured
 	}
 	var wanted appsv1.Deployment
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &wanted); err != nil {
-		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment cannot be read: %w", err)
+		return Wanted{}, errcode.New(errcode.Invalid, "cannot read the agent's Deployment: %w", err)
 	}
 	if len(wanted.Spec.Template.Spec.Containers) == 0 {
 		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment has no container")
@@ -69,13 +69,13 @@ func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured
 	return k.begin(ctx, wanted, keyOf(key))
 }
 
-// keyOf is a key that may stand in a command line.
+// keyOf returns a key that is safe in a command line.
 func keyOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// begin starts a candidate, or says how it does.
+// begin starts a candidate, or reports its state.
 func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string) (Wanted, error) {
 	text, err := json.Marshal(wanted)
 	if err != nil {
@@ -127,14 +127,14 @@ func (k *Keeper) deployment(ctx context.Context, name string) (*appsv1.Deploymen
 	return d, nil
 }
 
-// sameProgram compares what makes an agent another one. Everything else of its
-// pod may change under it, or be changed by others.
+// sameProgram compares what makes a different agent. Everything else in its pod may
+// change, or be changed by others.
 func sameProgram(a, b corev1.PodSpec) bool {
 	return len(a.Containers) > 0 && len(b.Containers) > 0 && a.Containers[0].Image == b.Containers[0].Image &&
 		slices.Equal(WithoutCandidate(a.Containers[0].Args), WithoutCandidate(b.Containers[0].Args))
 }
 
-// isWanted reports whether this process is the new version, installed.
+// isWanted reports whether this process is the installed new version.
 func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
 	var wanted appsv1.Deployment
 	if k.Pod == "" || json.Unmarshal(r.Deployment, &wanted) != nil {
@@ -149,12 +149,11 @@ func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
 	return sameProgram(pod.Spec, wanted.Spec.Template.Spec), nil
 }
 
-// startCandidate makes the Deployment beside the installed one, if it is not
-// there yet.
+// startCandidate creates the candidate's Deployment if it does not exist.
 func (k *Keeper) startCandidate(ctx context.Context, r record) error {
 	var d appsv1.Deployment
 	if err := json.Unmarshal(r.Deployment, &d); err != nil {
-		return errcode.New(errcode.Internal, "the new agent's Deployment cannot be read: %w", err)
+		return errcode.New(errcode.Internal, "cannot read the new agent's Deployment: %w", err)
 	}
 	labels := map[string]string{nameLabel: candidateName, partOf: "axle"}
 	d.ObjectMeta = metav1.ObjectMeta{Name: candidateName, Namespace: k.Namespace, Labels: labels}
@@ -169,27 +168,27 @@ func (k *Keeper) startCandidate(ctx context.Context, r record) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = all.Create(ctx, &d, metav1.CreateOptions{FieldManager: manager})
-		k.Log.Info("the new agent is started beside this one", logkey.Version, r.Version)
+		k.Log.Info("starting the new agent beside this one", logkey.Version, r.Version)
 	case err == nil && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Template.Spec.Containers[0].Args, *args):
-		// Of an upgrade before this one.
+		// Left over from an earlier upgrade.
 		live.Spec = d.Spec
 		_, err = all.Update(ctx, live, metav1.UpdateOptions{FieldManager: manager})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return errcode.New(errcode.Unavailable, "make Deployment %s/%s: %w", k.Namespace, candidateName, err)
+		return errcode.New(errcode.Unavailable, "create Deployment %s/%s: %w", k.Namespace, candidateName, err)
 	}
 	return nil
 }
 
-// replace puts the new version into this agent's own Deployment. Kubernetes
-// then ends this process.
+// replace writes the new version into this agent's own Deployment. Kubernetes then
+// ends this process.
 func (k *Keeper) replace(ctx context.Context, r record) error { return k.install(ctx, r.Deployment) }
 
-// install makes the installed agent's Deployment run what another one does.
+// install makes the installed agent's Deployment run the same as another Deployment.
 func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
 	var wanted appsv1.Deployment
 	if err := json.Unmarshal(text, &wanted); err != nil {
-		return errcode.New(errcode.Internal, "the agent's next Deployment cannot be read: %w", err)
+		return errcode.New(errcode.Internal, "cannot read the agent's next Deployment: %w", err)
 	}
 	live, err := k.deployment(ctx, Name)
 	if err != nil || sameProgram(live.Spec.Template.Spec, wanted.Spec.Template.Spec) {
@@ -210,8 +209,8 @@ func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
 	return nil
 }
 
-// removeCandidate deletes the candidate and waits until its pods are gone, so
-// that two agents never work.
+// removeCandidate deletes the candidate and waits until its pods are gone, so that
+// two agents never work at once.
 func (k *Keeper) removeCandidate(ctx context.Context) error {
 	if err := k.deleteCandidate(ctx); err != nil {
 		return err
@@ -237,8 +236,8 @@ func (k *Keeper) candidateGone(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// A pod on a node that is gone never ends; the hub refuses a second
-		// agent then.
+		// A pod on a lost node never ends; in that case the hub refuses a second
+		// agent.
 		if len(pods) == 0 || k.Clock.Now().Sub(since) > goneWithin {
 			return nil
 		}
@@ -264,7 +263,7 @@ func (k *Keeper) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// trouble says why the candidate's pod does not run, empty when it does.
+// trouble says why the candidate's pod does not run, empty if it does.
 func (k *Keeper) trouble(ctx context.Context) string { return k.waits(ctx, k.candidatePods) }
 
 // waits says why one of some pods does not run.

@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// lookAtShadow reports whether the candidate may have the work. One that
-// failed, or takes too long, is taken back.
+// lookAtShadow reports whether the candidate may get the work. A candidate that
+// failed, or takes too long, is rolled back.
 func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
 	r, w, err := k.read(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
 	case w.State == failed:
 		return false, k.giveUp(ctx, r, w.Message)
 	case w.State == ready:
-		k.Log.Info("the new agent rendered everything and gets the work", logkey.Version, r.Version, logkey.Count, w.Services)
+		k.Log.Info("the new agent rendered everything; handing over the work", logkey.Version, r.Version, logkey.Count, w.Services)
 		return true, nil
 	case k.Clock.Now().Sub(r.Since) > k.Within:
 		return false, k.giveUp(ctx, r, fmt.Sprintf("it has not rendered everything within %s%s", k.Within, k.trouble(ctx)))
@@ -33,7 +33,7 @@ func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// handOver says that the candidate works from now on.
+// handOver records that the candidate works from now on.
 func (k *Keeper) handOver(ctx context.Context) error {
 	return k.change(ctx, func(r *record, w *word) bool {
 		if r.Phase != shadow || w.State != ready {
@@ -44,12 +44,12 @@ func (k *Keeper) handOver(ctx context.Context) error {
 	})
 }
 
-// standBy watches the candidate at work until it is well or failed.
+// standBy watches the working candidate until it is healthy or failed.
 func (k *Keeper) standBy(ctx context.Context) error {
 	for {
 		r, w, err := k.read(ctx)
 		if err != nil {
-			k.Log.Warn("the new agent cannot be looked at", logkey.Error, err)
+			k.Log.Warn("cannot check the new agent", logkey.Error, err)
 		}
 		late := k.Clock.Now().Sub(r.Since) > k.Within
 		switch {
@@ -59,15 +59,15 @@ func (k *Keeper) standBy(ctx context.Context) error {
 		case r.Phase == handed && w.State == failed:
 			return k.giveUp(ctx, r, w.Message)
 		case r.Phase == handed && w.State == good:
-			k.Log.Info("the new agent works and replaces this one", logkey.Version, r.Version)
+			k.Log.Info("the new agent works; it replaces this one", logkey.Version, r.Version)
 			err = k.commit(ctx)
 		case r.Phase == handed && late:
-			return k.giveUp(ctx, r, fmt.Sprintf("it was not well within %s%s", k.Within, k.trouble(ctx)))
+			return k.giveUp(ctx, r, fmt.Sprintf("it was not healthy within %s%s", k.Within, k.trouble(ctx)))
 		case r.Phase == committing:
 			err = k.replace(ctx, r)
 		}
 		if err != nil {
-			k.Log.Warn("the new agent cannot be installed yet", logkey.Error, err)
+			k.Log.Warn("cannot install the new agent yet", logkey.Error, err)
 		}
 		if !k.wait(ctx, k.Tick) {
 			return nil
@@ -75,7 +75,7 @@ func (k *Keeper) standBy(ctx context.Context) error {
 	}
 }
 
-// commit begins the end of this agent: its Deployment becomes the new one.
+// commit begins the end of this agent: its Deployment becomes the new version.
 func (k *Keeper) commit(ctx context.Context) error {
 	var r record
 	live, err := k.deployment(ctx, Name)
@@ -101,14 +101,14 @@ func (k *Keeper) commit(ctx context.Context) error {
 	return k.replace(ctx, r)
 }
 
-// revert is called by the candidate at work: when what was installed does not
-// ask for the work in time, the version before is installed again. The
-// candidate works until that one does.
+// revert is called by the working candidate: if the installed agent does not ask for
+// the work in time, the candidate reinstalls the previous version, and works until
+// that one asks for the work.
 func (k *Keeper) revert(ctx context.Context, r record) error {
 	if r.Phase == committing && k.Clock.Now().Sub(r.Since) > k.Within && len(r.Previous) > 0 {
 		reason := fmt.Sprintf("the agent was put back to the version before, because version %s did not start as the installed agent within %s%s",
 			r.Version, k.Within, k.waits(ctx, k.installedPods))
-		k.Log.Error("the agent's upgrade is taken back", logkey.Version, r.Version, logkey.Reason, reason)
+		k.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
 		err := k.change(ctx, func(now *record, _ *word) bool {
 			ok := now.Key == r.Key && now.Phase == committing
 			if ok {
@@ -127,11 +127,11 @@ func (k *Keeper) revert(ctx context.Context, r record) error {
 	return k.install(ctx, r.Previous)
 }
 
-// giveUp takes the candidate back and keeps why. It is gone before this agent
-// works on.
+// giveUp rolls the candidate back and stores the reason. The candidate must be gone
+// before this agent works again.
 func (k *Keeper) giveUp(ctx context.Context, r record, reason string) error {
 	reason = fmt.Sprintf("the agent stays as it is, because version %s did not work here: %s", r.Version, reason)
-	k.Log.Error("the agent's upgrade is taken back", logkey.Version, r.Version, logkey.Reason, reason)
+	k.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
 	k.together.Lock()
 	mine := false
 	err := k.change(ctx, func(now *record, _ *word) bool {
@@ -147,8 +147,8 @@ func (k *Keeper) giveUp(ctx context.Context, r record, reason string) error {
 	return k.removeGivenUp(ctx)
 }
 
-// removeGivenUp removes the candidate of an upgrade that was given up, unless
-// another one has begun. Until it could, the record is looked at again.
+// removeGivenUp removes the candidate of a failed upgrade, unless another one has
+// begun. Until it succeeds, the record is checked again.
 func (k *Keeper) removeGivenUp(ctx context.Context) error {
 	k.active.Store(true)
 	k.together.Lock()
@@ -164,8 +164,8 @@ func (k *Keeper) removeGivenUp(ctx context.Context) error {
 	return k.candidateGone(ctx)
 }
 
-// takeBack is the new version, installed: it asks the candidate for the work,
-// and has it once the candidate stopped or is gone.
+// takeBack runs in the installed new version: it asks the candidate for the work, and
+// gets it once the candidate stopped or is gone.
 func (k *Keeper) takeBack(ctx context.Context) error {
 	err := k.change(ctx, func(r *record, _ *word) bool {
 		if r.Phase == none || r.Phase == returning {
@@ -190,7 +190,7 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 	if err := k.removeCandidate(ctx); err != nil {
 		return err
 	}
-	k.Log.Info("the agent's upgrade is over", logkey.Version, k.Version)
+	k.Log.Info("the agent's upgrade is complete", logkey.Version, k.Version)
 	return k.change(ctx, func(r *record, w *word) bool {
 		over := record{}
 		if r.Key != "" && r.FailedKey == r.Key {
@@ -201,15 +201,15 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 	})
 }
 
-// Wanted is what an offer came to.
+// Wanted is the result of an offer.
 type Wanted struct {
-	// Same: the installed agent is what is wanted.
+	// Same: the installed agent is the wanted one.
 	Same bool
 	// Failed: it was tried and did not work. Message says what happens.
 	Failed  bool
 	Message string
 }
 
-// errCandidate is what a candidate answers to an offer: it changes nothing of
-// its own installation, the installed agent does.
+// errCandidate is a candidate's answer to an offer: the installed agent changes the
+// installation, the candidate does not.
 var errCandidate = errcode.New(errcode.Unavailable, "the agent is being replaced")

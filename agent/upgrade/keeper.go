@@ -15,17 +15,16 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// The numbers that a Config may leave open.
+// Defaults for fields of Config.
 const (
-	// DefaultWithin is how long a candidate has to render everything, and then
-	// to be well.
+	// DefaultWithin is how long a candidate has to render everything, and then to
+	// become healthy.
 	DefaultWithin = 15 * time.Minute
-	// DefaultTick is how often either side looks at the other while an upgrade
-	// is under way.
+	// DefaultTick is how often each side checks the other during an upgrade.
 	DefaultTick = 5 * time.Second
-	// goneWithin is how long the end of the candidate's pods is waited for.
+	// goneWithin is how long to wait for the end of the candidate's pods.
 	goneWithin = time.Minute
-	// differentPercent of the services may come out other than they are.
+	// differentPercent of the services may render differently.
 	differentPercent = 1
 )
 
@@ -36,10 +35,10 @@ type Config struct {
 	Namespace string
 	// Version of this program.
 	Version string
-	// Pod is this process's, empty when it is none.
+	// Pod is the name of this process's pod, empty if it has none.
 	Pod string
-	// Candidate is the key of the upgrade that this process is a candidate of,
-	// empty for the installed agent.
+	// Candidate is the key of the upgrade that this process is a candidate of, empty
+	// for the installed agent.
 	Candidate string
 	// Within and Tick are the defaults above when zero.
 	Within time.Duration
@@ -52,18 +51,18 @@ type Config struct {
 type Keeper struct {
 	Config
 	begun chan struct{}
-	// active: a candidate renders in shadow, or was given up and is not removed
-	// yet, and must be looked at.
+	// active: a candidate renders in shadow, or was rolled back and is not removed
+	// yet, so it must be checked.
 	active atomic.Bool
-	// together is held while the record and the candidate's Deployment are
-	// brought into step: an offer and its end come from two goroutines.
+	// together is held while the record and the candidate's Deployment are brought
+	// into line: an offer and its end come from two goroutines.
 	together sync.Mutex
 }
 
-// New returns a Keeper that did nothing yet.
+// New returns a Keeper.
 func New(c Config) (*Keeper, error) {
 	if c.Client == nil || c.Namespace == "" || c.Version == "" {
-		return nil, errors.New("upgrade: a client, a namespace and a version are needed")
+		return nil, errors.New("upgrade: Client, Namespace and Version are required")
 	}
 	if c.Within == 0 {
 		c.Within = DefaultWithin
@@ -80,9 +79,9 @@ func New(c Config) (*Keeper, error) {
 	return &Keeper{Config: c, begun: make(chan struct{}, 1)}, nil
 }
 
-// Run is the installed agent: it works, watches a candidate, or takes over from
-// one, until the context ends. work runs until its context ends, and again
-// after an upgrade that failed.
+// Run runs the installed agent: it works, watches a candidate, or takes over from
+// one, until the context ends. work runs until its context ends, and again after a
+// failed upgrade.
 func (k *Keeper) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for ctx.Err() == nil {
@@ -95,16 +94,16 @@ func (k *Keeper) Run(ctx context.Context, work func(ctx context.Context) error) 
 		if errors.As(err, &stop) {
 			return stop.error
 		}
-		k.Log.Warn("the agent's own upgrade cannot go on", logkey.Error, err)
+		k.Log.Warn("the agent's own upgrade cannot continue", logkey.Error, err)
 		k.wait(ctx, max(time.Second, backoff.Next()))
 	}
 	return nil
 }
 
-// workError is the end of the work itself.
+// workError is an error of the work itself.
 type workError struct{ error }
 
-// turn does what the record says, until it says something else.
+// turn does what the record says, until the record changes.
 func (k *Keeper) turn(ctx context.Context, work func(ctx context.Context) error) error {
 	r, _, err := k.read(ctx)
 	if err != nil {
@@ -129,7 +128,7 @@ func (k *Keeper) turn(ctx context.Context, work func(ctx context.Context) error)
 	return k.standBy(ctx)
 }
 
-// work works until the candidate is ready and has been given the work.
+// work works until the candidate is ready and gets the work.
 func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error) error {
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
@@ -151,7 +150,7 @@ func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error)
 		}
 		ready, err := k.lookAtShadow(ctx)
 		if err != nil {
-			k.Log.Warn("the new agent cannot be looked at", logkey.Error, err)
+			k.Log.Warn("cannot check the new agent", logkey.Error, err)
 		}
 		if !ready {
 			continue
@@ -164,7 +163,7 @@ func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error)
 	}
 }
 
-// wait returns false when the context ended first.
+// wait returns false if the context ended first.
 func (k *Keeper) wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

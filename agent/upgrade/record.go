@@ -20,7 +20,7 @@ const (
 	callTimeout  = 15 * time.Second
 )
 
-// phase says who works.
+// phase says which agent works.
 type phase string
 
 const (
@@ -32,30 +32,30 @@ const (
 	handed phase = "Handed"
 	// committing: the same, and the installed agent is being replaced.
 	committing phase = "Committing"
-	// reverting: what was installed did not start; the candidate works until
-	// the version before is installed again and asks for the work.
+	// reverting: the installed agent did not start; the candidate works until the
+	// previous version is installed again and asks for the work.
 	reverting phase = "Reverting"
 	// returning: the installed agent is the new version and asks for the work.
 	returning phase = "Returning"
 )
 
-// record is the installed agent's side.
+// record is the installed agent's side of the ConfigMap.
 type record struct {
 	Phase phase `json:"phase,omitempty"`
-	// Key names what the hub asked for.
+	// Key names the hub's request.
 	Key     string    `json:"key,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Since   time.Time `json:"since"`
-	// Deployment is the wanted one, as JSON.
+	// Deployment is the wanted Deployment, as JSON.
 	Deployment json.RawMessage `json:"deployment,omitempty"`
-	// Previous is the one that it replaced.
+	// Previous is the Deployment that it replaced.
 	Previous json.RawMessage `json:"previous,omitempty"`
-	// FailedKey is what was asked for and did not work, Failure why.
+	// FailedKey is the request that did not work, Failure the reason.
 	FailedKey string `json:"failedKey,omitempty"`
 	Failure   string `json:"failure,omitempty"`
 }
 
-// state is how far a candidate is.
+// state is how far a candidate got.
 type state string
 
 const (
@@ -67,7 +67,7 @@ const (
 	failed    state = "Failed"
 )
 
-// word is the candidate's side.
+// word is the candidate's side of the ConfigMap.
 type word struct {
 	Key       string    `json:"key,omitempty"`
 	State     state     `json:"state,omitempty"`
@@ -77,7 +77,7 @@ type word struct {
 	At        time.Time `json:"at"`
 }
 
-// read returns both sides. A candidate's word about another upgrade is none.
+// read returns both sides. A candidate's side for another upgrade is ignored.
 func (k *Keeper) read(ctx context.Context) (record, word, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -92,7 +92,7 @@ func (k *Keeper) read(ctx context.Context) (record, word, error) {
 	return r, w, nil
 }
 
-// parse takes what cannot be read for nothing: the installed agent works then.
+// parse ignores what it cannot parse: then the installed agent works.
 func parse(m *corev1.ConfigMap) (record, word) {
 	var r record
 	if json.Unmarshal([]byte(m.Data[recordKey]), &r) != nil {
@@ -105,8 +105,8 @@ func parse(m *corev1.ConfigMap) (record, word) {
 	return r, w
 }
 
-// change writes one side. fn sees the other as it is and may decide to write
-// nothing; it runs again when somebody else wrote meanwhile.
+// change writes one side. fn sees both sides as they are and may decide to write
+// nothing; it runs again if somebody else wrote meanwhile.
 func (k *Keeper) change(ctx context.Context, fn func(r *record, w *word) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -40,14 +40,14 @@ type stage struct {
 	clock   ahead
 }
 
-// ahead is the machine's clock, moved on: patience ends when a test says so,
-// however long a busy machine takes for what comes before.
+// ahead is the machine's clock moved forward: timeouts end when a test says so,
+// however long a busy machine takes before that.
 type ahead struct {
 	clock.Real
 	by atomic.Int64
 }
 
-// Now is later by what was moved.
+// Now is the time plus the offset.
 func (a *ahead) Now() time.Time { return a.Real.Now().Add(time.Duration(a.by.Load())) }
 
 // move ends every patience that began before.
@@ -90,7 +90,7 @@ func podSpec(version string) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "agent:" + version, Args: []string{"run"}}}}
 }
 
-// pod makes the pod of an installed agent, so that it can tell what it is.
+// pod creates the pod of an installed agent, so that it can find out what it is.
 func (s *stage) pod(name, version string) {
 	s.t.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}, Spec: podSpec(version)}
@@ -99,7 +99,7 @@ func (s *stage) pod(name, version string) {
 	}
 }
 
-// offered is what a pass of the agent's own service renders.
+// offered is the rendered result of the agent's own service.
 func (s *stage) offered(version string) []*unstructured.Unstructured {
 	s.t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.deployment(version))
@@ -159,8 +159,8 @@ func (s *stage) installed(change func(*upgrade.Config)) agent {
 	return s.run(k, func(ctx context.Context) error { return k.Run(ctx, s.work) })
 }
 
-// candidate starts what the candidate's Deployment asks for, as a kubelet
-// would, and ends it when the Deployment goes.
+// candidate starts the program of the candidate's Deployment, as a kubelet would, and
+// ends it with the Deployment.
 func (s *stage) candidate(work upgrade.Work) agent {
 	s.t.Helper()
 	key := ""
@@ -191,7 +191,7 @@ func (s *stage) noCandidate() error {
 	return errors.Join(errors.New("the candidate is still there"), err)
 }
 
-// image is what the installed Deployment runs.
+// image is the image of the installed Deployment.
 func (s *stage) image() string {
 	s.t.Helper()
 	d, err := s.client.AppsV1().Deployments(s.namespace).Get(s.t.Context(), "axle-agent", metav1.GetOptions{})
@@ -201,7 +201,7 @@ func (s *stage) image() string {
 	return d.Spec.Template.Spec.Containers[0].Image
 }
 
-// offer offers a version until it comes to what is wanted.
+// offer offers a version until the result is as expected.
 func (s *stage) offer(k *upgrade.Keeper, version, key string, wanted func(upgrade.Wanted) bool) {
 	s.t.Helper()
 	eventually.For(s.t, patience, "version "+version+" is offered", func() error {
@@ -276,11 +276,11 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 				return upgrade.Shadow{Services: 100, Compared: 100, Different: 2, First: "web (ConfigMap a would be changed)"}, nil
 			},
 			Good: well.Good,
-		}, "", "would change 2 of 100 services that nobody changed, such as web"},
+		}, "", "would change 2 of 100 unchanged services, such as web"},
 		"never renders": {upgrade.Work{
 			Shadow: func(context.Context) (upgrade.Shadow, error) { return upgrade.Shadow{}, errors.New("no hub") }, Good: well.Good,
 		}, "Shadowing", "not rendered everything within"},
-		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not well within"},
+		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not healthy within"},
 		"ends its work": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("not yet") }, Run: func(context.Context) error {
 			return errors.New("cannot open its data folder")
 		}}, "", "cannot open its data folder"},
@@ -318,8 +318,8 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 	}
 }
 
-// A candidate does well, but what is installed of it never starts: the version
-// before comes back, without help and without a moment in which nobody works.
+// A candidate is healthy, but its installed version never starts: the previous
+// version comes back, without help and without a moment in which no agent works.
 func TestAgentThatCannotBeInstalledIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

@@ -2,9 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// AgentConfiguration changes how the agent of its cluster works, without a
-// restart. The agent reads the one named default. A flag of the agent wins over
-// it, and it wins over what the hub says.
+// AgentConfiguration changes settings of the agent of its cluster, without a
+// restart. The agent reads the object named default. A flag of the agent
+// overrides it, and it overrides the hub's settings.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster
@@ -20,8 +20,8 @@ type AgentConfiguration struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// AgentConfigurationSpec is what may be changed. Durations are written as in
-// "90s" or "2m".
+// AgentConfigurationSpec holds the settings. Durations are written like "90s"
+// or "2m".
 type AgentConfigurationSpec struct {
 	// ServicePollInterval is the time between two polls of the hub, at least
 	// 10s.
@@ -30,8 +30,8 @@ type AgentConfigurationSpec struct {
 	// ManagedNamespacePollInterval is kept and does not act yet.
 	// +optional
 	ManagedNamespacePollInterval *string `json:"managedNamespacePollInterval,omitempty"`
-	// ClusterPingInterval is how often the hub is told of the cluster although
-	// nothing changed, at least 10s.
+	// ClusterPingInterval is how often the agent reports its cluster to the hub
+	// when nothing changed, at least 10s.
 	// +optional
 	ClusterPingInterval *string `json:"clusterPingInterval,omitempty"`
 	// CompatibilityUploadInterval is kept and does not act yet.
@@ -50,12 +50,11 @@ type AgentConfigurationSpec struct {
 	// off.
 	// +optional
 	VulnerabilityReportUploadInterval *string `json:"vulnerabilityReportUploadInterval,omitempty"`
-	// ComponentShaCacheTTL is kept and does not act: what was applied is
-	// remembered as long as it is there.
+	// ComponentShaCacheTTL is kept and does not act: the agent remembers what
+	// it applied for as long as it exists.
 	// +optional
 	ComponentShaCacheTTL *string `json:"componentShaCacheTTL,omitempty"`
-	// MaxConcurrentReconciles is how many services are brought through a pass
-	// at once.
+	// MaxConcurrentReconciles is how many services are processed concurrently.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
@@ -78,8 +77,8 @@ type AgentConfigurationSpec struct {
 	// DisableWebsocket is kept and does not act yet.
 	// +optional
 	DisableWebsocket *bool `json:"disableWebsocket,omitempty"`
-	// PollImmediately is kept and does not act: an agent that was just
-	// registered polls at once, and others spread their first polls.
+	// PollImmediately is kept and does not act: a newly registered agent polls
+	// at once, and others spread their first polls.
 	// +optional
 	PollImmediately *bool `json:"pollImmediately,omitempty"`
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // Cluster adopts a cluster that is registered with the hub: its handle, tags,
-// metadata and bindings follow this object. Removing the object removes
-// nothing from the hub.
+// metadata and bindings follow this object. Deleting the object deletes nothing
+// from the hub.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
@@ -23,7 +23,7 @@ type Cluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is what the hub should know of the cluster.
+// ClusterSpec is the wanted state of the cluster in the hub.
 type ClusterSpec struct {
 	// Handle is the cluster's short unique name; unset is metadata.name.
 	// +optional
@@ -38,7 +38,7 @@ type ClusterSpec struct {
 	// Bindings do not act yet.
 	// +optional
 	Bindings *Bindings `json:"bindings,omitempty"`
-	// DisableAI is kept for compatibility and acts on nothing.
+	// DisableAI is kept for compatibility and has no effect.
 	// +optional
 	DisableAI *bool `json:"disableAI,omitempty"`
 	// +optional
@@ -68,7 +68,7 @@ type ClusterSpec struct {
 	NodePools []ClusterNodePool `json:"nodePools,omitempty"`
 }
 
-// ClusterCloudSettings are the settings of a cluster's cloud; one of them.
+// ClusterCloudSettings are the settings of a cluster's cloud; set one of them.
 type ClusterCloudSettings struct {
 	// +optional
 	AWS *ClusterAWSSettings `json:"aws,omitempty"`
@@ -78,12 +78,12 @@ type ClusterCloudSettings struct {
 	GCP *ClusterGCPSettings `json:"gcp,omitempty"`
 }
 
-// ClusterAWSSettings are those of Amazon's cloud.
+// ClusterAWSSettings are the settings for AWS.
 type ClusterAWSSettings struct {
 	Region string `json:"region"`
 }
 
-// ClusterAzureSettings are those of Microsoft's cloud.
+// ClusterAzureSettings are the settings for Azure.
 type ClusterAzureSettings struct {
 	ResourceGroup  string `json:"resourceGroup"`
 	Network        string `json:"network"`
@@ -91,7 +91,7 @@ type ClusterAzureSettings struct {
 	Location       string `json:"location"`
 }
 
-// ClusterGCPSettings are those of Google's cloud.
+// ClusterGCPSettings are the settings for Google Cloud.
 type ClusterGCPSettings struct {
 	Project string `json:"project"`
 	Network string `json:"network"`
@@ -127,13 +127,13 @@ type ClusterNodePoolCloudSettings struct {
 	AWS *ClusterNodePoolAWSSettings `json:"aws,omitempty"`
 }
 
-// ClusterNodePoolAWSSettings are those of Amazon's cloud.
+// ClusterNodePoolAWSSettings are a node pool's settings in AWS.
 type ClusterNodePoolAWSSettings struct {
 	// +optional
 	LaunchTemplateID *string `json:"launchTemplateId,omitempty"`
 }
 
-// ClusterStatus is what the hub knows of the cluster.
+// ClusterStatus is the state of the cluster in the hub.
 type ClusterStatus struct {
 	Status `json:",inline"`
 	// +optional

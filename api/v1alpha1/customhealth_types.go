@@ -2,9 +2,9 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// CustomHealth is a rule, written in Lua or CEL, that says how well objects of
-// one kind are, or objects of every kind that has no rule. The agent of the
-// cluster takes it at once.
+// CustomHealth is a rule, written in Lua or CEL, that determines the health of
+// objects of one kind, or of every kind without a rule. The agent of the
+// cluster uses it at once.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
@@ -21,7 +21,8 @@ type CustomHealth struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// CustomHealthSpec says which objects the rule judges, and how.
+// CustomHealthSpec says which objects the rule is for, and how it determines
+// their health.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.kind) && size(self.kind) > 0) || ((!has(self.group) || size(self.group) == 0) && (!has(self.version) || size(self.version) == 0))",message="a rule without a kind has no group or version either"
 // +kubebuilder:validation:XValidation:rule="!has(self.script) || size(self.script) == 0 || !has(self.expressions)",message="a rule has a script or expressions, not both"
@@ -32,27 +33,28 @@ type CustomHealthSpec struct {
 	// Version of the kind; empty for all its versions.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Kind that is judged. Empty for every kind that no other rule knows.
+	// Kind of the objects. Empty for every kind without another rule.
 	// +optional
 	Kind string `json:"kind,omitempty"`
-	// Script in Lua. It sees the object as obj and returns a table with status
-	// and message, or sees it as Obj and leaves that table in healthStatus.
+	// Script in Lua. It either reads the object as obj and returns a table with
+	// status and message, or reads it as Obj and sets healthStatus to that
+	// table.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Script string `json:"script,omitempty"`
-	// Expressions in CEL, in place of a script.
+	// Expressions in CEL, instead of a script.
 	// +optional
 	Expressions *CustomHealthExpressions `json:"expressions,omitempty"`
 }
 
-// CustomHealthExpressions say how well an object is. All but the message are
-// true or false and are asked in this order: suspended, inProgress, failed,
-// current; the first that is true gives the status, and without one the object
-// is Progressing. They see the object as obj, and its apiVersion, kind,
-// metadata, spec, status and data by these names. They are those of Flux's
-// healthCheckExprs, with suspended and message beside them.
+// CustomHealthExpressions determine the health of an object. All but the
+// message are booleans and are evaluated in this order: suspended, inProgress,
+// failed, current. The first that is true gives the status; if none is, the
+// object is Progressing. They read the object as obj, and its apiVersion, kind,
+// metadata, spec, status and data by these names. They are Flux's
+// healthCheckExprs, with suspended and message in addition.
 type CustomHealthExpressions struct {
-	// Suspended is true for an object that rests on purpose.
+	// Suspended is true for an object that is suspended on purpose.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Suspended string `json:"suspended,omitempty"`
@@ -68,7 +70,7 @@ type CustomHealthExpressions struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	Current string `json:"current"`
-	// Message is a text that says why.
+	// Message is a text with the reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Message string `json:"message,omitempty"`

@@ -1,11 +1,11 @@
 // Package v1alpha1 holds the kinds of the API group deployments.plural.sh that
-// Axle serves, with the field names that existing repositories use. What a
-// field means is said beside it; fields that are kept but do not act yet say
-// so, and every object that sets one names it in its status.
+// Axle serves, with the field names that existing repositories use. The comment
+// of each field gives its meaning. Fields that are kept but do not act yet say
+// so, and every object that sets one lists it in its status.
 //
-// The types are contracts: they know nothing of the hub and are read by the
-// CLI, the operator and the agent alike. CRDs in deploy/crds are generated
-// from them.
+// The types are contracts: they do not depend on the hub, and the CLI, the
+// operator and the agent all read them. CRDs in deploy/crds are generated from
+// them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=deployments.plural.sh

@@ -21,7 +21,7 @@ type GitRepository struct {
 	Status GitRepositoryStatus `json:"status,omitempty"`
 }
 
-// GitRepositorySpec says where the upstream is and how to log in.
+// GitRepositorySpec says where the upstream is and how to authenticate.
 type GitRepositorySpec struct {
 	// URL of the upstream, https or ssh. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="url cannot be changed: create another repository"
@@ -30,21 +30,21 @@ type GitRepositorySpec struct {
 	// act yet.
 	// +optional
 	ConnectionRef *ObjectReference `json:"connectionRef,omitempty"`
-	// CredentialsRef is a Secret with the keys username, password, privateKey
-	// and passphrase, as far as needed.
+	// CredentialsRef is a Secret with the required ones of the keys username,
+	// password, privateKey and passphrase.
 	// +optional
 	CredentialsRef *corev1.SecretReference `json:"credentialsRef,omitempty"`
 	// +optional
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
-// GitRepositoryStatus is what the hub says of the upstream.
+// GitRepositoryStatus is the state of the upstream in the hub.
 type GitRepositoryStatus struct {
 	Status `json:",inline"`
 	// Health is PULLABLE or FAILED.
 	// +optional
 	Health string `json:"health,omitempty"`
-	// Message is upstream's answer when it failed.
+	// Message is upstream's error when Health is FAILED.
 	// +optional
 	Message *string `json:"message,omitempty"`
 }

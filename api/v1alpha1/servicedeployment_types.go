@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ServiceDeployment is a service: what runs on one cluster, from which source.
+// ServiceDeployment is a service: it says what runs on one cluster, and from
+// which source.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced
@@ -23,7 +24,7 @@ type ServiceDeployment struct {
 	Status ServiceDeploymentStatus `json:"status,omitempty"`
 }
 
-// ServiceDeploymentSpec is what should run, and how.
+// ServiceDeploymentSpec says what should run, and how.
 type ServiceDeploymentSpec struct {
 	// Name in the hub; unset is metadata.name.
 	// +optional
@@ -49,7 +50,7 @@ type ServiceDeploymentSpec struct {
 	// SyncWindows say when new revisions may be applied, and when not.
 	// +optional
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
-	// Detach leaves the objects on the cluster when this is deleted.
+	// Detach leaves the objects on the cluster when this object is deleted.
 	// +optional
 	Detach *bool `json:"detach,omitempty"`
 	// DocsPath is a folder of documentation. Does not act yet.
@@ -61,7 +62,7 @@ type ServiceDeploymentSpec struct {
 	// FlowRef does not act yet.
 	// +optional
 	FlowRef *ObjectReference `json:"flowRef,omitempty"`
-	// AgentID is kept for compatibility and acts on nothing.
+	// AgentID is kept for compatibility and has no effect.
 	// +optional
 	AgentID *string `json:"agentId,omitempty"`
 
@@ -87,17 +88,17 @@ type ServiceDeploymentSpec struct {
 	// Configuration are plain values for templates.
 	// +optional
 	Configuration map[string]string `json:"configuration,omitempty"`
-	// ConfigurationRef is a Secret of secret values for templates.
+	// ConfigurationRef is a Secret with secret values for templates.
 	// +optional
 	ConfigurationRef *corev1.SecretReference `json:"configurationRef,omitempty"`
 	// SecretRefs are values that the hub reads from one of its backends, by the
 	// key that templates see.
 	// +optional
 	SecretRefs map[string]BackendReference `json:"secretRefs,omitempty"`
-	// Contexts are names of shared values, in order: the later counts.
+	// Contexts are names of shared values, in order: the later one wins.
 	// +optional
 	Contexts []string `json:"contexts,omitempty"`
-	// Imports are outputs by their name.
+	// Imports are outputs by name.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="imports cannot be changed"
 	Imports []ServiceImport `json:"imports,omitempty"`
@@ -112,31 +113,31 @@ type ServiceDeploymentSpec struct {
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
-// BackendReference is one value of one secret of a backend of the hub.
+// BackendReference is one value of a secret in a backend of the hub.
 type BackendReference struct {
-	// Backend is a name of axle config backends; unset is the default one.
+	// Backend is a name from axle config backends; unset is the default one.
 	// +optional
 	Backend *string `json:"backend,omitempty"`
-	// Path is where the secret lies in the backend.
+	// Path is the path of the secret in the backend.
 	Path string `json:"path"`
 	// Key is the value's name there; unset is the key that templates see.
 	// +optional
 	Key *string `json:"key,omitempty"`
 }
 
-// SyncWindow is a recurring time in which syncs are allowed or denied. A deny
-// window wins; with allow windows, one must be open.
+// SyncWindow is a recurring period in which syncs are allowed or denied. A deny
+// window wins; where there are allow windows, one must be open.
 type SyncWindow struct {
 	// +kubebuilder:validation:Enum=allow;deny
 	Kind string `json:"kind"`
-	// Schedule is cron, five fields: when the window begins.
+	// Schedule is a cron expression with five fields, for the window's start.
 	Schedule string `json:"schedule"`
 	// Duration is how long it lasts, such as 1h30m.
 	Duration string `json:"duration"`
 	// TimeZone is a name such as Europe/Berlin; unset is UTC.
 	// +optional
 	TimeZone *string `json:"timeZone,omitempty"`
-	// ManualSync lets what a person asks for through.
+	// ManualSync allows syncs that a person requests.
 	// +optional
 	ManualSync *bool `json:"manualSync,omitempty"`
 }
@@ -156,7 +157,7 @@ type Source struct {
 	// Version of the chart, or a range; unset is the newest.
 	// +optional
 	Version *string `json:"version,omitempty"`
-	// URL of a repository of charts that need not be registered.
+	// URL of a chart repository, which need not be registered.
 	// +optional
 	URL *string `json:"url,omitempty"`
 }
@@ -168,8 +169,8 @@ type Renderer struct {
 	Type string `json:"type"`
 	// +optional
 	Helm *HelmMinimal `json:"helm,omitempty"`
-	// KustomizePostrender is a folder with a kustomization that changes what
-	// this renders.
+	// KustomizePostrender is a folder with a kustomization that changes the
+	// objects of this step.
 	// +optional
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
 	// +optional
@@ -185,8 +186,8 @@ type Renderer struct {
 // RendererJsonnet says how Jsonnet is evaluated. The service's configuration,
 // cluster and service are external variables of these names.
 type RendererJsonnet struct {
-	// File in the renderer's folder; unset is main.jsonnet, else every
-	// *.jsonnet file of the folder.
+	// File in the renderer's folder; unset is main.jsonnet if it exists,
+	// otherwise every *.jsonnet file of the folder.
 	// +optional
 	File *string `json:"file,omitempty"`
 	// TLAs are top level arguments.
@@ -200,25 +201,25 @@ type RendererJsonnet struct {
 	Libs []string `json:"libs,omitempty"`
 }
 
-// JsonnetVariable is one value given to Jsonnet.
+// JsonnetVariable is one value passed to Jsonnet.
 type JsonnetVariable struct {
 	Name string `json:"name"`
 	// +optional
 	Value string `json:"value,omitempty"`
-	// Code says that the value is Jsonnet and not a text.
+	// Code means that the value is Jsonnet and not a text.
 	// +optional
 	Code *bool `json:"code,omitempty"`
 }
 
 // RendererCue says how a CUE package is evaluated.
 type RendererCue struct {
-	// Package, when the folder holds several.
+	// Package is required when the folder holds several.
 	// +optional
 	Package *string `json:"package,omitempty"`
-	// Expression to look for objects in; unset is all that is exported.
+	// Expression with the objects; unset is everything that is exported.
 	// +optional
 	Expression *string `json:"expression,omitempty"`
-	// Tags are values of @tag attributes, beside the configuration.
+	// Tags are values of @tag attributes, in addition to the configuration.
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 }
@@ -226,7 +227,7 @@ type RendererCue struct {
 // RendererExec names a tool that the agent's administrator declared.
 type RendererExec struct {
 	Tool string `json:"tool"`
-	// Parameters are given to the tool on its standard input.
+	// Parameters are passed to the tool on its standard input.
 	// +optional
 	Parameters map[string]string `json:"parameters,omitempty"`
 }
@@ -237,15 +238,15 @@ type RendererWasm struct {
 	// Module is a file in the renderer's folder.
 	// +optional
 	Module *string `json:"module,omitempty"`
-	// Tool is a module of the agent's.
+	// Tool is a module of the agent.
 	// +optional
 	Tool *string `json:"tool,omitempty"`
-	// Parameters are given to the module on its standard input.
+	// Parameters are passed to the module on its standard input.
 	// +optional
 	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
-// HelmMinimal is what a renderer may set of Helm.
+// HelmMinimal are the Helm settings of a renderer.
 type HelmMinimal struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -258,7 +259,7 @@ type HelmMinimal struct {
 	IgnoreHooks *bool `json:"ignoreHooks,omitempty"`
 }
 
-// ServiceHelm says which chart, and with which values.
+// ServiceHelm says which chart to use, and with which values.
 type ServiceHelm struct {
 	// URL of a chart repository, https or oci. Does not act yet.
 	// +optional
@@ -286,7 +287,7 @@ type ServiceHelm struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *runtime.RawExtension `json:"values,omitempty"`
-	// ValuesFiles of the delivered tree, later ones win.
+	// ValuesFiles are files of the delivered tree; later ones win.
 	// +optional
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// ValuesFrom is a Secret, every key a YAML document of values. Does not
@@ -302,7 +303,7 @@ type ServiceHelm struct {
 	// IgnoreCrds leaves the chart's crds folder out.
 	// +optional
 	IgnoreCrds *bool `json:"ignoreCrds,omitempty"`
-	// LuaScript makes values, which win over all others.
+	// LuaScript produces values, which override all others.
 	// +optional
 	LuaScript *string `json:"luaScript,omitempty"`
 	// LuaFile is a file with such a script.
@@ -311,12 +312,13 @@ type ServiceHelm struct {
 	// LuaFolder is a folder of such scripts.
 	// +optional
 	LuaFolder *string `json:"luaFolder,omitempty"`
-	// KustomizePostrender is a folder with a kustomization that changes what is
-	// rendered.
+	// KustomizePostrender is a folder with a kustomization that changes the
+	// rendered objects.
 	// +optional
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
-	// Upgrade has templates see an upgrade instead of an install, for charts
-	// that render otherwise then. Either stays for the life of the service.
+	// Upgrade makes templates see an upgrade instead of an install, for charts
+	// that render differently then. The setting applies for the life of the
+	// service.
 	// +optional
 	Upgrade *bool `json:"upgrade,omitempty"`
 }
@@ -329,14 +331,15 @@ type ServiceKustomize struct {
 	// EnableHelm inflates helmCharts.
 	// +optional
 	EnableHelm *bool `json:"enableHelm,omitempty"`
-	// Envsubst replaces ${NAME} in texts by the service's configuration.
+	// Envsubst replaces ${NAME} in texts with values of the service's
+	// configuration.
 	// +optional
 	Envsubst *bool `json:"envsubst,omitempty"`
 }
 
 // SyncConfigAttributes say how objects are applied.
 type SyncConfigAttributes struct {
-	// CreateNamespace makes the service's namespace; unset is true.
+	// CreateNamespace creates the service's namespace; unset is true.
 	// +optional
 	// +kubebuilder:default=true
 	CreateNamespace *bool `json:"createNamespace,omitempty"`
@@ -344,8 +347,8 @@ type SyncConfigAttributes struct {
 	// +optional
 	// +kubebuilder:default=false
 	DeleteNamespace *bool `json:"deleteNamespace,omitempty"`
-	// EnforceNamespace puts everything into the service's namespace and
-	// refuses objects that have none.
+	// EnforceNamespace puts everything into the service's namespace and refuses
+	// cluster-scoped objects.
 	// +optional
 	// +kubebuilder:default=false
 	EnforceNamespace *bool `json:"enforceNamespace,omitempty"`
@@ -359,13 +362,13 @@ type SyncConfigAttributes struct {
 	// Annotations of the namespace.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// DiffNormalizers name fields that others may set: the value in the cluster
-	// is kept.
+	// DiffNormalizers name fields that others may set: the cluster's value is
+	// kept.
 	// +optional
 	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
 }
 
-// DiffNormalizer names fields of some objects that are left to others.
+// DiffNormalizer names fields of some objects that others may set.
 type DiffNormalizer struct {
 	// +optional
 	Name *string `json:"name,omitempty"`
@@ -375,7 +378,7 @@ type DiffNormalizer struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// +optional
 	JSONPointers []string `json:"jsonPointers,omitempty"`
-	// Backfill copies the live value into what is applied.
+	// Backfill copies the live value into the applied object.
 	// +optional
 	Backfill *bool `json:"backfill,omitempty"`
 }
@@ -393,7 +396,7 @@ type ServiceDependency struct {
 	Cluster *string `json:"cluster,omitempty"`
 }
 
-// ServiceDeploymentStatus is what the hub says of the service.
+// ServiceDeploymentStatus is the state of the service in the hub.
 type ServiceDeploymentStatus struct {
 	Status `json:",inline"`
 	// +optional
@@ -423,7 +426,7 @@ type ServiceComponent struct {
 	Synced bool `json:"synced,omitempty"`
 }
 
-// ServiceError is something that keeps the service from being right.
+// ServiceError is an error of the service.
 type ServiceError struct {
 	Source  string `json:"source"`
 	Message string `json:"message"`

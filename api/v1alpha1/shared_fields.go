@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Binding gives a user or group an access right. Name one of the four.
+// Binding gives a user or group an access right. Set one of the four fields.
 type Binding struct {
 	// ID of the binding; deprecated, kept for old manifests.
 	// +optional
@@ -38,7 +38,7 @@ type Bindings struct {
 
 // Reconciliation sets how often an object is compared with the hub.
 type Reconciliation struct {
-	// DriftDetection compares also when the object did not change; unset is
+	// DriftDetection compares even when the object did not change; unset is
 	// true.
 	// +optional
 	DriftDetection *bool `json:"driftDetection,omitempty"`
@@ -47,7 +47,7 @@ type Reconciliation struct {
 	Interval *string `json:"interval,omitempty"`
 }
 
-// Status is what every kind reports.
+// Status is the common status of every kind.
 type Status struct {
 	// ID of the object in the hub.
 	// +optional
@@ -56,7 +56,7 @@ type Status struct {
 	// that nothing has to be sent.
 	// +optional
 	SHA *string `json:"sha,omitempty"`
-	// ObservedGeneration is the generation that the conditions speak of.
+	// ObservedGeneration is the generation that the conditions are for.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// NotActing lists the fields of spec that are kept but do not act yet.
@@ -83,10 +83,10 @@ type Git struct {
 	// URL names a registered repository instead of repositoryRef.
 	// +optional
 	URL *string `json:"url,omitempty"`
-	// Submodules brings the files of submodules.
+	// Submodules includes the files of submodules.
 	// +optional
 	Submodules *bool `json:"submodules,omitempty"`
-	// LFS brings the files behind Git LFS pointers.
+	// LFS includes the files behind Git LFS pointers.
 	// +optional
 	LFS *bool `json:"lfs,omitempty"`
 }
@@ -97,6 +97,6 @@ type NamespacedName struct {
 	Namespace string `json:"namespace"`
 }
 
-// ObjectReference is a reference of which only name and namespace matter. The
-// namespace is ignored for kinds that have none.
+// ObjectReference is a reference of which only name and namespace are used. The
+// namespace is ignored for cluster-scoped kinds.
 type ObjectReference = corev1.ObjectReference

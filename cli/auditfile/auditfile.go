@@ -1,7 +1,7 @@
-// Package auditfile is the audit log as files on a person's machine: an export,
-// and checkpoints that are kept where the hub's database cannot be written from.
-// It asks the hub for them and compares the hub's log with them; what is in an
-// export internal/hashchain judges. cli calls it.
+// Package auditfile handles the audit log as files on a person's machine: exports,
+// and checkpoints stored where people with write access to the hub's database cannot
+// write. It requests them from the hub and has the hub compare its log with them;
+// internal/hashchain verifies exports. cli calls it.
 package auditfile
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// Write writes all records above a seq as JSON lines, each checkpoint behind the
-// record that it saw.
+// Write writes all records above a seq as JSON lines, each checkpoint after its
+// record.
 func Write(ctx context.Context, client *sdk.Client, out io.Writer, after int64) error {
 	all, err := client.Audit.Checkpoints(ctx, connect.NewRequest(&hubv1.ListAuditCheckpointsRequest{}))
 	if err != nil {
@@ -66,8 +66,8 @@ func checkpoint(p *hubv1.AuditCheckpoint) hashchain.Checkpoint {
 	}
 }
 
-// Append writes a checkpoint as one line to the end of a file that survives a
-// crash of the machine, or to out when path is empty.
+// Append appends a checkpoint as one line to a file, synced to disk, or writes it to
+// out if path is empty.
 func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 	line, err := json.Marshal(checkpoint(p))
 	if err != nil {
@@ -80,7 +80,7 @@ func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 	}
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return errcode.New(errcode.Invalid, "keep the checkpoint: %w", err)
+		return errcode.New(errcode.Invalid, "store the checkpoint: %w", err)
 	}
 	_, err = f.Write(line)
 	if err == nil {
@@ -90,13 +90,13 @@ func Append(path string, out io.Writer, p *hubv1.AuditCheckpoint) (err error) {
 		err = cerr
 	}
 	if err != nil {
-		return errcode.New(errcode.Unavailable, "keep the checkpoint: %w", err)
+		return errcode.New(errcode.Unavailable, "store the checkpoint: %w", err)
 	}
 	return nil
 }
 
-// Read returns the checkpoints of a file, none for no file. Invalid names the
-// line that is none.
+// Read returns the checkpoints of a file; none if path is empty. Invalid names the
+// invalid line.
 func Read(path string) ([]hashchain.Checkpoint, error) {
 	if path == "" {
 		return nil, nil
@@ -111,20 +111,21 @@ func Read(path string) ([]hashchain.Checkpoint, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", path, err)
 	}
 	if len(all) == 0 {
-		return nil, errcode.New(errcode.Invalid, "%s holds no checkpoint; axle audit checkpoint --file %[1]s writes one", path)
+		return nil, errcode.New(errcode.Invalid, "%s contains no checkpoint; axle audit checkpoint --file %[1]s writes one", path)
 	}
 	return all, nil
 }
 
-// Verified is a chain at the hub that holds.
+// Verified is a valid chain at the hub.
 type Verified struct {
-	// Records were checked, behind From and up to To with its Hash.
+	// Records is the number of checked records, after From and up to To with its
+	// Hash.
 	Records, From, To int64
 	Hash              string
 }
 
-// VerifyHub has the hub check its whole log, which must go through the kept
-// checkpoints. Conflict says at which record it does not hold.
+// VerifyHub has the hub check its whole log, which must contain the stored
+// checkpoints. Conflict names the first invalid record.
 func VerifyHub(ctx context.Context, client *sdk.Client, kept []hashchain.Checkpoint) (out Verified, err error) {
 	at := &hubv1.VerifyAuditRequest{}
 	for _, c := range kept {
@@ -147,13 +148,13 @@ func VerifyHub(ctx context.Context, client *sdk.Client, kept []hashchain.Checkpo
 		case v.Msg.GetDone():
 			return out, nil
 		case v.Msg.GetSeq() == at.GetSeq():
-			return out, errcode.New(errcode.Unavailable, "the hub came no further than record %d; try again", at.GetSeq())
+			return out, errcode.New(errcode.Unavailable, "the hub stopped checking at record %d; try again", at.GetSeq())
 		}
 		at.Seq, at.Hash = v.Msg.GetSeq(), v.Msg.GetHash()
 	}
 }
 
-// Keys asks the hub for the keys that may have signed checkpoints, in hex by id.
+// Keys requests from the hub the keys that may have signed checkpoints, in hex by id.
 func Keys(ctx context.Context, client *sdk.Client) (map[string]string, error) {
 	all, err := client.Audit.Checkpoints(ctx, connect.NewRequest(&hubv1.ListAuditCheckpointsRequest{}))
 	if err != nil {
@@ -162,8 +163,8 @@ func Keys(ctx context.Context, client *sdk.Client) (map[string]string, error) {
 	return all.Msg.GetKeys(), nil
 }
 
-// ParseKeys reads keys in hex by id; none are nil, so that no signature is
-// checked.
+// ParseKeys parses keys in hex by id. Without keys it returns nil, so that no
+// signature is checked.
 func ParseKeys(given map[string]string) (map[string]ed25519.PublicKey, error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -179,19 +180,19 @@ func ParseKeys(given map[string]string) (map[string]ed25519.PublicKey, error) {
 	return keys, nil
 }
 
-// Terms say what an export is compared with.
+// Terms say what to compare an export with.
 type Terms struct {
-	// Keys sign checkpoints, nil for not looking at signatures.
+	// Keys verify checkpoints; nil skips their signatures.
 	Keys map[string]ed25519.PublicKey
-	// Kept are checkpoints from elsewhere.
+	// Kept are checkpoints stored elsewhere.
 	Kept []hashchain.Checkpoint
-	// In is what the path - stands for, Warn takes what is worth saying.
+	// In is read for the path -; Warn receives warnings.
 	In   io.Reader
 	Warn io.Writer
 }
 
-// Verify checks an export. Conflict says at which record it was changed, or that
-// it has gaps.
+// Verify checks an export. Conflict names the first changed record, or says that the
+// export has gaps.
 func Verify(path string, t Terms) (hashchain.Result, error) {
 	in := t.In
 	if path != "-" {
@@ -214,10 +215,10 @@ func Verify(path string, t Terms) (hashchain.Result, error) {
 		fmt.Fprintf(t.Warn, "records %d to %d are missing: %s\n", g.From, g.To, g.Reason)
 	}
 	if result.Unknown > 0 {
-		fmt.Fprintf(t.Warn, "%d checkpoints are signed by keys that are not known here; give them with --key\n", result.Unknown)
+		fmt.Fprintf(t.Warn, "%d checkpoints are signed with unknown keys; give these with --key\n", result.Unknown)
 	}
 	if len(result.Gaps) > 0 {
-		return result, errcode.New(errcode.Conflict, "the export has gaps; what there is holds: %s", result)
+		return result, errcode.New(errcode.Conflict, "the export has gaps; the rest is valid: %s", result)
 	}
 	return result, nil
 }

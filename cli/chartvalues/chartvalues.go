@@ -1,7 +1,6 @@
-// Package chartvalues puts --set and its like into the values of a chart, with
-// Helm's own parser: nested keys, lists, null, and texts. It keeps what is
-// there beside. cli's flags of services call it; what is rendered is not its
-// concern.
+// Package chartvalues applies --set and similar flags to a chart's values with Helm's
+// own parser: nested keys, lists, null, and strings. It keeps all other values. The
+// flags of cli's services commands call it; it does not render.
 package chartvalues
 
 import (
@@ -13,22 +12,22 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Sets are the flags, each in the order of the command line. Helm takes --set
-// first, then --set-string, then --set-file.
+// Sets are the flags, each in the order of the command line. As in Helm, --set
+// applies first, then --set-string, then --set-file.
 type Sets struct{ Plain, Strings, Files []string }
 
-// Any reports whether one was given.
+// Any reports whether any flag was given.
 func (s Sets) Any() bool { return len(s.Plain)+len(s.Strings)+len(s.Files) > 0 }
 
-// Into returns the values, YAML, with what the flags set. Invalid, with the
-// flag's text. Comments in the values are lost.
+// Into returns the values, as YAML, with the flags applied. An Invalid error quotes
+// the flag. Comments in the values are lost.
 func (s Sets) Into(values string) (string, error) {
 	if !s.Any() {
 		return values, nil
 	}
 	tree := map[string]any{}
 	if err := yaml.Unmarshal([]byte(values), &tree); err != nil {
-		return "", errcode.New(errcode.Invalid, "the values that --set adds to are no YAML map: %w", err)
+		return "", errcode.New(errcode.Invalid, "the values that --set applies to are not a YAML map: %w", err)
 	}
 	if tree == nil {
 		tree = map[string]any{}
@@ -48,13 +47,13 @@ func (s Sets) Into(values string) (string, error) {
 	} {
 		for _, text := range set.texts {
 			if err := set.parse(text); err != nil {
-				return "", errcode.New(errcode.Invalid, "%s %q: %w; it is written as Helm's, such as image.tag=v2, list[0]=a or list={a,b}; values for templates are --var", set.flag, text, err)
+				return "", errcode.New(errcode.Invalid, "%s %q: %w; use Helm's syntax, such as image.tag=v2, list[0]=a or list={a,b}; for values of templates use --var", set.flag, text, err)
 			}
 		}
 	}
 	out, err := yaml.Marshal(tree)
 	if err != nil {
-		return "", errcode.New(errcode.Invalid, "the values cannot be written: %w", err)
+		return "", errcode.New(errcode.Invalid, "encode the values: %w", err)
 	}
 	return string(out), nil
 }

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// maxFiles bounds what is sent of a folder, packed.
+	// maxFiles bounds the packed size of a folder that is sent, in bytes.
 	maxFiles = 4 << 20
-	// atOnce bounds the services that are compared together.
+	// atOnce bounds how many services are compared at the same time.
 	atOnce = 16
 )
 
-// Asker asks the hub, and waits for agents.
+// Asker requests diffs from the hub and waits for the agents' answers.
 type Asker struct {
 	AskDiff    func(context.Context, *hubv1.DiffServiceRequest) (*hubv1.ServiceDiff, error)
 	AskPreview func(context.Context, *hubv1.PreviewServiceRequest) (*hubv1.ServiceDiff, error)
 }
 
-// Packed is a folder as the hub takes it, without Git's own.
+// Packed returns a folder as the archive that the hub accepts, without .git.
 func Packed(ctx context.Context, dir string) ([]byte, error) {
 	if dir == "" {
 		return nil, nil
@@ -47,12 +47,12 @@ func Packed(ctx context.Context, dir string) ([]byte, error) {
 		return nil, errcode.New(errcode.Invalid, "--file %s: %w", dir, err)
 	}
 	if out.Len() > maxFiles {
-		return nil, errcode.New(errcode.Invalid, "--file %s: it has %d bytes packed; at most %d are taken: name the service's own folder", dir, out.Len(), maxFiles)
+		return nil, errcode.New(errcode.Invalid, "--file %s: it is %d bytes packed, and at most %d are accepted; name the service's own folder", dir, out.Len(), maxFiles)
 	}
 	return out.Bytes(), nil
 }
 
-// Diff asks the agent and waits for its answer.
+// Diff requests a diff from the agent and waits for its answer.
 func (a Asker) Diff(ctx context.Context, ref *hubv1.ServiceRef, last bool) (*hubv1.ServiceDiff, error) {
 	first, err := a.AskDiff(ctx, &hubv1.DiffServiceRequest{Ref: ref, Fresh: !last})
 	if err != nil {
@@ -60,10 +60,10 @@ func (a Asker) Diff(ctx context.Context, ref *hubv1.ServiceRef, last bool) (*hub
 	}
 	d := first
 	if last && d.GetMadeAt() == 0 {
-		return nil, errcode.New(errcode.NotFound, "no diff of %s/%s was made yet; leave --last out to ask for one", ref.GetCluster(), ref.GetName())
+		return nil, errcode.New(errcode.NotFound, "there is no diff of %s/%s yet; leave out --last to request one", ref.GetCluster(), ref.GetName())
 	}
-	// An answer of a revision before is none: another commit may have come
-	// while the agent was asked.
+	// An answer for an earlier revision does not count: another commit may have
+	// arrived while the agent was asked.
 	wanted, number := d.GetRequested(), d.GetDesiredNumber()
 	for !last && (d.GetAnswered() < wanted || d.GetRevision() < number && d.GetError() == "") {
 		again, err := pause(ctx, ref, func(ctx context.Context) (*hubv1.ServiceDiff, error) {
@@ -77,7 +77,7 @@ func (a Asker) Diff(ctx context.Context, ref *hubv1.ServiceRef, last bool) (*hub
 	return d, nil
 }
 
-// Preview asks for a preview and waits for its answer.
+// Preview requests a preview and waits for its answer.
 func (a Asker) Preview(ctx context.Context, want *hubv1.PreviewServiceRequest) (*hubv1.ServiceDiff, error) {
 	first, err := a.AskPreview(ctx, want)
 	if err != nil {
@@ -96,10 +96,10 @@ func (a Asker) Preview(ctx context.Context, want *hubv1.PreviewServiceRequest) (
 	return d, nil
 }
 
-// pause waits a little and asks again.
+// pause waits a short time and asks again.
 func pause(ctx context.Context, ref *hubv1.ServiceRef, ask func(context.Context) (*hubv1.ServiceDiff, error)) (*hubv1.ServiceDiff, error) {
 	away := func() error {
-		return errcode.New(errcode.Unavailable, "the agent of %s did not answer in time: it polls every few minutes, or is away (axle clusters get %s)", ref.GetCluster(), ref.GetCluster())
+		return errcode.New(errcode.Unavailable, "the agent of %s did not answer in time: it polls only every few minutes, or is offline (axle clusters get %s)", ref.GetCluster(), ref.GetCluster())
 	}
 	if jitter.Wait(ctx, 500*time.Millisecond+jitter.Full(time.Second)) != nil {
 		return nil, away()
@@ -114,8 +114,8 @@ func pause(ctx context.Context, ref *hubv1.ServiceRef, ask func(context.Context)
 	return d, nil
 }
 
-// All compares services, some at once. The first one has the repository
-// read anew, so that the others do not.
+// All compares services, several at once. Only the first one makes the hub
+// fetch the repository.
 func (a Asker) All(ctx context.Context, services []*hubv1.Service, repository, ref string, say func(done, differ int)) Fleet {
 	fleet := Fleet{Repository: repository, Ref: ref, Services: []View{}, Summary: Summary{Objects: map[string]int{}}}
 	if len(services) == 0 {

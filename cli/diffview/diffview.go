@@ -1,6 +1,6 @@
 // Package diffview shows what an apply would change: as a patch for people and
-// patch tools, and as what -o json and -o yaml print. It asks nobody; cli's
-// diffs call it with what the hub answered.
+// patch tools, and as the data that -o json and -o yaml print. It makes no
+// calls; the diff commands of cli pass it the hub's answers.
 package diffview
 
 import (
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/plain"
 	"github.com/axle-cd/axle/internal/unified"
 )
@@ -18,11 +19,11 @@ import (
 type View struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
-	// Of says what was compared: "desired", "ref X", "revision N", "files".
+	// Of is what was compared: "desired", "ref X", "revision N", "files".
 	Of             string `json:"of"`
 	Revision       int64  `json:"revision"`
 	SourceRevision string `json:"sourceRevision"`
-	// DesiredRevision is what should run now.
+	// DesiredRevision is the revision that should run now.
 	DesiredRevision string       `json:"desiredRevision"`
 	MadeAt          string       `json:"madeAt"`
 	Error           string       `json:"error"`
@@ -46,7 +47,7 @@ type Difference struct {
 	Message string `json:"message"`
 }
 
-// Drift is a field that is not as it was applied.
+// Drift is a field that differs from what was applied.
 type Drift struct {
 	Path    string `json:"path"`
 	Manager string `json:"manager"`
@@ -54,7 +55,7 @@ type Drift struct {
 	Action string `json:"action"`
 }
 
-// DriftOf returns the views of fields.
+// DriftOf returns the fields as views.
 func DriftOf(all []*hubv1.DriftedField) []Drift {
 	var views []Drift
 	for _, f := range all {
@@ -71,7 +72,7 @@ type Fleet struct {
 	Services   []View  `json:"services"`
 }
 
-// Summary counts services and what would be done with their objects.
+// Summary counts services and the actions on their objects.
 type Summary struct {
 	Services int            `json:"services"`
 	Same     int            `json:"same"`
@@ -80,7 +81,7 @@ type Summary struct {
 	Objects  map[string]int `json:"objects"`
 }
 
-// Of returns the view of an answer.
+// Of returns the view of an answer of the hub.
 func Of(ref *hubv1.ServiceRef, of string, d *hubv1.ServiceDiff) View {
 	v := View{Cluster: ref.GetCluster(), Name: ref.GetName(), Of: of, Revision: d.GetRevision(), SourceRevision: d.GetSourceRevision(), DesiredRevision: d.GetDesiredRevision(),
 		Error: d.GetError(), SameFiles: d.GetSameFiles(), Differences: []Difference{}, Unchanged: d.GetUnchanged(), LeftOut: d.GetLeftOut()}
@@ -97,7 +98,7 @@ func Of(ref *hubv1.ServiceRef, of string, d *hubv1.ServiceDiff) View {
 // Differs reports whether something would change.
 func (v View) Differs() bool { return len(v.Differences)+int(v.LeftOut) > 0 }
 
-// Add takes a service into the summary.
+// Add counts a service in the summary.
 func (f *Fleet) Add(v View) {
 	f.Services = append(f.Services, v)
 	if f.Summary.Objects == nil {
@@ -128,8 +129,8 @@ func (f Fleet) Write(w io.Writer, coloured bool) {
 			v.Write(w, coloured)
 		}
 	}
-	fmt.Fprintf(w, "# %d services of %s at %s: %d differ, %d stay as they are, %d could not be compared\n",
-		f.Summary.Services, plain.Line(f.Repository, 0), plain.Line(f.Ref, 0), f.Summary.Differ, f.Summary.Same, f.Summary.Failed)
+	fmt.Fprintf(w, "# %s of %s at %s: %d differ, %d unchanged, %d could not be compared\n",
+		output.Count(f.Summary.Services, "service"), plain.Line(f.Repository, 0), plain.Line(f.Ref, 0), f.Summary.Differ, f.Summary.Same, f.Summary.Failed)
 	for _, action := range []string{"create", "update", "recreate", "delete", "run", "refuse", "hold", "leave"} {
 		if n := f.Summary.Objects[action]; n > 0 {
 			fmt.Fprintf(w, "#   %s: %d\n", action, n)
@@ -137,8 +138,8 @@ func (f Fleet) Write(w io.Writer, coloured bool) {
 	}
 }
 
-// Write writes a diff as patch tools read it; what they do not know of stands in
-// lines that begin with "#".
+// Write writes a diff in the format of patch tools. What that format cannot
+// express stands in lines that begin with "#".
 func (v View) Write(w io.Writer, coloured bool) {
 	colour := func(code, text string) string {
 		if text = plain.Text(text, 0); !coloured {
@@ -181,8 +182,8 @@ func (v View) Write(w io.Writer, coloured bool) {
 	if v.SourceRevision != "" && v.Of != "files" {
 		what += " (" + v.SourceRevision + ")"
 	}
-	fmt.Fprintf(w, "# %s: %d differ, %d are as they should be\n", plain.Line(what, 0), len(v.Differences)+int(v.LeftOut), v.Unchanged)
+	fmt.Fprintf(w, "# %s: %d differ, %d are up to date\n", plain.Line(what, 0), len(v.Differences)+int(v.LeftOut), v.Unchanged)
 	if v.LeftOut > 0 {
-		fmt.Fprintf(w, "# %d differences more are not shown\n", v.LeftOut)
+		fmt.Fprintf(w, "# %d more differences are not shown\n", v.LeftOut)
 	}
 }

@@ -1,9 +1,9 @@
-// Package final tells from a service as the hub shows it whether waiting can
-// help. It decides nothing else and asks nobody; cli's --wait calls it each
-// second with what it just read.
+// Package final decides whether waiting can still make a service ready. It
+// makes no calls; --wait in cli calls it every second with the service as just
+// read.
 //
-// What an agent says may be of the revision before: it counts once the agent has
-// polled since the wait began and has said the same for Settle.
+// An agent's report may describe the previous revision. It counts once the
+// agent has polled since the wait began and has reported the same for Settle.
 package final
 
 import (
@@ -14,10 +14,10 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
-// Settle is how long an agent that has polled must go on saying the same.
+// Settle is how long an agent that has polled must repeat the same report.
 const Settle = 10 * time.Second
 
-// Watch remembers what was said. The zero value is ready; it is not safe for
+// Watch remembers earlier reports. The zero value is ready; it is not safe for
 // concurrent use.
 type Watch struct{ seen map[string]look }
 
@@ -27,8 +27,8 @@ type look struct {
 	since  time.Time
 }
 
-// Why says why a service cannot become ready by waiting and what to do, empty
-// while it may.
+// Why says why waiting cannot make a service ready and what to do about it. It
+// is empty while waiting may help.
 func (w *Watch) Why(s *hubv1.Service, now time.Time) string {
 	if text := known(s); text != "" {
 		return text
@@ -52,7 +52,7 @@ func (w *Watch) Why(s *hubv1.Service, now time.Time) string {
 	return text
 }
 
-// known is what the hub itself knows.
+// known returns the reason that the hub itself knows.
 func known(s *hubv1.Service) string {
 	name := s.GetCluster() + "/" + s.GetName()
 	switch {
@@ -69,20 +69,20 @@ func known(s *hubv1.Service) string {
 	return ""
 }
 
-// refused reports whether an upstream's words say that the credentials are not
-// good: nothing changes until somebody gives others.
+// refused reports whether an upstream rejected the credentials. That does not
+// change until somebody gives others.
 func refused(text string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc([]string{"authentication failed", "authentication required", "permission denied", "access denied", "invalid credentials",
 		"unauthorized", "could not read username", "401", "403 "}, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// advice is what to do about what an agent said, by reason.
+// advice says what to do about an agent's report, by reason.
 var advice = map[string]string{
 	"NotPermitted":   "change the service, or the limits of its project (axle projects get)",
 	"NotOurs":        "",
 	"PruneHeld":      "axle services approve-prune %s",
-	"PartLeftOut":    "axle services approve-prune %s, or mend the part",
+	"PartLeftOut":    "axle services approve-prune %s, or fix that source",
 	"Contested":      "stop the other writer, or leave the field to it (syncConfig.diffNormalizers)",
 	"ClusterPending": "axle clusters approve",
 	"Restored":       "axle hub confirm-restore",
@@ -91,7 +91,7 @@ var advice = map[string]string{
 	"DryRun":         "axle services diff %s shows what it would change",
 }
 
-// said is what the agent says that waiting does not change.
+// said returns the reason in the agent's report that waiting does not change.
 func said(s *hubv1.Service) string {
 	name := s.GetCluster() + "/" + s.GetName()
 	text := strings.TrimSpace(s.GetSync() + " " + s.GetReason())
@@ -119,8 +119,8 @@ func said(s *hubv1.Service) string {
 	return ""
 }
 
-// invalid reports whether the API server calls an object wrong, in its own
-// words: the same object stays so.
+// invalid reports whether the API server called an object invalid. The same
+// object stays invalid.
 func invalid(text string) bool {
 	return slices.ContainsFunc([]string{"is invalid", "Invalid value", "Required value", "Unsupported value", "field not declared in schema", "immutable",
 		"cannot be changed in place", "apiVersion and kind are required", "metadata.name is required", "strict decoding error"}, func(words string) bool { return strings.Contains(text, words) })

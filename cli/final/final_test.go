@@ -49,8 +49,8 @@ func TestOnlyWhatWaitingCannotMendIsFinal(t *testing.T) {
 	}
 }
 
-// A fault of the revision before is no reason to end: the agent may not have
-// seen the new one.
+// A fault of the previous revision is no reason to end: the agent may not have seen
+// the new one.
 func TestWhatTheAgentSaidBeforeIsNotFinal(t *testing.T) {
 	var w final.Watch
 	s := &hubv1.Service{Sync: "Failed", PolledAt: 1, Errors: []*hubv1.ServiceError{{Source: "render", Message: "old"}}}

@@ -1,7 +1,7 @@
-// Package kubeconfig changes kubeconfig files that other programs change too: it
-// waits for kubectl's lock, writes whole files, and leaves everything that is not
-// of the merged context as it is. cli's clusters kubeconfig calls it; it asks no
-// hub and no cluster.
+// Package kubeconfig changes kubeconfig files that other programs change too.
+// It takes kubectl's lock, replaces files as a whole, and keeps everything
+// outside the merged context. The command clusters kubeconfig of cli calls it.
+// It contacts no hub and no cluster.
 package kubeconfig
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
-// lockWithin is how long a kubeconfig that another program changes is waited
-// for.
+// lockWithin is how long to wait for another program that holds the lock of a
+// kubeconfig.
 const lockWithin = 5 * time.Second
 
-// Merge adds a context to the user's own kubeconfig, makes it the current one and
-// returns where that is. Everything else in there stays as it is. Conflict: the
-// name is of another cluster there.
+// Merge adds a context to the user's own kubeconfig, makes it the current one
+// and returns the path of the file. It changes nothing else. Conflict: the name
+// already belongs to another cluster there.
 func Merge(ctx context.Context, added *clientcmdapi.Config) (where string, err error) {
 	path := clientcmd.NewDefaultPathOptions().GetDefaultFilename()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -54,28 +54,28 @@ func Merge(ctx context.Context, added *clientcmdapi.Config) (where string, err e
 	return path, Write(path, config)
 }
 
-// foreign returns what of a name is not of an earlier merge of the same
-// cluster, and would be lost.
+// foreign returns an error if name is in use for something other than an
+// earlier merge of the same cluster, which a merge would overwrite.
 func foreign(config, added *clientcmdapi.Config, name string) error {
 	server := added.Clusters[name].Server
 	if c, ok := config.Clusters[name]; ok {
 		if c.Server != server {
-			return fmt.Errorf("cluster %s is there already and is %s, not %s", name, c.Server, server)
+			return fmt.Errorf("cluster %s already exists with server %s, not %s", name, c.Server, server)
 		}
 		return nil // made here before
 	}
 	if _, ok := config.AuthInfos[name]; ok {
-		return fmt.Errorf("user %s is there already, for another cluster", name)
+		return fmt.Errorf("user %s already exists, for another cluster", name)
 	}
 	if _, ok := config.Contexts[name]; ok {
-		return fmt.Errorf("context %s is there already, for another cluster", name)
+		return fmt.Errorf("context %s already exists, for another cluster", name)
 	}
 	return nil
 }
 
-// Write replaces a kubeconfig as a whole, so that whoever reads it
-// meanwhile sees the old or the new one, and lets nobody else read it. A link
-// to it stays one; what is no file is written into.
+// Write replaces a kubeconfig as a whole: concurrent readers see the old or the
+// new content. Only the owner can read the file. A symbolic link stays a link.
+// A path that is not a regular file is written to in place.
 func Write(path string, config *clientcmdapi.Config) error {
 	text, err := clientcmd.Write(*config)
 	if err != nil {
@@ -97,8 +97,8 @@ func Write(path string, config *clientcmdapi.Config) error {
 	return nil
 }
 
-// lock keeps kubectl, and other runs of this program, from changing a
-// kubeconfig at the same time. The lock is kubectl's own.
+// lock prevents kubectl and other runs of this program from changing the same
+// kubeconfig at the same time. It uses kubectl's lock file.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	name := path + ".lock"
 	ctx, cancel := context.WithTimeout(ctx, lockWithin)
@@ -107,7 +107,8 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)
 		if err == nil {
 			return func() {
-				// What cannot be removed is told by the next one that waits for it.
+				// If this fails, the next program that waits for the lock
+				// reports it.
 				_ = os.Remove(name)
 			}, f.Close()
 		}
@@ -115,7 +116,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, errcode.New(errcode.Invalid, "write %s: %w", path, err)
 		}
 		if jitter.Wait(ctx, jitter.Add(20*time.Millisecond, 80*time.Millisecond)) != nil {
-			return nil, errcode.New(errcode.Conflict, "%s is locked by another program; when none changes it, remove %s", path, name)
+			return nil, errcode.New(errcode.Conflict, "%s is locked by another program; if no program is changing it, remove %s", path, name)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
-// Marks of errors: how the program ends.
+// Marks of errors that decide the exit code.
 var (
 	// errUsage: the command line is wrong.
 	errUsage = errors.New("see axle-agent --help")
-	// errFailed: the work failed, whatever its error's code.
+	// errFailed: the work failed, regardless of its error's code.
 	errFailed = errors.New("failed")
-	// errReported: everything was said already.
+	// errReported: the output already describes the error.
 	errReported = errors.New("some checks failed")
 )
 
@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// args turns the wrong number of arguments into an error of usage.
+// args turns a wrong number of arguments into a usage error.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
@@ -49,8 +49,8 @@ func newRun() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Pull what the cluster should run, and make it so",
-		Long: "Pull what the cluster should run from the hub, and make it so, until told to stop.\n\n" +
+		Short: "Run the agent: pull from the hub what the cluster should run, and apply it",
+		Long: "Run the agent: pull from the hub what the cluster should run, and apply it, until stopped.\n\n" +
 			"Every flag can be given as an environment variable: --hub-url is " + envName("hub-url") + ".",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,8 +74,8 @@ func newRender() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render DIR",
 		Short: "Print what an agent would apply for a folder, as YAML",
-		Long: "Print what an agent would apply for a folder, as YAML documents.\nCharts see a cluster of the newest Kubernetes with its own kinds, and --api-versions beside them; lookups find nothing.\n" +
-			"With --kubeconfig they see that cluster, and lookups read it with your rights. Nothing is written.",
+		Long: "Print what an agent would apply for a folder, as YAML documents.\nCharts see a cluster with the newest Kubernetes version and its built-in kinds, plus --api-versions; lookups find nothing.\n" +
+			"With --kubeconfig, charts see that cluster, and lookups read it with your rights. Nothing is written.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if err := fromEnv(cmd.Flags()); err != nil {
@@ -89,11 +89,11 @@ func newRender() *cobra.Command {
 			return failed(err)
 		},
 	}
-	cmd.Flags().StringVar(&request.ServiceFile, "service-file", "", "ServiceDeployment (YAML) whose settings are used")
-	cmd.Flags().StringVar(&request.Kubeconfig, "kubeconfig", "", "cluster that charts see and look up in (default: none)")
+	cmd.Flags().StringVar(&request.ServiceFile, "service-file", "", "file with a ServiceDeployment (YAML) whose settings are used")
+	cmd.Flags().StringVar(&request.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that charts see and look up objects in (default: none)")
 	cmd.Flags().StringVar(&request.KubernetesVersion, "kube-version", "", "Kubernetes version that charts see, such as v1.33.0")
-	cmd.Flags().StringSliceVarP(&request.APIVersions, "api-versions", "a", nil, "API versions that are served as well, such as monitoring.coreos.com/v1 or monitoring.coreos.com/v1/ServiceMonitor")
-	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	cmd.Flags().StringSliceVarP(&request.APIVersions, "api-versions", "a", nil, "additional API versions that charts see, such as monitoring.coreos.com/v1 or monitoring.coreos.com/v1/ServiceMonitor")
+	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "path of axle-render (default: beside this program, then on $PATH)")
 	cmd.Flags().StringVar(&request.Tools, "tools-dir", "", "folder of the tools and WebAssembly modules that renderers of type EXEC and WASM may name")
 	return cmd
 }
@@ -103,7 +103,7 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health -f OBJ.yaml",
 		Short: "Judge the health of one object, as JSON",
-		Long: "Judge the health of one object of a cluster by the agent's rules, by a script, by expressions or by a CustomHealth,\nand print {\"status\",\"message\"}.\n" +
+		Long: "Judge the health of one object with the agent's rules, a script, expressions or a CustomHealth,\nand print {\"status\",\"message\"}.\n" +
 			"The status is one of Healthy, Progressing, Degraded, Suspended, Missing, Unknown. \"-\" reads standard input.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -114,10 +114,10 @@ func newHealth() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&request.File, "filename", "f", "", "file with the object (YAML or JSON)")
-	cmd.Flags().StringVar(&request.Lua, "lua", "", "file with a script (Lua) that judges in place of the agent's own rules")
-	cmd.Flags().StringVar(&request.CEL, "cel", "", "file with expressions (suspended, inProgress, failed, current, message) that judge in place of the agent's own rules")
-	cmd.Flags().StringVar(&request.Rule, "rule", "", "file with a CustomHealth, whose script or expressions judge the kind that it names")
-	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "axle-render, for expressions (default: beside this program, then on $PATH)")
+	cmd.Flags().StringVar(&request.Lua, "lua", "", "file with a Lua script that judges instead of the agent's own rules")
+	cmd.Flags().StringVar(&request.CEL, "cel", "", "file with CEL expressions (suspended, inProgress, failed, current, message) that judge instead of the agent's own rules")
+	cmd.Flags().StringVar(&request.Rule, "rule", "", "file with a CustomHealth whose script or expressions judge its kind")
+	cmd.Flags().StringVar(&request.Binary, "render-binary", "", "path of axle-render, for expressions (default: beside this program, then on $PATH)")
 	return cmd
 }
 
@@ -152,7 +152,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	o.connection(cmd.Flags())
-	cmd.Flags().StringVar(&o.config.RenderBinary, "render-binary", "", "axle-render (default: beside this program, then on $PATH)")
+	cmd.Flags().StringVar(&o.config.RenderBinary, "render-binary", "", "path of axle-render (default: beside this program, then on $PATH)")
 	return cmd
 }
 
@@ -168,8 +168,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// failed marks the error of a file's content: the command line was right, so
-// the program does not end as if it were not.
+// failed marks an error in a file's content: the command line was right, so that the
+// exit code is not the one for wrong usage.
 func failed(err error) error {
 	if err == nil || errors.Is(err, agent.ErrArgument) {
 		return err
@@ -180,7 +180,7 @@ func failed(err error) error {
 // quiet marks an error without adding to its text.
 type quiet struct{ error }
 
-// Error is empty.
+// Error returns nothing.
 func (quiet) Error() string { return "" }
 
 // Unwrap returns the mark.

@@ -1,6 +1,6 @@
-// Command axle-agent is the deployment agent of one cluster, and holds what it
-// can do for people: render a folder, judge an object's health, find out why
-// an agent does not work. This package only reads flags; agent does the work.
+// Command axle-agent is the deployment agent of one cluster. It also has commands for
+// people: render a folder, judge an object's health, find out why an agent does not
+// work. This package only reads flags; package agent does the work.
 package main
 
 import (

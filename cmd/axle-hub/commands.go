@@ -47,7 +47,7 @@ func newServe() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "serve --data-dir DIR",
-		Short: "Run a hub until it is told to stop",
+		Short: "Run a hub until it is stopped",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.finish(cmd); err != nil {
@@ -69,7 +69,7 @@ func newBackup() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "backup FILE --data-dir DIR | --database-url URL",
-		Short: "Write the whole database to a file, also while the hub runs",
+		Short: "Write the whole database to a file, even while the hub runs",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(cmd); err != nil {
@@ -78,7 +78,7 @@ func newBackup() *cobra.Command {
 			if err := hub.Backup(cmd.Context(), o.config, args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; secrets in it are sealed: keep a copy of the key file (hub.key in the data folder, or --key-file) elsewhere\n", args[0])
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; its secrets are encrypted: keep a copy of the key file (hub.key in the data folder, or --key-file) elsewhere\n", args[0])
 			return err
 		},
 	}
@@ -90,7 +90,7 @@ func newRestore() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "restore FILE --data-dir DIR | --database-url URL",
-		Short: "Replace the database by a backup, with the hub stopped",
+		Short: "Replace the database by a backup, while the hub is stopped",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(cmd); err != nil {
@@ -99,7 +99,7 @@ func newRestore() *cobra.Command {
 			if _, err := hub.Restore(cmd.Context(), o.config, args[0]); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "restored; start the hub, look at what it says, then run: axle hub confirm-restore\nuntil then agents delete nothing")
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "restored; start the hub, check its log and the services, then run: axle hub confirm-restore\nuntil then agents delete nothing")
 			return err
 		},
 	}
@@ -110,7 +110,7 @@ func newRestore() *cobra.Command {
 func newAdmin() *cobra.Command {
 	admin := &cobra.Command{
 		Use:   "admin",
-		Short: "What only whoever has the hub's machine may do",
+		Short: "Administrative tasks that need access to the hub's machine",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -123,8 +123,8 @@ func newReset() *cobra.Command {
 	var dropFactors bool
 	cmd := &cobra.Command{
 		Use:     "reset EMAIL --data-dir DIR | --database-url URL",
-		Short:   "Let a person choose a new password, also while the hub runs",
-		Long:    "reset logs a person out everywhere, ends the tokens that they made, and prints a URL where they choose a new password, once and within the hour. It needs the hub's database and its key file, and is recorded in the audit log.",
+		Short:   "Reset a user's password, even while the hub runs",
+		Long:    "Reset a user's password: log the user out everywhere, revoke the tokens that they made, and print a URL where they can choose a new password, once and within an hour. This needs the hub's database and its key file, and is recorded in the audit log.",
 		Example: "  axle-hub admin reset you@example.com --data-dir /var/lib/axle --external-url https://axle.example.com\n  kubectl exec -n axle deploy/axle-hub -- axle-hub admin reset you@example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -139,21 +139,21 @@ func newReset() *cobra.Command {
 			if o.config.ExternalURL == "" {
 				where = "the hub's URL with " + r.URL
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d sessions, command lines and tokens of %s have ended. They choose a new password at, once and before %s:\n%s\n", r.Ended, r.User, r.ExpiresAt.Format("2006-01-02 15:04 UTC"), where)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d sessions, command-line logins and tokens of %s have ended. The user can choose a new password once, before %s, at:\n%s\n", r.Ended, r.User, r.ExpiresAt.Format("2006-01-02 15:04 UTC"), where)
 			return err
 		},
 	}
 	o.database(cmd.Flags())
-	cmd.Flags().StringVar(&o.config.KeyFile, "key-file", "", "file of the hub's key (default: hub.key in the data folder)")
-	cmd.Flags().StringVar(&o.config.ExternalURL, "external-url", "", "the hub's URL, for the one that is printed")
-	cmd.Flags().BoolVar(&dropFactors, "drop-second-factors", false, "take one-time codes and passkeys away as well: they are lost too")
+	cmd.Flags().StringVar(&o.config.KeyFile, "key-file", "", "file with the hub's encryption keys (default: hub.key in the data folder)")
+	cmd.Flags().StringVar(&o.config.ExternalURL, "external-url", "", "URL of the hub, for the printed URL")
+	cmd.Flags().BoolVar(&dropFactors, "drop-second-factors", false, "also remove one-time codes and passkeys, if they are lost")
 	return cmd
 }
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Say which build this is",
+		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "axle-hub %s (%s, %s)\n", buildinfo.Version, buildinfo.Commit(), buildinfo.Go())

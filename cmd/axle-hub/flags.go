@@ -19,18 +19,18 @@ import (
 // errUsage marks errors of the command line.
 var errUsage = errors.New("see axle-hub --help")
 
-// envPrefix starts the environment variable of every flag.
+// envPrefix is the prefix of every flag's environment variable.
 const envPrefix = "AXLE_HUB_"
 
 func envName(flag string) string { return daemon.EnvName(envPrefix, flag) }
 
-// fromEnv sets every flag that the command line left alone from its variable.
+// fromEnv sets every flag that is not on the command line from its variable.
 func fromEnv(flags *pflag.FlagSet) error { return daemon.FromEnv(flags, envPrefix) }
 
-// audit30 is the hub's own default, shown in the help.
+// audit30 is the hub's own default, for the help.
 const audit30 = 30 * 24 * time.Hour
 
-// options are the flags that are not fields of hub.Config as they are.
+// options are the flags that are not fields of hub.Config.
 type options struct {
 	config    hub.Config
 	cidrs     []string
@@ -40,45 +40,45 @@ type options struct {
 }
 
 func (o *options) database(flags *pflag.FlagSet) {
-	flags.StringVar(&o.config.DataDir, "data-dir", "", "folder of this hub alone: mirrors, tarballs, and the SQLite database")
-	flags.StringVar(&o.config.DatabaseURL, "database-url", "", "postgres://… instead of SQLite; give a URL with a password by "+envName("database-url"))
+	flags.StringVar(&o.config.DataDir, "data-dir", "", "data folder for mirrors, tarballs and the SQLite database; not shared with other hubs")
+	flags.StringVar(&o.config.DatabaseURL, "database-url", "", "postgres://… URL, to use Postgres instead of SQLite; pass a URL with a password in "+envName("database-url"))
 }
 
 func (o *options) serve(flags *pflag.FlagSet) {
 	c := &o.config
 	flags.StringVar(&c.Listen, "listen", hub.DefaultListen, "address for agents and people")
-	flags.StringVar(&c.ExternalURL, "external-url", "", "URL by which agents and people reach the hub (default: made from --listen)")
-	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "URL by which other replicas reach this one")
-	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "address for /metrics alone (default: on --listen)")
-	flags.StringVar(&c.KeyFile, "key-file", "", "file of the key that seals secrets, the same for all replicas (default: hub.key in the data folder, made once)")
-	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: made once and kept in the data folder)")
-	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: the hub's database alone)")
-	flags.StringVar(&c.LoginProviders, "login-providers", "", "file that declares OpenID Connect providers that people log in through, the same for all replicas; read again when it changes (default: those of axle providers alone)")
-	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "the one origin that clusters' APIs are served on, such as https://k8s.example.com; it must lead to this hub (default: the hub's own)")
-	flags.DurationVar(&c.AuditRetention, "audit-retention", audit30, "how long the audit log is kept")
-	flags.StringVar(&c.AuditExport, "audit-export", "", "copy the audit log as JSON lines to a file, or to an https:// URL by POST (default: nowhere)")
+	flags.StringVar(&c.ExternalURL, "external-url", "", "URL at which agents and people reach the hub (default: derived from --listen)")
+	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "URL at which other replicas reach this one")
+	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "separate address for /metrics (default: on --listen)")
+	flags.StringVar(&c.KeyFile, "key-file", "", "file with the keys that encrypt secrets, the same for all replicas (default: hub.key in the data folder, created once)")
+	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: generated once and kept in the data folder)")
+	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: only the hub's database)")
+	flags.StringVar(&c.LoginProviders, "login-providers", "", "file that declares OpenID Connect providers that people log in with, the same for all replicas; read again when it changes (default: only those of axle providers)")
+	flags.StringVar(&c.K8sOrigin, "k8s-origin", "", "origin at which the clusters' APIs are served, such as https://k8s.example.com; it must lead to this hub (default: the hub's own)")
+	flags.DurationVar(&c.AuditRetention, "audit-retention", audit30, "how long to keep the audit log")
+	flags.StringVar(&c.AuditExport, "audit-export", "", "copy the audit log as JSON lines to a file, or to an https:// URL by POST (default: no copy)")
 	flags.StringVar(&c.AuditExportToken, "audit-export-token-file", "", "file with the bearer token for the URL of --audit-export; read again for each request")
-	flags.BoolVar(&c.ExecUnaudited, "exec-unaudited", false, "let commands in clusters begin although the audit log cannot be written")
+	flags.BoolVar(&c.ExecUnaudited, "exec-unaudited", false, "allow exec and similar commands in clusters even if the audit log cannot be written")
 	flags.StringVar(&c.TLSCert, "tls-cert", "", "PEM file of the server certificate; read again when it changes")
-	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of its key")
-	flags.BoolVar(&c.DevCA, "dev-ca", false, "make a certificate authority in the data folder (ca.pem) and serve TLS with it")
+	flags.StringVar(&c.TLSKey, "tls-key", "", "PEM file of the key of --tls-cert")
+	flags.BoolVar(&c.DevCA, "dev-ca", false, "create a certificate authority in the data folder (ca.pem) and serve TLS with it")
 	flags.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on an address that others can reach")
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
-	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks that upstreams may be in")
-	flags.StringSliceVar(&o.proxies, "trusted-proxies", nil, "networks of the reverse proxies whose X-Forwarded-For says who calls")
-	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "permit http:// upstreams")
-	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "bound of the tarballs on disk that are not pinned (default 10 GiB)")
-	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "bound of the mirror of one Git repository on disk; a repository's own bound goes before it (default none)")
-	flags.Int64Var(&c.MirrorsBytes, "mirrors-bytes", 0, "bound of the mirrors of all Git repositories on this replica's disk (default none)")
-	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "of tarballs: default, fastest or better")
-	flags.StringVar(&c.AgentUpgrades, "agent-upgrades", "auto", "auto: bring the agents to the hub's own version, in waves; manual: only by axle agents upgrade")
-	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces, OTLP over HTTP, as http://otel-collector:4318 (default: none)")
-	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests that are traced, 0 to 1")
-	flags.StringVar(&o.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks where upstreams are allowed")
+	flags.StringSliceVar(&o.proxies, "trusted-proxies", nil, "networks of the reverse proxies whose X-Forwarded-For is trusted")
+	flags.BoolVar(&c.AllowHTTPUpstreams, "allow-http-upstreams", false, "allow http:// upstreams")
+	flags.Int64Var(&c.CacheBytes, "cache-bytes", 0, "maximum bytes of unpinned tarballs on disk (default 10 GiB)")
+	flags.Int64Var(&c.MirrorBytes, "mirror-bytes", 0, "maximum bytes of the mirror of one Git repository on disk; a repository's own limit overrides it (default: no limit)")
+	flags.Int64Var(&c.MirrorsBytes, "mirrors-bytes", 0, "maximum bytes of the mirrors of all Git repositories on this replica's disk (default: no limit)")
+	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "compression of tarballs: default, fastest or better")
+	flags.StringVar(&c.AgentUpgrades, "agent-upgrades", "auto", "auto: upgrade the agents to the hub's own version, in waves; manual: only with axle agents upgrade")
+	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces (OTLP over HTTP), such as http://otel-collector:4318 (default: none)")
+	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests to trace, 0 to 1")
+	flags.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")
+	flags.StringVar(&o.logLevel, "log-level", "info", "level of the log: debug, info, warn or error")
 }
 
-// finish reads the environment and what needs parsing.
+// finish reads the environment and parses the remaining flags.
 func (o *options) finish(cmd *cobra.Command) error {
 	if err := fromEnv(cmd.Flags()); err != nil {
 		return fmt.Errorf("%w; %w", err, errUsage)

@@ -1,6 +1,6 @@
-// Command axle-hub is the management plane: it follows repositories, decides
-// what every cluster should run, and answers agents and people. This package
-// only reads flags; hub does the work.
+// Command axle-hub is the management plane: it follows repositories, decides what
+// every cluster should run, and answers agents and people. This package only reads
+// flags; package hub does the work.
 package main
 
 import (
@@ -24,8 +24,7 @@ const (
 )
 
 func main() {
-	// The guard of a git fetch starts once per fetch and must not pay for
-	// anything else.
+	// The guard of a git fetch starts once per fetch and must start fast.
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
 		os.Exit(hub.GitGuard(os.Args[2:]))
 	}

@@ -51,8 +51,8 @@ func serve(t *testing.T, dir string, args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// Waited for, since what it still says or writes after the test's end would
-	// fail the test, or all of them.
+	// Wait for it: what it still prints or writes after the test's end would fail
+	// this test, or all of them.
 	p.cmd.WaitDelay = limit
 	t.Cleanup(func() { _, _ = p.cmd.Process.Kill(), p.cmd.Wait() })
 	p.out = bufio.NewReader(out)

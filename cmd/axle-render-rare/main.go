@@ -1,8 +1,8 @@
-// Command axle-render-rare is axle-render with all makers: Jsonnet, CUE and
-// WebAssembly beside the usual ones, and CEL for rules of health. The agent
-// starts it for the services that use one of them and for such rules, since
-// linking them makes every start dearer. It is not meant to be run by people:
-// axle-agent render DIR and axle-agent health --cel FILE do that.
+// Command axle-render-rare is axle-render with all makers: besides the usual ones
+// Jsonnet, CUE and WebAssembly, and CEL for health rules. The agent starts it for
+// services that use one of them and for such rules, because linking them slows down
+// every start. People do not run it: they use axle-agent render DIR and axle-agent
+// health --cel FILE.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command axle-render is the agent's render child. It is not meant to be run
-// by people: axle-agent render DIR does that. It reads passes from standard
-// input and answers on standard output, and cannot do anything else. With the
-// word "tool" it becomes one of the agent's tools, confined.
+// Command axle-render is the agent's render child. People do not run it: they use
+// axle-agent render DIR. It reads passes from standard input and answers on standard
+// output, and cannot do anything else. With the argument "tool" it becomes one of the
+// agent's tools, confined.
 package main
 
 import (

@@ -23,7 +23,7 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// conformanceCluster is the cluster that the tests run on.
+// conformanceCluster is the cluster of the tests.
 const conformanceCluster = "conformance"
 
 // conform is one run of the conformance command.
@@ -49,12 +49,12 @@ func conformanceCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run Kubernetes' conformance tests directly and through the hub",
-		Long: `Run the [Conformance] tests of Kubernetes' end-to-end suite that
-test/conformance/passes.txt lists, once with the cluster's own kubeconfig and once
-with the one that goes through the hub, on one cluster of the test bed. Both ways
-must pass the same list; then the life of a release, played both ways by the real
-helm, must say the same. Prints each result and, as its last line, one JSON
-object; the logs of the suite lie in --dir.`,
+		Long: `Run the [Conformance] tests of Kubernetes' end-to-end suite that are listed in
+test/conformance/passes.txt, once with the cluster's own kubeconfig and once with one
+that goes through the hub, on one cluster of the test bed. The same tests must pass
+both ways. Then the real helm installs, upgrades and removes a release both ways; the
+output must be equal. Prints each result and, as its last line, one JSON object. The
+logs of the suite are in --dir.`,
 		Example: `  dev conformance
   dev conformance --only 'sig-api-machinery.*Watch'
   dev conformance --only '^helm$'           # the release alone
@@ -66,12 +66,12 @@ object; the logs of the suite lie in --dir.`,
 		},
 	}
 	f := command.Flags()
-	f.BoolVar(&c.direct, "direct", false, "leave out the way through the hub")
-	f.BoolVar(&c.discover, "discover", false, "run the skipped tests, with both kinds of nodes, and say which of them pass")
+	f.BoolVar(&c.direct, "direct", false, "skip the run through the hub")
+	f.BoolVar(&c.discover, "discover", false, "run the skipped tests, with both kinds of nodes, and report which of them pass")
 	f.StringVar(&c.only, "only", "", "only tests whose names match this expression")
-	f.IntVar(&c.workers, "workers", 4, "tests at a time")
-	f.DurationVar(&c.limit, "limit", 5*time.Minute, "bound of one test; those of CronJobs wait for up to three full minutes")
-	f.StringVar(&c.dir, "dir", filepath.Join("bin", "conformance"), "folder of the logs")
+	f.IntVar(&c.workers, "workers", 4, "number of tests at a time")
+	f.DurationVar(&c.limit, "limit", 5*time.Minute, "time limit of one test; tests of CronJobs wait for up to three minutes")
+	f.StringVar(&c.dir, "dir", filepath.Join("bin", "conformance"), "folder for the logs")
 	f.StringVar(&c.record, "record", "", "write the result to this file")
 	return command
 }
@@ -132,7 +132,7 @@ type outcome struct {
 	Direct     int    `json:"direct"`
 	Proxied    int    `json:"proxied"`
 	Equal      bool   `json:"equal"`
-	// Helm: the life of a release was the same both ways; nil was not played.
+	// Helm: the life of a release was equal both ways; nil if it was not run.
 	Helm     *bool   `json:"helm,omitempty"`
 	DirectS  float64 `json:"direct_s"`
 	ProxiedS float64 `json:"proxied_s"`
@@ -197,7 +197,7 @@ func (c *conform) conclude(o outcome, direct, proxied []string) error {
 		}
 	}
 	if o.Helm != nil && !*o.Helm {
-		return fmt.Errorf("helm does not say the same through the hub as directly")
+		return fmt.Errorf("the output of helm differs between the hub and the direct run")
 	}
 	if o.Direct != o.Listed || !o.Equal {
 		return fmt.Errorf("%d tests are listed, %d pass directly and %d through the hub, want all both ways", o.Listed, o.Direct, o.Proxied)
@@ -205,8 +205,8 @@ func (c *conform) conclude(o outcome, direct, proxied []string) error {
 	return nil
 }
 
-// throughHub connects the cluster and returns a kubeconfig that goes through
-// the hub, once it works.
+// throughHub connects the cluster and returns a working kubeconfig that goes through
+// the hub.
 func (c *conform) throughHub(ctx context.Context) (string, error) {
 	if err := c.world.Login(ctx); err != nil {
 		return "", err
@@ -222,8 +222,8 @@ func (c *conform) throughHub(ctx context.Context) (string, error) {
 	if err := os.WriteFile(path, []byte(made.Out), 0o600); err != nil {
 		return "", err
 	}
-	// The kubeconfig names the axle command, which fetches a token; this
-	// process and the suite, its child, find it so.
+	// The kubeconfig runs the axle command, which gets a token; this process and the
+	// suite, its child, find it through this variable.
 	os.Setenv("AXLE_CONFIG", c.world.Settings())
 	os.Setenv("PATH", filepath.Dir(c.world.Programs["axle"])+string(os.PathListSeparator)+os.Getenv("PATH"))
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -241,7 +241,7 @@ func (c *conform) throughHub(ctx context.Context) (string, error) {
 	})
 }
 
-// way runs the listed tests one way and returns those that pass, sorted.
+// way runs the listed tests one way and returns those that passed, sorted.
 func (c *conform) way(ctx context.Context, name, kubeconfig string) ([]string, error) {
 	var all []string
 	for _, section := range c.lists.Passes {
@@ -255,8 +255,8 @@ func (c *conform) way(ctx context.Context, name, kubeconfig string) ([]string, e
 	return all, nil
 }
 
-// section runs the tests of a section, and once more, one by one, those that
-// failed: many of them judge by the time that something takes.
+// section runs the tests of a section, and repeats the failed ones one by one,
+// because many of them depend on timing.
 func (c *conform) section(ctx context.Context, way, kubeconfig string, s conformance.Section) (passed []string, err error) {
 	kind := "processes"
 	if s.Heading == conformance.HeadingKwok {

@@ -15,11 +15,11 @@ import (
 // helmLimit bounds one command of Helm.
 const helmLimit = 2 * time.Minute
 
-// helmName is what --only matches to have Helm played.
+// helmName is the name that --only matches to run Helm.
 const helmName = "helm"
 
-// helm plays the life of a release with the real command, directly and through
-// the hub, and reports whether it said the same both ways.
+// helm runs the life of a release with the real command, directly and through the
+// hub, and reports whether the output was equal.
 func (c *conform) helm(ctx context.Context, direct, hub string) (bool, error) {
 	program := filepath.Join(c.dir, "helm")
 	c.say("helm: building the real command")
@@ -65,7 +65,7 @@ var helmSteps = [][]string{
 	{"list", "-q"},
 }
 
-// differs is what two runs may say differently: when, and where.
+// differs matches what may differ between two runs: times and names.
 var differs = regexp.MustCompile(`helm-(direct|hub)|(LAST DEPLOYED|Last Started|Last Completed):.*|"updated":"[^"]*"`)
 
 func helmLife(ctx context.Context, program, chart, kubeconfig, namespace string) (string, error) {
@@ -88,8 +88,8 @@ func helmLife(ctx context.Context, program, chart, kubeconfig, namespace string)
 	return all.String(), nil
 }
 
-// helmChart has what makes Helm use most of an API: a hook that is waited for, a
-// look-up, and a test.
+// helmChart uses most of the API that Helm can use: a hook with a wait, a lookup, and
+// a test.
 var helmChart = map[string]string{
 	"Chart.yaml":  "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
 	"values.yaml": "greeting: one\n",

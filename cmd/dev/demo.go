@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// demo is one run of the story.
+// demo is one run of the demo.
 type demo struct {
 	exit   bool
 	repo   string
@@ -28,20 +28,20 @@ type demo struct {
 	services []service
 	repoURL  string
 	webhook  webhook
-	asked    []asked // what was asked of edge-1 both ways
+	asked    []asked // the requests to edge-1 both ways
 }
 
-// service is one service of the story and how to see, on an API server, which
-// greeting it runs.
+// service is one service of the demo, and how to read its greeting from an API
+// server.
 type service struct {
 	name, folder string
 	flags        []string
-	// look is a kubectl get with a jsonpath that prints the greeting.
+	// look is the kubectl get arguments with a jsonpath that prints the greeting.
 	look []string
 }
 
-// Where the greeting of each example lives in the repository. The pods of the
-// last one run, as processes of this machine; those of the others are played.
+// The position of each example's greeting in the repository. The pods of the last
+// example run as processes of this machine; those of the others are simulated.
 var exampleServices = []service{
 	{name: "web", folder: "apps/raw-web", look: []string{"configmap/raw-web", "-o", "jsonpath={.data.greeting}"}},
 	{name: "shop", folder: "apps/overlays/staging", look: []string{"deployment/staging-shop", "-o", "jsonpath={.metadata.annotations.greeting}"}},
@@ -53,13 +53,13 @@ func demoCommand() *cobra.Command {
 	var d demo
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Start the whole world on this machine and tell its story",
+		Short: "Start everything on this machine and run a guided demo",
 		RunE: func(c *cobra.Command, _ []string) error {
 			d.started = time.Now()
 			return d.run(c.Context())
 		},
 	}
-	c.Flags().BoolVar(&d.exit, "exit", false, "end when the story is told; the exit status says whether it came true")
+	c.Flags().BoolVar(&d.exit, "exit", false, "exit after the demo; the exit status says whether it succeeded")
 	c.Flags().StringVar(&d.repo, "repo", "", "your own repository: a folder or a URL")
 	c.Flags().StringVar(&d.ref, "ref", "main", "its branch or tag")
 	c.Flags().StringVar(&d.folder, "folder", ".", "folder in it to deliver")
@@ -84,7 +84,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := d.story(ctx); err != nil {
-		return fmt.Errorf("the story did not come true: %w", err)
+		return fmt.Errorf("the demo failed: %w", err)
 	}
 	if d.exit {
 		return nil
@@ -118,14 +118,14 @@ func (d *demo) story(ctx context.Context) error {
 	return d.verdict(ctx, commit, seconds)
 }
 
-// axle runs the command line and shows it, as a person would type it.
+// axle runs the command line and prints it as a person would type it.
 func (d *demo) axle(ctx context.Context, args ...string) (string, error) {
 	d.say("$ axle %s", strings.Join(shown(args), " "))
 	result, err := d.world.Axle(ctx, args...)
 	return result.Out, err
 }
 
-// shown shortens what a reader need not see.
+// shown shortens arguments that a reader need not see.
 func shown(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
@@ -161,7 +161,7 @@ func (d *demo) connectCluster(ctx context.Context, cluster string) error {
 	return err
 }
 
-// deliver makes the repository and deploys three services to two clusters.
+// deliver creates the repository and deploys the services to two clusters.
 func (d *demo) deliver(ctx context.Context) error {
 	d.chapter("Add a repository and deliver four services of it to both clusters")
 	git := d.world.Git
@@ -210,7 +210,7 @@ func (d *demo) branch() string {
 	return d.ref
 }
 
-// greeting is a commit that changes what each example says: a ConfigMap, an
+// greeting is a commit that changes the greeting of each example: a ConfigMap, an
 // annotation in the Kustomize base outside the service's folder, a Helm value.
 func greeting(text string) map[string]string {
 	base, _ := os.ReadFile("examples/apps/base/deployment.yaml")
@@ -224,14 +224,14 @@ func greeting(text string) map[string]string {
 	}
 }
 
-// seen waits until the API servers show a greeting, on every cluster and
+// seen waits until the API servers show a greeting, on every cluster and for every
 // service.
 func (d *demo) seen(ctx context.Context, text string, clusters []string, limit time.Duration) error {
 	return eventually.Wait(ctx, limit, func() error {
 		for _, cluster := range clusters {
 			for _, s := range d.services {
 				if s.look == nil {
-					continue // nobody knows what the reader's own should say
+					continue // the greeting of the user's own service is unknown
 				}
 				result, err := d.world.Kubectl(ctx, cluster, append([]string{"--namespace", s.name, "get"}, s.look...)...)
 				if err != nil {
@@ -246,7 +246,7 @@ func (d *demo) seen(ctx context.Context, text string, clusters []string, limit t
 	})
 }
 
-// outage cuts the upstream and brings in a cluster that has never seen it.
+// outage disconnects the upstream and adds a new cluster.
 func (d *demo) outage(ctx context.Context) error {
 	d.chapter("The Git server goes away; a third cluster joins and still gets everything")
 	if err := d.world.Git.Down(); err != nil {
@@ -266,13 +266,13 @@ func (d *demo) outage(ctx context.Context) error {
 	if err := d.seen(ctx, "world", []string{"edge-3"}, 30*time.Second); err != nil {
 		return err
 	}
-	if err := d.tell(ctx); err != nil { // else it looks at its next poll
+	if err := d.tell(ctx); err != nil { // otherwise it notices at its next poll
 		return err
 	}
 	if err := eventually.Wait(ctx, 30*time.Second, func() error {
 		result, err := d.world.Axle(ctx, "repos", "list", "-o", "json")
 		if err == nil && !strings.Contains(result.Out, `"Failed"`) {
-			err = errors.New("the hub does not say yet that upstream is away")
+			err = errors.New("the hub does not report yet that the upstream is unavailable")
 		}
 		return err
 	}); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/test/bin"
 )
 
-// talker is the service whose pod really runs.
+// talker is the service with a real pod.
 const talker = "talker"
 
 const talkerYAML = `apiVersion: apps/v1
@@ -48,14 +48,14 @@ spec:
               valueFrom: {fieldRef: {fieldPath: status.podIP}}
 `
 
-// asked is one thing asked of a cluster through the hub and directly.
+// asked is one request to a cluster, through the hub and directly.
 type asked struct {
 	what            string
 	through, direct time.Duration
 	lines           int
 }
 
-// buildTalker builds the program of the one pod that really runs.
+// buildTalker builds the program of the one real pod.
 func (d *demo) buildTalker(ctx context.Context) error {
 	program, err := bin.Path(ctx, "greeter", bin.Options{Package: "./test/kube/testdata/greeter"})
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *demo) buildTalker(ctx context.Context) error {
 	return nil
 }
 
-// way is a kubeconfig: the hub's or the cluster's own.
+// way is a kubeconfig: one through the hub, or the cluster's own.
 type way struct {
 	d          *demo
 	kubeconfig string
@@ -75,7 +75,7 @@ type way struct {
 
 func (w way) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", w.kubeconfig}, args...)...)
-	// The kubeconfig names the axle command, which fetches a token.
+	// The kubeconfig runs the axle command, which gets a token.
 	cmd.Env = append(os.Environ(), "AXLE_CONFIG="+w.d.world.Settings(), "NO_COLOR=1",
 		"PATH="+filepath.Dir(w.d.world.Programs["axle"])+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd
@@ -93,7 +93,7 @@ func (w way) kubectl(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// access asks one cluster the same things through the hub and directly.
+// access makes the same requests to one cluster through the hub and directly.
 func (d *demo) access(ctx context.Context) error {
 	d.chapter("kubectl through the hub: no agent listens, no port of a cluster is open, and every answer is the cluster's own")
 	through := way{d, filepath.Join(d.world.Dir, "edge-1.kubeconfig")}
@@ -132,8 +132,8 @@ func (d *demo) access(ctx context.Context) error {
 	return nil
 }
 
-// ask asks both ways until the answers are the same, which they are at once
-// unless the cluster moved in between.
+// ask repeats a request both ways until the answers are equal, which they are at once
+// unless the cluster changed in between.
 func (d *demo) ask(ctx context.Context, name, what string, through, direct way, ask func(context.Context, way) (string, error)) error {
 	d.say("$ kubectl %s", what)
 	a := asked{what: name}
@@ -161,7 +161,7 @@ func (d *demo) ask(ctx context.Context, name, what string, through, direct way, 
 
 var age = regexp.MustCompile(`(?m) +\S+ *$`)
 
-// getPods leaves out the ages, which go on.
+// getPods removes the ages, which change.
 func getPods(ctx context.Context, w way) (string, error) {
 	out, err := w.kubectl(ctx, "get", "pods", "-A")
 	return age.ReplaceAllString(out, ""), err
@@ -188,7 +188,7 @@ func follow(ctx context.Context, w way, pod string) (text string, err error) {
 		if !lines.Scan() {
 			return "", errors.Join(fmt.Errorf("the log ended after %q", text), lines.Err())
 		}
-		// The two streams of the program are copied side by side.
+		// The two streams of the program are copied concurrently.
 		if line := lines.Text(); strings.HasPrefix(line, "tick ") {
 			text += line + "\n"
 		}
@@ -196,7 +196,7 @@ func follow(ctx context.Context, w way, pod string) (text string, err error) {
 	return text, nil
 }
 
-// copyBoth sends a file into the pod, takes it back and returns it.
+// copyBoth copies a file into the pod and back, and returns it.
 func copyBoth(ctx context.Context, w way, pod, file string) (string, error) {
 	back := file + ".back"
 	defer os.Remove(back)
@@ -217,7 +217,7 @@ func copyBoth(ctx context.Context, w way, pod, file string) (string, error) {
 	return string(got), err
 }
 
-// forward asks for the pod's page through kubectl port-forward.
+// forward requests the pod's page through kubectl port-forward.
 func forward(ctx context.Context, w way, pod string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -18,13 +18,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// webhook is what `axle webhooks create` shows once.
+// webhook is the output of `axle webhooks create`.
 type webhook struct {
 	URL    string `json:"url"`
 	Secret string `json:"secret"`
 }
 
-// addWebhook makes the webhook that the Git server is to call on a push.
+// addWebhook creates the webhook that the Git server calls on a push.
 func (d *demo) addWebhook(ctx context.Context) error {
 	out, err := d.axle(ctx, "webhooks", "create", "git", "--provider", "generic", "--repository", "fleet", "-o", "json")
 	if err != nil {
@@ -33,8 +33,8 @@ func (d *demo) addWebhook(ctx context.Context) error {
 	return json.Unmarshal([]byte(out), &d.webhook)
 }
 
-// tell calls the webhook, as a Git server does after a push. A delivery with a
-// body is taken once, an empty one means "look now" each time.
+// tell calls the webhook, as a Git server does after a push. A delivery with a body
+// is accepted once, an empty one triggers a fetch each time.
 func (d *demo) tell(ctx context.Context) error {
 	sign := hmac.New(sha256.New, []byte(d.webhook.Secret))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.webhook.URL, http.NoBody)
@@ -88,8 +88,7 @@ func (d *demo) change(ctx context.Context) (seconds float64, commit string, err 
 	return seconds, commit, err
 }
 
-// watch has the group wait until the API server itself says that a service
-// shows a greeting.
+// watch has the group wait until the API server itself shows a greeting.
 func (d *demo) watch(ctx context.Context, group *errgroup.Group, cluster string, s service, text string) error {
 	client, err := kubernetes.NewForConfig(d.world.Cluster(cluster).Config())
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// owned is what the verdict needs of an object on an API server.
+// owned is the part of an object that the verdict needs.
 type owned struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -35,7 +35,7 @@ const (
 	serviceAnnotation = "axle-cd.github.io/service"
 )
 
-// objects asks an API server for what an agent manages there.
+// objects reads the objects managed by the agent from an API server.
 func (d *demo) objects(ctx context.Context, cluster string) ([]owned, error) {
 	result, err := d.world.Kubectl(ctx, cluster, "get", "deployments,services,configmaps", "-A", "-l", managedLabel, "-o", "json")
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *demo) objects(ctx context.Context, cluster string) ([]owned, error) {
 	return list.Items, json.Unmarshal([]byte(result.Out), &list)
 }
 
-// verdict reads the end of the story from the API servers, not from the hub.
+// verdict reads the result from the API servers, not from the hub.
 func (d *demo) verdict(ctx context.Context, commit string, seconds float64) error {
 	d.chapter("The verdict, read from the API servers")
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
@@ -93,7 +93,7 @@ func (d *demo) verdict(ctx context.Context, commit string, seconds float64) erro
 	return nil
 }
 
-// judge says how the objects of one service do, and how many there are.
+// judge returns the health and the number of a service's objects.
 func judge(all []owned, namespace string) (health string, count int) {
 	health = "Healthy"
 	for _, o := range all {
@@ -111,8 +111,8 @@ func judge(all []owned, namespace string) (health string, count int) {
 	return health, count
 }
 
-// ownRepository tells the story with the reader's own repository: what cannot
-// be known of it is not claimed.
+// ownRepository runs the demo with the user's own repository, without claims about
+// its content.
 func (d *demo) ownRepository(ctx context.Context) error {
 	d.chapter("Add your repository and deliver " + d.folder + " of it to both clusters")
 	d.repoURL = d.repo
@@ -146,7 +146,7 @@ func (d *demo) ownRepository(ctx context.Context) error {
 	}
 	fmt.Print(out)
 	if d.repoURL != d.repo {
-		// Only a copy is ours to cut off.
+		// Only a copy can be disconnected.
 		if err := d.addWebhook(ctx); err != nil {
 			return err
 		}

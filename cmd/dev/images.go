@@ -23,7 +23,7 @@ type image struct {
 	programs []string
 }
 
-// images are what a release publishes. The agent's brings its render child.
+// images are what a release publishes. The agent's image includes its render child.
 var images = []image{
 	{"axle-hub", []string{"axle-hub"}},
 	{"axle-agent", []string{"axle-agent", "axle-render", "axle-render-rare"}},
@@ -52,8 +52,8 @@ func imagesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "images",
 		Short: "Write OCI image layouts of our programs, without Docker",
-		Long: `Write OCI image layouts of our programs. skopeo copy oci:DIR docker://REF, or
-any other tool that reads a layout, pushes them. Equal sources give equal bytes.`,
+		Long: `Write OCI image layouts of our programs. skopeo copy oci:DIR docker://REF, or any
+other tool that reads a layout, pushes them. Equal sources give equal bytes.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, i := range images {
 				digest, err := i.write(c, filepath.Join(out, i.name), version, arch)
@@ -66,7 +66,7 @@ any other tool that reads a layout, pushes them. Equal sources give equal bytes.
 		},
 	}
 	c.Flags().StringVar(&version, "version", "dev", "tag of the images")
-	c.Flags().StringVar(&out, "out", "dist/images", "folder of the layouts")
+	c.Flags().StringVar(&out, "out", "dist/images", "folder for the layouts")
 	c.Flags().StringVar(&arch, "arch", "amd64", "architecture: amd64 or arm64")
 	return c
 }
@@ -109,8 +109,8 @@ func (i image) write(c *cobra.Command, dir, version, arch string) (string, error
 	return manifest.Digest, os.WriteFile(filepath.Join(dir, "oci-layout"), []byte(`{"imageLayoutVersion":"1.0.0"}`), 0o644)
 }
 
-// layer writes the programs as one gzipped tar without times or owners, and
-// returns it with the digest of the tar inside.
+// layer writes the programs as one gzipped tar without times or owners, and returns
+// it with the digest of the uncompressed tar.
 func (i image) layer(c *cobra.Command, blobs, version, arch string) (descriptor, string, error) {
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)

@@ -1,6 +1,6 @@
-// Command dev is for those who work on Axle: the whole world on one machine,
-// seeded hubs, images without Docker, and the benchmarks. `make help` lists
-// what calls it. It is never shipped.
+// Command dev is for developers of Axle: the whole world on one machine, seeded hubs,
+// images without Docker, and the benchmarks. `make help` lists the targets that use
+// it. It is never shipped.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	defer stop()
 	root := &cobra.Command{
 		Use:           "dev",
-		Short:         "Commands for those who work on Axle",
+		Short:         "Commands for developers of Axle",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

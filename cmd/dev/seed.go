@@ -32,10 +32,10 @@ func seedCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "seed " + strings.Join(names, "|"),
-		Short: "Start a hub whose store is filled, and keep its clusters polling",
-		Long: `Start the real hub and fill its ordinary store through the ordinary API and
-agent protocol. The clusters are simulated: they register, poll, download,
-verify and report, but apply nothing. It stays until Ctrl-C.
+		Short: "Start a hub with seeded data, and keep its clusters polling",
+		Long: `Start the real hub and fill its store through the normal API and agent protocol. The
+clusters are simulated: they register, poll, download, verify and report, but apply
+nothing. It runs until Ctrl-C.
 
 ` + strings.Join(lines, "\n"),
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
@@ -48,11 +48,11 @@ verify and report, but apply nothing. It stays until Ctrl-C.
 	flags := c.Flags()
 	flags.StringVar(&s.config.Dir, "data-dir", "", "empty folder for the hub's data and the token, kept afterwards (default: a temporary one, removed)")
 	flags.BoolVar(&s.keep, "keep", false, "keep the temporary folder too")
-	flags.BoolVar(&s.exit, "exit", false, "end once the hub is filled")
-	flags.BoolVar(&s.verbose, "verbose", false, "log what the simulated clusters meet")
-	flags.IntVar(&s.config.Clusters, "clusters", 0, "of huge: clusters (default 10,000)")
-	flags.IntVar(&s.config.Services, "services", 0, "of huge: services (default 10 a cluster)")
-	flags.DurationVar(&s.config.Interval, "poll-interval", 0, "between two polls of a simulated cluster (default 10s, huge 2m)")
+	flags.BoolVar(&s.exit, "exit", false, "exit once the hub is filled")
+	flags.BoolVar(&s.verbose, "verbose", false, "log events of the simulated clusters")
+	flags.IntVar(&s.config.Clusters, "clusters", 0, "number of clusters of the size huge (default 10,000)")
+	flags.IntVar(&s.config.Services, "services", 0, "number of services of the size huge (default 10 per cluster)")
+	flags.DurationVar(&s.config.Interval, "poll-interval", 0, "time between two polls of a simulated cluster (default 10s, huge 2m)")
 	return c
 }
 
@@ -81,7 +81,7 @@ func (s *seeding) run(ctx context.Context) (err error) {
 	return seeded.Run(ctx)
 }
 
-// greet tells how to use the hub.
+// greet explains how to use the hub.
 func (s *seeding) greet(seeded *scale.Seeded) {
 	stats := seeded.Fleet.Stats()
 	s.say("filled: %d clusters, %d polls, %d statuses reported, %d tarballs (%d bytes) taken",

@@ -16,18 +16,19 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// The headers of the protocol, in the form that net/http keeps them.
+// The headers of the protocol, in net/http's canonical form.
 const (
 	seenHeader   = "Axle-Seen"
 	positionName = "Axle-Position"
 	statusName   = "Axle-Status"
-	// proofName comes with a position and proves later that the hub named it;
-	// shownName is such a position and its proof, with a space between them.
+	// proofName is the header that comes with a position and later proves that
+	// the hub issued it; shownName carries such a position and its proof,
+	// separated by a space.
 	proofName = "Axle-Position-Proof"
 	shownName = "Axle-Seen-Proof"
 )
 
-// first is Header.Get without its canonical form, for constant names.
+// first is Header.Get without the canonicalisation, for constant names.
 func first(h http.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]
@@ -35,9 +36,9 @@ func first(h http.Header, name string) string {
 	return ""
 }
 
-// admit waits until this replica is as new as the caller has seen, then says
-// which cluster calls. The order matters: a token, or a cluster, that this
-// replica does not know yet must not be refused by an older view.
+// admit waits until this replica is as new as the position that the caller has
+// seen, then authenticates the cluster. The order matters: an older view must
+// not refuse a token or a cluster that this replica does not know yet.
 func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, error) {
 	if err := s.catchUp(ctx, h); err != nil {
 		return identity.Principal{}, err
@@ -52,10 +53,10 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	return p, nil
 }
 
-// catchUp makes sure that the answer is not older than Axle-Seen. An agent that
-// was refused for it may show the hub's own proof of what it has seen. Its word
-// alone is logged and begins nothing: one token would have the whole fleet
-// resync.
+// catchUp ensures that the answer is not older than Axle-Seen. An agent that
+// was refused because of its position may send the hub's proof of that
+// position. An unproved position is only logged and has no effect: otherwise
+// one token could make the whole fleet resync.
 func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	if err := s.Feed.Ready(); err != nil {
 		return err
@@ -70,8 +71,8 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 	return s.waitFor(ctx, h, seen)
 }
 
-// waitFor is catchUp for what this replica has not reached yet. It stands by
-// itself since what it needs is made anew for each call.
+// waitFor is catchUp for a position that this replica has not reached yet. It
+// is a separate function because its closures are allocated for each call.
 func (s *Server) waitFor(ctx context.Context, h http.Header, seen event.Position) error {
 	var caller identity.Principal
 	proved := false
@@ -83,13 +84,13 @@ func (s *Server) waitFor(ctx context.Context, h http.Header, seen event.Position
 	})
 	if err != nil && caller.Name != "" {
 		s.unreached.Do(func() {
-			s.log.Warn("a cluster has seen a place of the feed that is not reached here", logkey.Cluster, caller.Name, logkey.Position, seen.String(), "proved", proved)
+			s.log.Warn("a cluster has seen a position of the feed that this replica has not reached", logkey.Cluster, caller.Name, logkey.Position, seen.String(), "proved", proved)
 		})
 	}
 	return err
 }
 
-// signedIn lets only agents reach the calls behind it, before their bodies are
+// signedIn admits only agents to the calls behind it, before their bodies are
 // read.
 func (s *Server) signedIn(next http.Handler) http.Handler {
 	refusals := connect.NewErrorWriter()
@@ -100,7 +101,7 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 		if err != nil {
 			s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
 			routes.LeaveBody(w, r)
-			// The caller may be gone; then nobody misses the answer.
+			// The caller may be gone; the error can be ignored.
 			_ = refusals.Write(w, r, s.rpcError(ctx, r.URL.Path, err))
 			return
 		}
@@ -108,8 +109,8 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 	})
 }
 
-// edge is what all calls have in common: a deadline, clean texts, the position,
-// and one place where errors become codes.
+// edge is what all calls have in common: a deadline, cleaned texts, the
+// position, and one place that turns errors into codes.
 type edge struct{ *Server }
 
 // WrapUnary implements connect.Interceptor.

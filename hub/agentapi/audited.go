@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// noteRegistration records that an agent registered, or could not, by which
-// bootstrap token. A bearer that nobody knows leaves no record: anybody may
+// noteRegistration records that an agent registered, or failed to, and with
+// which bootstrap token. An unknown token leaves no record, because anybody can
 // send one.
 func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv1.RegisterRequest], out identity.Registered, err error) {
 	if c.Audit == nil {
@@ -45,7 +45,7 @@ func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv
 	c.Audit.Add(ctx, r)
 }
 
-// noteRenewal records that a second agent came with an identity that is in use.
+// noteRenewal records that a second agent used an identity that is in use.
 func (c calls) noteRenewal(ctx context.Context, req *connect.Request[agentv1.RenewRequest], err error) {
 	if c.Audit == nil || !errcode.Is(err, errcode.Conflict) {
 		return

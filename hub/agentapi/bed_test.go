@@ -117,7 +117,7 @@ func (b *bed) register(name string) *agent {
 	return b.enroll(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}, name, "")
 }
 
-// registerPending registers an agent whose cluster nobody made or approved.
+// registerPending registers an agent whose cluster nobody created or approved.
 func (b *bed) registerPending(name string) *agent {
 	b.t.Helper()
 	return b.enroll(identity.BootstrapRequest{MaxUses: 2}, name, name)
@@ -146,8 +146,9 @@ func (b *bed) enroll(terms identity.BootstrapRequest, name, wanted string) *agen
 		b.t.Fatal(err)
 	}
 	a.cluster, a.token = resp.Msg.GetClusterId(), resp.Msg.GetDeployToken()
-	// An agent shows the answer's position with its first poll; one that speaks
-	// by hand may not, so this replica has what was made before it polls.
+	// An agent sends the answer's position with its first poll; a hand-written
+	// request may not, so this replica has everything that was made before the
+	// poll.
 	at, err := event.ParsePosition(resp.Header().Get("Axle-Position"))
 	if err == nil {
 		err = b.Parts().Feed.WaitFor(ctx, at)
@@ -172,8 +173,9 @@ type answer struct {
 	body   []byte
 }
 
-// get asks with headers given in pairs, and again as agents do when the hub says
-// so: on a busy machine a replica may not have caught up within its 2 s.
+// get makes a request with headers given in pairs, and retries like an agent
+// when the hub says so: on a busy machine a replica may not have caught up
+// within its 2 s.
 func (a *agent) get(path string, headers ...string) answer {
 	a.t.Helper()
 	var got answer
@@ -215,7 +217,7 @@ func (a *agent) send(method, path string, headers ...string) (answer, error) {
 	return answer{resp.StatusCode, resp.Header, text}, errors.Join(err, resp.Body.Close())
 }
 
-// poll returns the list, whose signature it checks, and its etag.
+// poll returns the list, whose signature it verifies, and its etag.
 func (a *agent) poll() (*agentv1.Desired, string) {
 	a.t.Helper()
 	list, etag, err := a.tryPoll()

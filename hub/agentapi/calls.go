@@ -15,15 +15,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxIDs bounds what one call of Services asks for; an agent with more asks in
-// turns.
+// maxIDs limits what one call of Services may request; an agent with more
+// services makes several calls.
 const maxIDs = 500
 
-// calls is the agents' service.
+// calls implements the agents' RPC service.
 type calls struct{ *Server }
 
-// Register trades a bootstrap token for an identity. Like Renew it goes to the
-// database itself, so there is no view to catch up.
+// Register trades a bootstrap token for an identity. Like Renew it reads the
+// database directly, so no view has to catch up.
 func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.RegisterRequest]) (*connect.Response[agentv1.RegisterResponse], error) {
 	if err := c.limit.allow(req.Peer().Addr); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 	}), nil
 }
 
-// Renew trades a signed request for a new deploy token. The signature is the
-// identity; the old token may have ended long ago.
+// Renew trades a signed request for a new deploy token. The signature
+// authenticates the agent, whose old token may have expired long ago.
 func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequest]) (*connect.Response[agentv1.RenewResponse], error) {
 	m := req.Msg
 	out, err := c.Identity.Renew(ctx, identity.Renewal{
@@ -74,7 +74,7 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	}
 	ids := req.Msg.GetIds()
 	if len(ids) > maxIDs {
-		return nil, errcode.New(errcode.Invalid, "%d services asked for at once; ask for at most %d", len(ids), maxIDs)
+		return nil, errcode.New(errcode.Invalid, "%d services were requested at once; request at most %d", len(ids), maxIDs)
 	}
 	pending, err := c.Desired.Pending(p.ID)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	if pending {
 		return nil, errcode.New(errcode.Forbidden, "cluster %s waits for a person's approval and gets no services yet", p.Name)
 	}
-	// Read before the specs are, so that they are at least as new.
+	// Read the position before the specs, so that they are at least as new.
 	at := c.Feed.Position()
 	specs, missing, err := c.Fleet.AgentSpecs(ctx, p.ID, ids)
 	if err != nil {
@@ -107,12 +107,12 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	}
 	resp := connect.NewResponse(out)
 	// The header must not be newer than what is signed, or the agent takes the
-	// specs for older ones than it has seen.
+	// specs for older than what it has seen.
 	c.position.set(resp.Header(), c.Feed, at, "")
 	return resp, nil
 }
 
-// specsPrefix keeps a signature of specs from being one of anything else.
+// specsPrefix separates signatures of specs from signatures of anything else.
 const specsPrefix = "axle-services\n"
 
 func (c calls) signSpecs(ctx context.Context, m *agentv1.ServicesResponse) (*agentv1.ServicesResponse, error) {
@@ -127,7 +127,7 @@ func (c calls) signSpecs(ctx context.Context, m *agentv1.ServicesResponse) (*age
 	return &agentv1.ServicesResponse{Signed: inner, Signature: signature.Bytes, KeyId: signature.KeyID}, nil
 }
 
-// Ping stores what the agent knows of its cluster.
+// Ping stores what the agent knows about its cluster.
 func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingRequest]) (*connect.Response[agentv1.PingResponse], error) {
 	p, err := caller(ctx)
 	if err != nil {
@@ -148,13 +148,13 @@ func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingReques
 	return connect.NewResponse(&agentv1.PingResponse{}), nil
 }
 
-// The bounds of what an agent says of its installation.
+// The limits of what an agent reports about its installation.
 const (
 	maxArgs  = 100
 	maxImage = 1 << 10
 )
 
-// installation is zero for one that could not be used.
+// installation returns the zero value for an unusable installation.
 func installation(m *agentv1.Installation) fleet.Installation {
 	if m == nil || len(m.GetArgs()) > maxArgs || len(m.GetImage()) > maxImage || len(m.GetNamespace()) > 63 {
 		return fleet.Installation{}

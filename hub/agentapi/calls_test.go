@@ -131,7 +131,8 @@ func TestReportOnAWrongBaseResyncs(t *testing.T) {
 	}
 }
 
-// A whole report of many services comes in parts; the last names them all.
+// A complete report of many services comes in parts; the last part lists them
+// all.
 func TestLastPartOfAWholeReportNamesTheServices(t *testing.T) {
 	b := newBed(t)
 	a := b.register("edge-1")

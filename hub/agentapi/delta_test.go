@@ -66,11 +66,11 @@ func TestDeltaBetweenTwoListsOfACluster(t *testing.T) {
 	if rest.status != http.StatusPartialContent || !bytes.Equal(rest.body, delta.body[20:]) {
 		t.Errorf("rest of the delta: status %d, %d bytes", rest.status, len(rest.body))
 	}
-	// The rest of the whole is not taken out of a delta.
+	// A range of the whole tarball is not served from a delta.
 	if got := a.get(path+"?have="+first, "Range", "bytes=20-", "If-Range", whole.header.Get("Etag")); got.status != http.StatusOK {
 		t.Errorf("rest of the whole, asked of a delta: status %d", got.status)
 	}
-	// Content that the cluster never had says nothing about itself.
+	// The answer reveals nothing about content that the cluster never had.
 	for name, from := range map[string]string{"unknown": "axle1:" + strings.Repeat("0", 64), "no digest": "x", "itself": second} {
 		if got := a.get(path + "?have=" + from); got.header.Get("Content-Type") != "application/zstd" || !bytes.Equal(got.body, whole.body) {
 			t.Errorf("%s: %s of %d bytes", name, got.header.Get("Content-Type"), len(got.body))

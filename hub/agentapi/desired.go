@@ -17,22 +17,22 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// signaturePrefix keeps a signature of a list from being one of anything else.
+// signaturePrefix separates signatures of lists from signatures of anything
+// else.
 const signaturePrefix = "axle-desired\n"
 
-// compressFrom is the size below which compression is not worth its header.
+// compressFrom is the size below which compression is not worthwhile.
 const compressFrom = 1024
 
-// noDate is net/http's way to leave the Date header out: an idle poll is paid
-// by the byte, and agents take the time from other answers.
+// noDate is net/http's way to omit the Date header: every byte of an idle poll
+// counts, and agents take the time from other answers.
 var noDate []string
 
-// desired answers GET /agent/v1/desired. The first part is all that most polls
-// ever reach.
+// desired answers GET /agent/v1/desired. Most polls only reach the first part.
 func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 	ctx, h := r.Context(), w.Header()
 	p, err := s.admit(ctx, r.Header)
-	// Read before the list is, so that the list is at least as new.
+	// Read the position before the list, so that the list is at least as new.
 	s.position.set(h, s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
 	if err != nil {
 		s.metrics.pollRefused.Inc()
@@ -134,12 +134,14 @@ func listMessage(list desired.List) *agentv1.Desired {
 			SpecDigest: v.SpecDigest, Paused: v.Paused, TarballBytes: v.TarballBytes,
 		}
 		for _, p := range v.Parts {
-			// An agent that knows no parts must not take one for the whole.
+			// An agent that does not support parts must not take one for the
+			// whole.
 			one.TarballDigest, one.TarballBytes = "", 0
 			one.Parts = append(one.Parts, &agentv1.Part{Path: p.Path, Digest: p.Digest, Entry: p.Entry, Bytes: p.Bytes, Name: p.Name})
 		}
 		if why := v.Wait.String(); why != "" {
-			// An agent that knows no waiting keeps what it runs, too.
+			// An agent that does not support waiting keeps what it runs as
+			// well.
 			one.Waiting = &agentv1.Waiting{Message: why, TarballDigest: one.GetTarballDigest(), TarballBytes: one.GetTarballBytes(), Parts: one.GetParts()}
 			one.TarballDigest, one.TarballBytes, one.Parts = "", 0, nil
 		}
@@ -153,8 +155,8 @@ func listMessage(list desired.List) *agentv1.Desired {
 	return m
 }
 
-// chooseEncoding takes the first of ours that the client names. Quality values
-// are not weighed: our clients send none.
+// chooseEncoding returns the first of our encodings that the client names. It
+// ignores quality values, which our clients do not send.
 func chooseEncoding(accept string) string {
 	for _, encoding := range []string{"zstd", "gzip"} {
 		if strings.Contains(accept, encoding) {

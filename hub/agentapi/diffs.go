@@ -11,11 +11,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxDifferences bounds what is taken of one diff, packed.
+// maxDifferences limits one diff, in compressed bytes.
 const maxDifferences = 64 << 10
 
-// ReportDiff stores what applying a service would change; its answer means
-// that it is committed.
+// ReportDiff stores what applying a service would change; when it answers, the
+// diff is committed.
 func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.ReportDiffRequest]) (*connect.Response[agentv1.ReportDiffResponse], error) {
 	p, err := caller(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 	}
 	m := req.Msg
 	if m.GetServiceId() == "" || len(m.GetDifferences()) > maxDifferences {
-		return nil, errcode.New(errcode.Invalid, "a diff names its service and has at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
+		return nil, errcode.New(errcode.Invalid, "a diff must name its service and have at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
 	}
 	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// retryHeader tells a client when to come back, in whole seconds.
+// retryHeader tells a client when to retry, in whole seconds.
 const retryHeader = "Retry-After"
 
 // problem is the body of a plain HTTP error, the same shape that Connect uses.
@@ -41,7 +41,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// rpcError turns any error into what Connect sends.
+// rpcError converts any error into a Connect error.
 func (s *Server) rpcError(ctx context.Context, method string, err error) error {
 	var done *connect.Error
 	if errors.As(err, &done) {
@@ -55,8 +55,8 @@ func (s *Server) rpcError(ctx context.Context, method string, err error) error {
 	return out
 }
 
-// retryAfter is the header for an error; exhaustion and unavailability always
-// carry one, so that no client has to guess.
+// retryAfter returns the header for an error. Exhausted and Unavailable always
+// have one, so that no client has to guess.
 func retryAfter(err error) string {
 	d := errcode.RetryAfter(err)
 	if code := errcode.Of(err); d == 0 && (code == errcode.Unavailable || code == errcode.Exhausted) {
@@ -68,11 +68,10 @@ func retryAfter(err error) string {
 	return strconv.Itoa(int((d + time.Second - 1) / time.Second))
 }
 
-// logFault writes a fault of ours to the log, once. A caller who went away is
-// nobody's fault.
+// logFault logs an internal error once. It ignores callers that went away.
 func (s *Server) logFault(ctx context.Context, what string, err error) {
 	if errcode.Of(err) != errcode.Internal || ctx.Err() != nil {
 		return
 	}
-	s.log.LogAttrs(ctx, slog.LevelError, "a request of an agent went wrong here", slog.String(logkey.Path, what), slog.Any(logkey.Error, err))
+	s.log.LogAttrs(ctx, slog.LevelError, "a request of an agent failed with an internal error", slog.String(logkey.Path, what), slog.Any(logkey.Error, err))
 }

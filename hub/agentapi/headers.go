@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 )
 
-// positionHeader keeps the present position as a header value, which all
+// positionHeader caches the current position as a header value, which all
 // answers between two changes share.
 type positionHeader struct {
 	last atomic.Pointer[keptPosition]
@@ -19,8 +19,8 @@ type keptPosition struct {
 	value, proof []string
 }
 
-// set writes the position of an answer, and the proof that the hub named it to
-// an agent that has not seen it: an idle poll is paid by the byte.
+// set writes the position of an answer. It adds the proof that the hub issued
+// it only for an agent that has not seen it: every byte of an idle poll counts.
 func (p *positionHeader) set(h http.Header, f Feed, at event.Position, seen string) {
 	kept := p.last.Load()
 	if kept == nil || kept.at != at {
@@ -35,13 +35,13 @@ func (p *positionHeader) set(h http.Header, f Feed, at event.Position, seen stri
 	}
 }
 
-// keptHeaders keeps per cluster the two values that an idle poll answers. It
-// grows with the clusters that poll and with nothing else.
+// keptHeaders caches per cluster the two values of the answer to an idle poll.
+// It grows only with the number of polling clusters.
 type keptHeaders struct {
 	byCluster sync.Map
 }
 
-// pollHeaders must not be changed: answers under way share them.
+// pollHeaders must not be changed: answers in progress share them.
 type pollHeaders struct {
 	etag, status []string
 }

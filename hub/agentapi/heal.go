@@ -7,14 +7,14 @@ import (
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// The bounds of what a report tells of heals.
+// The limits of the heals in one report.
 const (
 	maxHeals       = 100
 	maxHealed      = 10
 	maxDriftedText = 253
 )
 
-// heals checks what an agent says that it put back.
+// heals validates the heals that an agent reports.
 func heals(all []*agentv1.Heal) ([]fleet.Heal, error) {
 	if len(all) > maxHeals {
 		return nil, errcode.New(errcode.Invalid, "a report carries at most %d heals; send the others with the next", maxHeals)
@@ -23,7 +23,7 @@ func heals(all []*agentv1.Heal) ([]fleet.Heal, error) {
 	last := int64(0)
 	for _, m := range all {
 		if m.GetServiceId() == "" || m.GetKind() == "" || m.GetNumber() <= last {
-			return nil, errcode.New(errcode.Invalid, "a heal needs a service, a kind and a number above that of the one before it, %d", last)
+			return nil, errcode.New(errcode.Invalid, "a heal needs a service, a kind and a number above that of the previous one, %d", last)
 		}
 		last = m.GetNumber()
 		object := word(m.GetName())
@@ -39,5 +39,5 @@ func heals(all []*agentv1.Heal) ([]fleet.Heal, error) {
 	return out, nil
 }
 
-// word is a name that goes into a sentence.
+// word cleans a name for use in a sentence.
 func word(text string) string { return plain.Line(text, maxDriftedText) }

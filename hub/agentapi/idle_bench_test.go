@@ -41,15 +41,15 @@ type idle struct {
 	Services     int     `json:"services"`
 	HubRSSBytes  int64   `json:"hubRSSBytes"`
 	PollsCounted int     `json:"polls"`
-	// As agents poll, beside a server that only says 304.
+	// As agents poll, compared with a server that only answers 304.
 	SpacedMicros    float64 `json:"spacedHubCPUMicros"`
 	FloorMicros     float64 `json:"floorCPUMicros"`
 	SpacedPerSecond float64 `json:"spacedPerSecond"`
 	SpacedPolls     int     `json:"spacedPolls"`
 }
 
-// BenchmarkIdlePoll asks a hub process, over TLS, for a list that did not
-// change. CPU is the hub's alone; the caller's is not counted.
+// BenchmarkIdlePoll polls a hub process over TLS for a list that did not
+// change. It measures only the hub's CPU, not the caller's.
 func BenchmarkIdlePoll(b *testing.B) {
 	bed := newBed(b)
 	agents := make([]*agent, 20)

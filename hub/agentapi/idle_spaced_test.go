@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// floorVariable makes this test program a server that knows nothing but 304.
+	// floorVariable makes this test program a server that only answers 304.
 	floorVariable = "AXLE_TEST_FLOOR"
-	// spacedFor polls go on kept connections, spacedConnections of them, one each
-	// spacedEvery and connection: a hub of 1,100 clusters hears 10 a second. The
-	// pauses between them are what a hot loop lacks, and what wakes cost.
+	// spacedFor is how long polls run on spacedConnections kept connections,
+	// one per spacedEvery and connection: a hub of 1,100 clusters gets 10 a
+	// second. The pauses between them, and the cost of waking up, are what a
+	// hot loop lacks.
 	spacedFor         = 20 * time.Second
 	spacedConnections = 200
 	spacedEvery       = 4 * time.Second
@@ -47,7 +48,7 @@ func serveFloor() int {
 	return 0
 }
 
-// startFloor starts it as a process of its own.
+// startFloor starts it in a separate process.
 func startFloor(b *testing.B) *hubProcess {
 	b.Helper()
 	self, err := os.Executable()
@@ -89,8 +90,7 @@ func (h *hubProcess) pollSpaced(b *testing.B, agents []*agent, tags []string, ou
 	out.FloorMicros, _, _ = startFloor(b).spaced(b, agents, tags)
 }
 
-// spaced returns the CPU of one poll. What the process takes while nobody asks
-// is no part of it.
+// spaced returns the CPU of one poll, without what the process uses when idle.
 func (h *hubProcess) spaced(b *testing.B, agents []*agent, tags []string) (micros float64, polls int, seconds float64) {
 	b.Helper()
 	clients := make([]*http.Client, spacedConnections)

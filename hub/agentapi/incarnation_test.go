@@ -38,9 +38,9 @@ func (a *agent) behind(more int64) event.Position {
 	return at
 }
 
-// What one agent says that it has seen ends nobody's incarnation, however long
-// it lasted and whatever is shown with it that this hub did not make for that
-// very place.
+// An agent's claim about its position never ends an incarnation, however long
+// it repeats the claim, and whatever proof it sends that this hub did not make
+// for exactly that position.
 func TestOneTokenBeginsNoIncarnation(t *testing.T) {
 	now := &ahead{}
 	config := hubConfig()
@@ -142,8 +142,8 @@ func copyOf(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// A replica that is behind what its caller has seen says so within 2 s although
-// its database does not answer at all.
+// A replica that is behind its caller's position says so within 2 s, even when
+// its database does not answer.
 func TestBehindAnswersWithinTwoSecondsWhateverHangs(t *testing.T) {
 	const most = 2 * time.Second
 	server, err := pg.Start(t.Context())

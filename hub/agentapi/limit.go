@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// registerRate and registerBurst bound registrations per address. Many
-	// agents may share one behind NAT and all come at once, so the burst is a
-	// large site; what is bounded is the work of guessing.
+	// registerRate and registerBurst limit registrations per address. Many
+	// agents may share an address behind NAT and start at once, so the burst
+	// fits a large site; the limit is against guessing tokens.
 	registerRate  = 5
 	registerBurst = 200
-	// registerAddresses bounds the memory of the limit.
+	// registerAddresses limits how many addresses are remembered.
 	registerAddresses = 10_000
 )
 
@@ -58,8 +58,8 @@ func (l *addressLimit) allow(remote string) error {
 	return nil
 }
 
-// makeRoom forgets addresses whose bucket is full again; when every one is
-// busy it forgets all, which costs an attacker more than it gives.
+// makeRoom forgets addresses whose bucket is full again. When none is full it
+// forgets all: an attacker needs more work to cause that than it is worth.
 func (l *addressLimit) makeRoom(now time.Time) {
 	if len(l.buckets) < registerAddresses {
 		return
@@ -75,11 +75,11 @@ func (l *addressLimit) makeRoom(now time.Time) {
 	}
 }
 
-// limitBody bounds a request and the time that its body may take.
+// limitBody limits a request's body and the time that it may take.
 func limitBody(next http.Handler, bytes int64, within time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
-		// Writers that know no deadline (tests) are as good without.
+		// Writers without deadlines (in tests) do not need one.
 		_ = rc.SetReadDeadline(time.Now().Add(within))
 		_ = rc.SetWriteDeadline(time.Now().Add(2 * within))
 		r.Body = http.MaxBytesReader(w, r.Body, bytes)

@@ -2,7 +2,7 @@ package agentapi
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics of the edge, resolved once so that a poll pays an addition.
+// metrics of the edge, resolved once so that a poll costs only an addition.
 type metrics struct {
 	pollUnchanged, pollChanged, pollRefused, pollCrowded prometheus.Counter
 	tarballs, tarballBytes                               prometheus.Counter
@@ -27,7 +27,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		reports:        counter("axle_agent_reports_total", "Service reports that were stored."),
 		resyncs:        counter("axle_agent_resyncs_total", "Service reports that did not build on what is stored."),
 	}
-	m.refusals = counter("axle_agent_refusals_total", "Polls that said that the agent refused something altered: a list, specs, a tarball.")
+	m.refusals = counter("axle_agent_refusals_total", "Polls that reported a refusal of altered data: a list, specs, a tarball.")
 	if r != nil {
 		r.MustRegister(polls, m.tarballs, m.tarballBytes, m.deltas, m.tarballResumes, m.reports, m.resyncs, m.refusals)
 	}

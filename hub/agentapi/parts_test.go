@@ -65,7 +65,7 @@ func TestListOfAServiceOfParts(t *testing.T) {
 	if diff := cmp.Diff([]string{"git ", "sources[0] rules", "helm .helm-chart"}, places); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
-	// An agent that knows no parts sees a service without content.
+	// An agent without support for parts sees a service without content.
 	list, _ := a.poll()
 	service := list.GetServices()[0]
 	if service.GetTarballDigest() != "" || service.GetTarballBytes() != 0 {
@@ -79,7 +79,7 @@ func TestListOfAServiceOfParts(t *testing.T) {
 	if spec.GetSpecDigest() != service.GetSpecDigest() || spec.GetRender().GetHelm().GetChartPath() != ".helm-chart" {
 		t.Errorf("spec %s with chart %q, listed %s", spec.GetSpecDigest(), spec.GetRender().GetHelm().GetChartPath(), service.GetSpecDigest())
 	}
-	// A commit to one part changes that one, and the spec digest with it.
+	// A commit to one part changes only that part, and the spec digest with it.
 	b.commit("rules", "two")
 	now := a.waitFor("the part's new content", func(list *agentv1.Desired) error {
 		if list.GetServices()[0].GetParts()[1].GetDigest() == parts[1].GetDigest() {

@@ -12,14 +12,14 @@ import (
 	"github.com/axle-cd/axle/hub/preview"
 )
 
-// Previews are what people want to see compared.
+// Previews are the comparisons that people asked for.
 type Previews interface {
 	Pending(ctx context.Context, clusterID string, services []fleet.AgentSpec) (map[string][]preview.Open, error)
 	Answer(ctx context.Context, p preview.Preview) error
 	MayFetch(ctx context.Context, clusterID, digest string) (files []byte, may bool, err error)
 }
 
-// noPreviews is the Previews of a server that has none.
+// noPreviews is the Previews of a server without previews.
 type noPreviews struct{}
 
 func (noPreviews) Pending(context.Context, string, []fleet.AgentSpec) (map[string][]preview.Open, error) {
@@ -42,13 +42,13 @@ func previewMessages(all []preview.Open) []*agentv1.Preview {
 	return out
 }
 
-// sent are files that a caller sent, as a tarball to read.
+// sent is a caller's files, as a readable tarball.
 type sent struct{ *bytes.Reader }
 
 func (sent) Close() error { return nil }
 
-// mayFetch reports whether a cluster may have a digest, with the files when
-// these are no content of a repository.
+// mayFetch reports whether a cluster may have a digest. It also returns the
+// files when they were sent by a caller and are not content of a repository.
 func (s *Server) mayFetch(r *http.Request, clusterID, digest string) (*gitcache.Tarball, bool) {
 	if s.Desired.MayFetch(clusterID, digest) {
 		return nil, true

@@ -10,22 +10,22 @@ import (
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// refusedName is the header in which an agent says, with its next poll, what
-// it refused: an altered list, specs, or a tarball, and who served it.
+// refusedName is the header with which an agent reports in its next poll what
+// it refused: an altered list, specs or tarball, and who served it.
 const refusedName = "Axle-Refused"
 
 const (
-	// refusalEvery bounds how often one cluster's refusals become events.
+	// refusalEvery limits how often one cluster's refusals become events.
 	refusalEvery = 10 * time.Minute
 	maxRefusal   = 300
 )
 
-// refusals remembers when each cluster last complained.
+// refusals remembers when each cluster last reported a refusal.
 type refusals struct {
 	byCluster sync.Map
 }
 
-// due reports whether a complaint of a cluster is to be recorded now.
+// due reports whether a cluster's refusal is to be recorded now.
 func (r *refusals) due(clusterID string, now time.Time) bool {
 	last, ok := r.byCluster.Load(clusterID)
 	if at, _ := last.(time.Time); ok && now.Sub(at) < refusalEvery {
@@ -35,12 +35,12 @@ func (r *refusals) due(clusterID string, now time.Time) bool {
 	return true
 }
 
-// refused tells people what an agent refused. The agent is known, but what it
-// says is text from outside.
+// refused records what an agent refused, for people. The agent is
+// authenticated, but its text is untrusted.
 func (s *Server) refused(ctx context.Context, p identity.Principal, what string) {
 	s.metrics.refusals.Inc()
 	what = plain.Line(what, maxRefusal)
-	s.log.Warn("an agent refused what it got", logkey.Cluster, p.Name, logkey.Reason, what)
+	s.log.Warn("an agent refused data that it received", logkey.Cluster, p.Name, logkey.Reason, what)
 	if !s.refusals.due(p.ID, s.Clock.Now()) {
 		return
 	}

@@ -12,8 +12,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// TestRefusalsAreRecorded: what an agent refused is an event that people see,
-// once per ten minutes however often it says so.
+// TestRefusalsAreRecorded checks that a refusal by an agent becomes an event,
+// once per ten minutes however often the agent reports it.
 func TestRefusalsAreRecorded(t *testing.T) {
 	b := newBed(t)
 	a := b.register("edge-1")

@@ -14,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The bounds of one report.
+// The limits of one report.
 const (
 	maxReports    = 500
 	maxListed     = 10_000
@@ -24,7 +24,7 @@ const (
 	maxErrors     = 50
 )
 
-// Report stores statuses; its answer means that they are committed.
+// Report stores statuses; when it answers, they are committed.
 func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRequest]) (*connect.Response[agentv1.ReportResponse], error) {
 	p, err := caller(ctx)
 	if err != nil {
@@ -76,23 +76,23 @@ func reportBatch(clusterID string, m *agentv1.ReportRequest) (fleet.ReportBatch,
 	return b, err
 }
 
-// onlyListed reports whether a service is named as being what is stored: a
-// whole report of many services ends so, once their statuses came in parts.
+// onlyListed reports whether a service is only listed as already stored: a
+// complete report of many services ends so, after their statuses came in parts.
 func onlyListed(r *agentv1.ServiceReport) bool {
 	return len(r.GetStatus()) == 0 && r.GetBaseHash() != "" && r.GetBaseHash() == r.GetNewHash()
 }
 
-// report checks one status against its hash and opens it.
+// report checks one status against its hash and decodes it.
 func report(r *agentv1.ServiceReport) (fleet.Report, error) {
 	out := fleet.Report{ServiceID: r.GetServiceId(), BaseHash: r.GetBaseHash(), NewHash: r.GetNewHash()}
 	if out.ServiceID == "" {
 		return out, errcode.New(errcode.Invalid, "a report names no service")
 	}
 	if onlyListed(r) {
-		return out, nil // stored so or asked for again, in either case not written
+		return out, nil // it is stored or will be requested again; either way nothing is written
 	}
 	if len(r.GetStatus()) > maxStatus {
-		return out, errcode.New(errcode.Invalid, "the status of service %s has %d bytes; at most %d are taken", out.ServiceID, len(r.GetStatus()), maxStatus)
+		return out, errcode.New(errcode.Invalid, "the status of service %s has %d bytes; at most %d are allowed", out.ServiceID, len(r.GetStatus()), maxStatus)
 	}
 	hash := sha256.Sum256(r.GetStatus())
 	if hex.EncodeToString(hash[:]) != out.NewHash {
@@ -103,7 +103,7 @@ func report(r *agentv1.ServiceReport) (fleet.Report, error) {
 		return out, errcode.New(errcode.Invalid, "the status of service %s cannot be read: %w", out.ServiceID, err)
 	}
 	if len(m.GetComponents()) > maxComponents {
-		return out, errcode.New(errcode.Invalid, "the components of service %s have %d bytes; at most %d are taken", out.ServiceID, len(m.GetComponents()), maxComponents)
+		return out, errcode.New(errcode.Invalid, "the components of service %s have %d bytes; at most %d are allowed", out.ServiceID, len(m.GetComponents()), maxComponents)
 	}
 	plainText(&m)
 	out.Status = status(&m)
@@ -126,8 +126,8 @@ func status(m *agentv1.ServiceStatus) fleet.Status {
 	return s
 }
 
-// syncOf keeps the closed list closed: a word of a newer agent that this hub
-// does not know is shown as work under way, with the reason it came with.
+// syncOf maps an unknown word to work in progress: a newer agent may send a
+// word that this hub does not know. The reason that came with it is kept.
 func syncOf(word string) fleet.Sync {
 	switch s := fleet.Sync(word); s {
 	case fleet.Synced, fleet.Pending, fleet.Applying, fleet.Drifted, fleet.Failed, fleet.Held, fleet.Paused:
@@ -136,7 +136,7 @@ func syncOf(word string) fleet.Sync {
 	return fleet.Pending
 }
 
-// healthOf is like syncOf.
+// healthOf maps unknown words, like syncOf.
 func healthOf(word string) fleet.Health {
 	switch h := fleet.Health(word); h {
 	case fleet.Healthy, fleet.Progressing, fleet.Degraded, fleet.Suspended, fleet.Missing:

@@ -26,19 +26,19 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// Identity says who calls and signs what is answered.
+// Identity authenticates callers and signs answers.
 type Identity interface {
 	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
 	Register(ctx context.Context, bearer string, r identity.Registration) (identity.Registered, error)
 	Renew(ctx context.Context, r identity.Renewal) (identity.Renewed, error)
 	CheckBoot(ctx context.Context, clusterID, bootID string) error
 	Sign(ctx context.Context, payload []byte) (identity.Signature, error)
-	// Refused records that an agent got something that was not what the hub
-	// sent.
+	// Refused records that an agent received something that was not what the
+	// hub sent.
 	Refused(ctx context.Context, cluster identity.Principal, what string) error
 }
 
-// Fleet takes what agents say and gives what they need.
+// Fleet stores what agents report and returns what they need.
 type Fleet interface {
 	Seen(clusterID string, at time.Time)
 	StatusHash(clusterID string) string
@@ -49,7 +49,7 @@ type Fleet interface {
 	StoreDiff(ctx context.Context, clusterID string, d fleet.Diff) error
 }
 
-// Desired is what each cluster should run.
+// Desired returns what each cluster should run.
 type Desired interface {
 	ETag(clusterID string) (string, error)
 	For(clusterID string) (desired.List, error)
@@ -57,35 +57,35 @@ type Desired interface {
 	Pending(clusterID string) (bool, error)
 }
 
-// Tarballs gives the bytes of a digest.
+// Tarballs returns the bytes of a digest.
 type Tarballs interface {
 	// Fetch returns NotFound, Unprocessable, Unavailable or Exhausted errors.
 	Fetch(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error)
-	// Delta returns what leads from one content to another, or an error when
-	// the whole is the better answer.
+	// Delta returns a delta from one content to another, or an error when the
+	// whole tarball is the better answer.
 	Delta(ctx context.Context, from, to digest.Digest) (*gitcache.Tarball, error)
-	// Gzip is Fetch in another packing.
+	// Gzip is Fetch with gzip compression.
 	Gzip(ctx context.Context, d digest.Digest) (*gitcache.Tarball, error)
 }
 
-// Feed is where this replica is.
+// Feed returns the position of this replica.
 type Feed interface {
 	Position() event.Position
 	Ready() error
 	// CatchUp returns Unavailable when the position is not reached within 2 s,
-	// or the caller is not known.
+	// or when the caller is not known.
 	CatchUp(ctx context.Context, seen event.Position, known func(context.Context) error) error
-	// Proof is what Recall believes later.
+	// Proof returns a proof of a position that Recall accepts later.
 	Proof(at event.Position) string
 	Recall(shown, witness string) bool
 }
 
-// Audit records what agents did that people look for later.
+// Audit records the actions of agents that people look for later.
 type Audit interface {
 	Add(ctx context.Context, r audit.Record)
 }
 
-// Config of a Server. Those before the blank line are needed.
+// Config configures a Server. The fields before the blank line are required.
 type Config struct {
 	Identity Identity
 	Fleet    Fleet
@@ -93,21 +93,22 @@ type Config struct {
 	Tarballs Tarballs
 	Feed     Feed
 
-	// Previews are what is compared beside; nil are none.
+	// Previews are the requested comparisons; nil disables them.
 	Previews Previews
-	// Audit takes a record of registrations, and of agents that use one
-	// identity; nil takes none.
+	// Audit records registrations, and agents that share one identity; nil
+	// records nothing.
 	Audit Audit
-	// Replica names this replica in answers that agents may complain about.
+	// Replica names this replica in answers, so that agents can report which
+	// one sent them.
 	Replica string
-	// PollInterval is told to agents that register; zero is 2 min.
+	// PollInterval is sent to agents that register; zero is 2 min.
 	PollInterval time.Duration
-	// MaxUnderWay is how many calls may be under way before no further agent
-	// gets a list; 256 when zero.
+	// MaxUnderWay is how many calls may be in progress before further agents
+	// get no list; zero is 256.
 	MaxUnderWay int
 	Clock       clock.Clock
 	Log         *slog.Logger
-	// Registerer takes the metrics; nil registers none.
+	// Registerer registers the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
 
@@ -117,7 +118,7 @@ type Server struct {
 	log      *slog.Logger
 	limit    *addressLimit
 	position positionHeader
-	// unreached bounds how often agents that are ahead are logged.
+	// unreached limits how often agents with a newer position are logged.
 	unreached rate.Sometimes
 	kept      keptHeaders
 	refusals  refusals
@@ -126,14 +127,14 @@ type Server struct {
 	routes    *routes.Mux
 }
 
-// The bounds of request bodies and of the time that a request may take.
+// The limits of request bodies and of the time that a request may take.
 const (
 	smallBody   = 64 << 10
 	reportBody  = 8 << 20
 	bodyTimeout = 30 * time.Second
-	// callTimeout bounds a call, its wait for the feed included.
+	// callTimeout limits a call, including its wait for the feed.
 	callTimeout = 20 * time.Second
-	// defaultPollInterval is the product's: most changes come by hint.
+	// defaultPollInterval is long because most changes come by hint.
 	defaultPollInterval = 2 * time.Minute
 )
 
@@ -164,8 +165,8 @@ func New(c Config) (*Server, error) {
 // desiredPath is what agents poll.
 const desiredPath = "/agent/v1/desired"
 
-// ServeHTTP answers everything below /agent/v1/ and the agents' service. The
-// poll goes past the routes, which allocate.
+// ServeHTTP answers everything below /agent/v1/ and the agents' RPC service.
+// The poll bypasses the router, which allocates.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && r.URL.Path == desiredPath {
 		s.desired(w, r)
@@ -174,7 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
-// servicePath is where the calls of agents are.
+// servicePath is the prefix of the agents' calls.
 const servicePath = "/" + agentv1connect.AgentServiceName + "/"
 
 // Owns reports whether a path belongs to agents.
@@ -182,7 +183,7 @@ func Owns(path string) bool {
 	return strings.HasPrefix(path, "/agent/v1/") || strings.HasPrefix(path, servicePath)
 }
 
-// Patterns are those of everything that the server answers.
+// Patterns returns the patterns of all routes of the server.
 func (s *Server) Patterns() []string { return s.routes.Patterns() }
 
 func (s *Server) mux() *routes.Mux {
@@ -201,8 +202,9 @@ func (s *Server) mux() *routes.Mux {
 	return mux
 }
 
-// openCalls make an identity, so they need none. Whoever mounts the server
-// bounds their bodies, with those of all strangers.
+// openCalls create an identity, so they need none. The caller that mounts the
+// server limits their bodies, together with those of all unauthenticated
+// requests.
 var openCalls = []string{agentv1connect.AgentServiceRegisterProcedure, agentv1connect.AgentServiceRenewProcedure}
 
 // Open reports whether a path is a call that needs no identity.

@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// specMessage is everything of a service but its files.
+// specMessage converts everything of a service but its files.
 func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
 	v, spec := a.Service, a.Service.Spec
 	return &agentv1.ServiceSpec{
@@ -95,7 +95,8 @@ func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {
 	return out
 }
 
-// tenancyMessage is nil where nothing is limited, as the agent's default is.
+// tenancyMessage returns nil where nothing is limited, which is the agent's
+// default.
 func tenancyMessage(l fleet.Limits) *agentv1.Tenancy {
 	if len(l.Namespaces)+len(l.Kinds) == 0 && !l.ClusterScoped {
 		return nil
@@ -103,7 +104,8 @@ func tenancyMessage(l fleet.Limits) *agentv1.Tenancy {
 	return &agentv1.Tenancy{Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, Closed: len(l.Namespaces) > 0}
 }
 
-// allWindows are a service's windows with those of its project and of the hub.
+// allWindows returns a service's windows with those of its project and of the
+// hub.
 func allWindows(spec fleet.Spec, l fleet.Limits) []*agentv1.SyncWindow {
 	return slices.Concat(windowMessages("", spec.SyncWindows), windowMessages("project", l.SyncWindows), windowMessages("hub", l.HubWindows))
 }

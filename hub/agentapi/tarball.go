@@ -11,20 +11,22 @@ import (
 )
 
 const (
-	// slowestLink is the least rate, in bytes a second, at which a tarball may
-	// be read; slower readers are cut off and come back with a range.
+	// slowestLink is the lowest rate, in bytes per second, at which a tarball
+	// may be read; slower readers are cut off and continue with a range
+	// request.
 	slowestLink = 16 << 10
-	// tarballGrace is added for every download.
+	// tarballGrace is added to the time of every download.
 	tarballGrace = time.Minute
 )
 
-// servedBy is the header that names the replica and the level that had the
-// bytes, so that an agent that got wrong ones can say from where.
+// servedBy is the header that names the replica and the cache level that had
+// the bytes, so that an agent that got wrong ones can report their origin.
 const servedBy = "Axle-Served-By"
 
-// tarball answers GET /agent/v1/tarballs/{digest}[?have={digest}][&format=gzip].
-// With have, of content that the cluster had, the answer may be a delta from
-// it; its content type says so.
+// tarball answers GET
+// /agent/v1/tarballs/{digest}[?have={digest}][&format=gzip]. With have, a
+// content that the cluster had, the answer may be a delta from it; its content
+// type says so.
 func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	p, err := s.admit(r.Context(), r.Header)
 	s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
@@ -34,10 +36,10 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	}
 	name := r.PathValue("digest")
 	d, err := digest.Parse(name)
-	// A tarball of another cluster and one that is nowhere look the same.
+	// A tarball of another cluster and one that does not exist look the same.
 	files, may := s.mayFetch(r, p.ID, name)
 	if err != nil || !may {
-		s.refuse(w, r, errcode.New(errcode.NotFound, "no tarball %.80s for this cluster; poll for the present list", name))
+		s.refuse(w, r, errcode.New(errcode.NotFound, "no tarball %.80s for this cluster; poll for the current list", name))
 		return
 	}
 	t := files
@@ -51,7 +53,7 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	defer t.Close() //nolint:errcheck // it was only read
 	rc := http.NewResponseController(w)
 	limit := tarballGrace + time.Duration(t.Size/slowestLink)*time.Second
-	// Writers without deadlines (tests) are as good.
+	// Writers without deadlines (in tests) do not need one.
 	_ = rc.SetWriteDeadline(time.Now().Add(limit))
 	h := w.Header()
 	h.Set("Content-Type", t.ContentType)
@@ -68,7 +70,7 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 }
 
 // open chooses the form of the bytes: a delta when the caller has content that
-// its cluster may have, gzip when asked for, else the tarball as stored.
+// its cluster may have, gzip when requested, otherwise the tarball as stored.
 func (s *Server) open(r *http.Request, clusterID string, d digest.Digest) (*gitcache.Tarball, error) {
 	q := r.URL.Query()
 	if q.Get("format") == "gzip" || strings.Contains(r.Header.Get("Accept"), gitcache.GzipContentType) {
@@ -83,8 +85,9 @@ func (s *Server) open(r *http.Request, clusterID string, d digest.Digest) (*gitc
 	return s.Tarballs.Fetch(r.Context(), d)
 }
 
-// withoutLooseRange drops a Range that is not of these very bytes: two hubs
-// may hold the same content compressed differently. Only one range is served.
+// withoutLooseRange removes a Range that is not for exactly these bytes: two
+// hubs may hold the same content compressed differently. Only a single range is
+// served.
 func withoutLooseRange(r *http.Request, etag string) *http.Request {
 	ranges := r.Header.Get("Range")
 	if ranges == "" || r.Header.Get("If-Range") == etag && !strings.Contains(ranges, ",") {
@@ -95,7 +98,7 @@ func withoutLooseRange(r *http.Request, etag string) *http.Request {
 	return whole
 }
 
-// countBytes counts what goes out.
+// countBytes counts the bytes sent.
 type countBytes struct {
 	http.ResponseWriter
 	total interface{ Add(float64) }

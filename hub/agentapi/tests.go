@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The bounds of what is taken of tests.
+// The limits of reported test runs.
 const (
 	maxTestRuns  = 50
 	maxTests     = 100
@@ -18,7 +18,7 @@ const (
 	maxTestKey   = 128
 )
 
-// ReportTests stores how tests stand; its answer means that it is committed.
+// ReportTests stores the state of tests; when it answers, it is committed.
 func (c calls) ReportTests(ctx context.Context, req *connect.Request[agentv1.ReportTestsRequest]) (*connect.Response[agentv1.ReportTestsResponse], error) {
 	p, err := caller(ctx)
 	if err != nil {
@@ -46,10 +46,10 @@ func (c calls) ReportTests(ctx context.Context, req *connect.Request[agentv1.Rep
 
 func testRun(m *agentv1.TestRun) (fleet.TestRun, error) {
 	if m.GetServiceId() == "" || m.GetKey() == "" || len(m.GetKey()) > maxTestKey {
-		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run of tests names no service, or does not say what it tests")
+		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run of tests must name its service and what it tests")
 	}
 	if len(m.GetTests()) > maxTests {
-		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run has %d tests; at most %d are taken", len(m.GetTests()), maxTests)
+		return fleet.TestRun{}, errcode.New(errcode.Invalid, "a run has %d tests; at most %d are allowed", len(m.GetTests()), maxTests)
 	}
 	r := fleet.TestRun{
 		ServiceID: m.GetServiceId(), Key: m.GetKey(), Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(),
@@ -76,7 +76,7 @@ func testResult(m *agentv1.TestResult) fleet.TestResult {
 	return t
 }
 
-// testState keeps the closed list closed, like syncOf.
+// testState maps unknown words, like syncOf.
 func testState(word string) fleet.TestState {
 	switch s := fleet.TestState(word); s {
 	case fleet.TestWaiting, fleet.TestRunning, fleet.TestPassed, fleet.TestFailed:

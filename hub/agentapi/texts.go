@@ -6,21 +6,21 @@ import (
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// The bounds of what an agent says, in bytes.
+// The limits of an agent's texts, in bytes.
 const (
 	maxText = 4 << 10
-	// maxVersion is for what a list shows in a column, maxID for what names
-	// something that the hub knows.
+	// maxVersion is for what a list shows in a column, maxID for ids that the
+	// hub knows.
 	maxVersion = 128
 	maxID      = 256
 	// maxTestTail is for the end of a test's log.
 	maxTestTail = 32 << 10
 )
 
-// plainText bounds and cleans every text of a message of an agent: it is read
-// on terminals and pages, and whoever rules a cluster writes it. Ids, digests
-// and what is signed have no such characters, so a message that is changed by
-// this was not honest, or is only shorter.
+// plainText limits and cleans every text of a message of an agent: it is read
+// on terminals and pages, and whoever controls a cluster writes it. Ids,
+// digests and signed data have no such characters, so a message that this
+// changes was malicious, or merely becomes shorter.
 func plainText(m proto.Message) {
 	plain.Message(m, func(field, text string) string {
 		switch field {

@@ -146,8 +146,8 @@ func TestTextsOfAgentsAreClean(t *testing.T) {
 	wantPlain(t, "the diff", d)
 }
 
-// What a registration says is cleaned too, in the record of one that is
-// refused as well.
+// Texts of a registration are cleaned too, including in the record of a refused
+// one.
 func TestTextsOfRegistrationsAreClean(t *testing.T) {
 	b := newBed(t)
 	token, err := b.Parts().Identity.CreateBootstrapToken(t.Context(), admin, identity.BootstrapRequest{MaxUses: 2, AllowedTags: map[string]string{"site": "*"}})

@@ -13,38 +13,40 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxBag bounds a context: it travels with the spec of each service that binds
+// maxBag limits a context: it is sent with the spec of each service that binds
 // it.
 const maxBag = 256 << 10
 
 var bagName = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
-// BagView is a context or outputs. When read its secrets are keys with empty
+// BagView is a context or outputs. Reads return its secrets as keys with empty
 // values.
 type BagView struct {
 	BagRow
 	fleet.Bag
 }
 
-// BagChange is what is set.
+// BagChange is a change of a bag.
 type BagChange struct {
 	Kind, Name string
-	// ProjectID is whose services may use it from now on. Empty leaves one that
-	// is there where it is, and makes a new one everybody's.
+	// ProjectID is the project whose services may use it from now on. Empty
+	// keeps the project of an existing bag, and makes a new one available to
+	// all projects.
 	ProjectID string
-	// Global makes it everybody's; ProjectID is empty then.
+	// Global makes it available to all projects; ProjectID is then empty.
 	Global bool
 	fleet.Bag
-	// Create refuses one that is there, Update one that is not.
+	// Create refuses an existing bag, Update a missing one.
 	Create, Update bool
-	// Merge adds to what is there and removes Unset. Without it everything is
-	// replaced, but a secret with an empty value keeps what is stored.
+	// Merge adds to the existing values and removes Unset. Without it
+	// everything is replaced, except that a secret with an empty value keeps
+	// its stored value.
 	Merge bool
 	Unset []string
 	By    string
 }
 
-// The fields of a service that name contexts and outputs, with their numbers.
+// The fields of a service that refer to contexts and outputs, with an index.
 const (
 	ContextField = "contexts[%d]"
 	ImportField  = "imports[%d].stack"
@@ -79,8 +81,8 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 	return byContext, byOutputs, err
 }
 
-// ListBags returns all of a kind with their values, in order of name. One that
-// cannot be had now is there without them.
+// ListBags returns all bags of a kind with their values, in order of name. A
+// bag that cannot be read now is returned without values.
 func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 	rows, err := k.Store.Bags(ctx, kind)
 	if err != nil {
@@ -104,14 +106,14 @@ func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 	return views, nil
 }
 
-// Bag returns one with its values. NotFound.
+// Bag returns a bag with its values. NotFound.
 func (k *Keeper) Bag(ctx context.Context, kind, name string) (BagView, error) {
 	row, bag, err := k.bag(ctx, kind, name)
 	bag.Secrets = blank(bag.Secrets)
 	return BagView{row, bag}, err
 }
 
-// bag returns one with its secrets.
+// bag returns a bag with its secrets.
 func (k *Keeper) bag(ctx context.Context, kind, name string) (BagRow, fleet.Bag, error) {
 	row, err := k.Store.BagByName(ctx, kind, name)
 	if err != nil {
@@ -140,8 +142,8 @@ func blank(secrets map[string]string) map[string]string {
 	return out
 }
 
-// home is the project that a bag is in after the change; before is empty for a
-// new one.
+// home returns the bag's project after the change; before is empty for a new
+// bag.
 func (c BagChange) home(before BagRow) string {
 	if c.ProjectID == "" && !c.Global {
 		return before.ProjectID
@@ -149,8 +151,7 @@ func (c BagChange) home(before BagRow) string {
 	return c.ProjectID
 }
 
-// SetBag creates or changes a context or outputs. What is equal to what is
-// there changes nothing.
+// SetBag creates or changes a context or outputs. An equal bag changes nothing.
 func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
 	if !bagName.MatchString(c.Name) {
 		return BagView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use up to 63 letters, digits, dashes, dots and underscores", c.Name)
@@ -183,7 +184,7 @@ func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
 	}
 }
 
-// apply returns what a bag becomes.
+// apply returns the bag after the change.
 func (c BagChange) apply(present fleet.Bag) (fleet.Bag, error) {
 	next := fleet.Bag{Values: map[string]any{}, Secrets: map[string]string{}}
 	if c.Merge {
@@ -203,24 +204,24 @@ func (c BagChange) apply(present fleet.Bag) (fleet.Bag, error) {
 			value = present.Secrets[key]
 		}
 		if _, both := c.Values[key]; both {
-			return next, errcode.New(errcode.Invalid, "secrets.%s: is also in values; a key has one place", key)
+			return next, errcode.New(errcode.Invalid, "secrets.%s: is also in values; give the key in only one of them", key)
 		}
 		delete(next.Values, key)
 		next.Secrets[key] = value
 	}
-	// As it reads back, so that equal bags are equal.
+	// Encode and decode it, so that equal bags compare equal.
 	text, err := json.Marshal(next)
 	if err != nil {
 		return next, errcode.New(errcode.Invalid, "the values cannot be written as JSON")
 	}
 	if len(text) > maxBag {
-		return next, errcode.New(errcode.Exhausted, "the values take %d bytes; at most %d go with every service", len(text), maxBag)
+		return next, errcode.New(errcode.Exhausted, "the values have %d bytes; at most %d are allowed, because they are sent with every service", len(text), maxBag)
 	}
 	return decodeBag(text)
 }
 
-// replaceBag stores the new document and the row; it reports false when the
-// row was changed by others meanwhile.
+// replaceBag stores the new document and the row; it returns false when the row
+// was changed by others meanwhile.
 func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, next fleet.Bag) (done bool, err error) {
 	text, err := json.Marshal(next)
 	if err != nil {
@@ -245,7 +246,7 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 				return err
 			}
 			if len(used) > 0 {
-				return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them before it becomes one project's", c.Kind, c.Name, len(used))
+				return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them before you move it to one project", c.Kind, c.Name, len(used))
 			}
 		}
 		if err := k.Store.PutBag(ctx, row); err != nil {
@@ -278,7 +279,7 @@ func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 			return err
 		}
 		if len(used) > 0 {
-			return errcode.New(errcode.Conflict, "%s %q is used by %d services; take it from them first", kind, name, len(used))
+			return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them first", kind, name, len(used))
 		}
 		if err := k.Store.DeleteBag(ctx, kind, name); err != nil {
 			return err
@@ -287,7 +288,7 @@ func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 	})
 }
 
-// noBag is NotFound.
+// noBag returns the NotFound error.
 func noBag(kind, name string) error {
 	how := "axle contexts list"
 	if kind == KindOutputs {
@@ -296,11 +297,11 @@ func noBag(kind, name string) error {
 	return errcode.New(errcode.NotFound, "%s %q does not exist; see %s", kind, name, how)
 }
 
-// NoBag is what a store answers for a name that it does not have.
+// NoBag is the error of a store for an unknown name.
 func NoBag(kind, name string) error { return fmt.Errorf("%w", noBag(kind, name)) }
 
-// NoBagAt says that a field of a service names none, and is what somebody hears
-// who may not see the one that there is.
+// NoBagAt is the error for a field of a service that names an unknown bag. A
+// caller who may not see an existing bag gets the same error.
 func NoBagAt(kind, name, field string) error {
 	return errcode.New(errcode.Invalid, "%s: %w", field, noBag(kind, name))
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// builtIn is the backend in the hub's database, sealed by the hub's key.
+// builtIn is the backend in the hub's database, sealed with the hub's key.
 type builtIn struct {
 	store  Store
 	writer Writer
 	sealer Sealer
 }
 
-// NewBuiltIn returns the backend in a database, as every Keeper has one.
+// NewBuiltIn returns the backend in a database, which every Keeper has.
 func NewBuiltIn(store Store, writer Writer, sealer Sealer) Backend {
 	return &builtIn{store: store, writer: writer, sealer: sealer}
 }
 
-// builtInLimit bounds one value; a spec is smaller.
+// builtInLimit limits one value; a spec is smaller.
 const builtInLimit = 2 << 20
 
 func valuePurpose(path string) string { return "config-value/" + path }
@@ -37,7 +37,7 @@ func (b *builtIn) Read(ctx context.Context, path string) (map[string]string, err
 	return values, nil
 }
 
-// readMany reads those that exist by one question.
+// readMany reads those that exist with one query.
 func (b *builtIn) readMany(ctx context.Context, paths []string) (map[string]map[string]string, error) {
 	sealed, err := b.store.Values(ctx, paths)
 	if err != nil {
@@ -94,11 +94,12 @@ func (b *builtIn) Check(ctx context.Context) error {
 // Limit implements Backend.
 func (b *builtIn) Limit() int { return builtInLimit }
 
-// rotateBatch is how many values one transaction seals anew.
+// rotateBatch is how many values one transaction reseals.
 const rotateBatch = 200
 
-// RotateKey seals every value of the built-in backend by the hub's first key
-// and returns how many were not. It may be ended and repeated at any point.
+// RotateKey reseals every value of the built-in backend with the hub's first
+// key and returns how many were sealed with another. It may be interrupted and
+// repeated at any point.
 func (k *Keeper) RotateKey(ctx context.Context) (values int64, keyID string, err error) {
 	b := k.places[BuiltIn].Backend.(*builtIn)
 	keyID = k.Sealer.KeyID()

@@ -1,25 +1,26 @@
-// Package config keeps the values of services: what one service alone has, the
-// contexts that services share, and the outputs that they import.
+// Package config keeps the configuration values of services: values of one
+// service, the contexts that services share, and the outputs that they import.
 //
-// Everything with a value in it is a document: bytes that never change, under
-// an id, in one of the hub's backends. hub/fleet composes the configuration of
-// a service from documents and names them by id; this package knows where each
-// lies. It reads what services refer to in backends, tells the fleet when such
-// a value or a context changed, moves documents from one backend to another,
-// and seals those of the built-in one anew after the hub's key changed.
+// Every value is stored in a document: immutable bytes with an id, in one of
+// the hub's backends. hub/fleet composes the configuration of a service from
+// documents and refers to them by id; this package knows which backend holds
+// each one. It reads the backend values that services refer to, tells the fleet
+// when such a value or a context changed, moves documents between backends, and
+// reseals the documents of the built-in backend after the hub's key changed.
 //
 //	Put -> row (not ready) -> backend.Write -> row ready -> named by a service
 //	Open -> memory -> row -> backend.Read
 //
-// It does not decide what wins where two layers have a key, nor what a change
-// does to a service: that is the fleet's. Backends other than the built-in one
-// are in hub/config/backend. The hub's wiring and the console call it.
+// It does not decide which layer wins when two have the same key, nor what a
+// change does to a service: hub/fleet does. Backends other than the built-in
+// one are in hub/config/backend. hub and hub/console call it.
 //
 // Invariants:
-//   - No value is in a row, a log line, an error or an event in the clear: rows
-//     hold ids, and the built-in backend's rows hold sealed text.
-//   - No backend is asked inside a transaction.
-//   - A document is deleted from a backend only when nothing names it and it is
-//     older than an hour, or after a copy elsewhere was read back and is equal.
-//   - A migration can be killed at any point and goes on from its rows.
+//   - No row, log line, error or event holds a value in the clear: rows hold
+//     ids, and the built-in backend's rows hold sealed text.
+//   - No backend is called inside a transaction.
+//   - A document is deleted from a backend only when nothing refers to it and
+//     it is older than an hour, or after its copy in another backend was read
+//     back and is equal.
+//   - A migration can be killed at any point and resumes from its rows.
 package config

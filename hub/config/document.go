@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// askTimeout bounds one question to a backend.
+	// askTimeout limits one call of a backend.
 	askTimeout = 20 * time.Second
-	// asksAtOnce bounds how many are asked together.
+	// asksAtOnce limits concurrent calls.
 	asksAtOnce = 8
-	// knownBytes bounds the documents in memory; they never change, so they
-	// stay until there are too many.
+	// knownBytes limits the cached documents; they never change, so they stay
+	// until there are too many.
 	knownBytes = 64 << 20
-	// partKey is the one key of the values at a document's path.
+	// partKey is the only key of the values at a document's path.
 	partKey = "document"
 )
 
 func newDocumentID() string { return "cfg-" + strings.ToLower(rand.Text()) }
 
-// path is where part n of a document lies.
+// path returns the path of part n of a document.
 func (p Place) path(id string, n int) string {
 	if n > 0 {
 		return fmt.Sprintf("%s%s-%d", p.Prefix, id, n)
@@ -35,7 +35,7 @@ func (p Place) path(id string, n int) string {
 	return p.Prefix + id
 }
 
-// split cuts text into parts of at most limit bytes, between characters.
+// split splits text into parts of at most limit bytes, between characters.
 func split(text string, limit int) []string {
 	var parts []string
 	for len(text) > limit {
@@ -93,8 +93,8 @@ func (k *Keeper) Put(ctx context.Context, document []byte) (string, error) {
 	return k.put(ctx, string(document), false)
 }
 
-// put makes the row first, so that a document that was written and then
-// forgotten by a process that died is found and dropped.
+// put inserts the row first, so that a document whose process died after
+// writing it is found and deleted.
 func (k *Keeper) put(ctx context.Context, text string, shared bool) (string, error) {
 	d := Document{ID: newDocumentID(), Shared: shared, CreatedAt: k.now()}
 	var p Place
@@ -145,7 +145,7 @@ func (k *Keeper) remember(id string, text []byte) {
 func (k *Keeper) Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error) {
 	found, failed := map[string][]byte{}, map[string]error{}
 	for range 2 {
-		// The second time is for those that moved between the two questions.
+		// The second round is for those that moved between the two reads.
 		missing := k.recall(ids, found)
 		if len(missing) == 0 {
 			break
@@ -159,7 +159,8 @@ func (k *Keeper) Open(ctx context.Context, ids []string) (map[string][]byte, map
 	return found, failed
 }
 
-// recall takes what is in memory and returns the rest, each once.
+// recall takes cached documents and returns the ids of the rest, without
+// duplicates.
 func (k *Keeper) recall(ids []string, found map[string][]byte) (missing []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +176,7 @@ func (k *Keeper) recall(ids []string, found map[string][]byte) (missing []string
 	return missing
 }
 
-// fetch asks the backends.
+// fetch reads documents from the backends.
 func (k *Keeper) fetch(ctx context.Context, ids []string, found map[string][]byte, failed map[string]error) {
 	rows, err := k.Store.DocumentsByID(ctx, ids)
 	for _, id := range ids {
@@ -210,11 +211,11 @@ func (k *Keeper) fetch(ctx context.Context, ids []string, found map[string][]byt
 	asking.Wait()
 }
 
-// hideMissing makes a document that is gone a fault of ours: nobody asked for
-// it by name.
+// hideMissing turns a missing document into an internal error: the user did not
+// name it.
 func hideMissing(err error) error {
 	if errcode.Is(err, errcode.NotFound) {
-		return errcode.New(errcode.Unavailable, "a document of values is not where it was put: %w", err)
+		return errcode.New(errcode.Unavailable, "a stored document of values is missing in its backend: %w", err)
 	}
 	return err
 }
@@ -261,16 +262,16 @@ func (k *Keeper) fetchBuiltIn(ctx context.Context, rows []Document, took func(id
 }
 
 const (
-	// unusedFor is how long a document may be named by nothing: between its
-	// making and the transaction that names it lies a moment.
+	// unusedFor is how long a document may be unused: the transaction that
+	// refers to it commits a moment after its creation.
 	unusedFor = time.Hour
-	// sweepBatch and sweepPages bound one look.
+	// sweepBatch and sweepPages limit one sweep.
 	sweepBatch = 500
 	sweepPages = 20
 )
 
-// sweep deletes documents that nothing names any more, of a number of them, and
-// goes on with the next the next time.
+// sweep deletes unused documents among a number of them, and continues with the
+// next ones the next time.
 func (k *Keeper) sweep(ctx context.Context) error {
 	for range sweepPages {
 		unused, last, err := k.Store.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
@@ -279,7 +280,7 @@ func (k *Keeper) sweep(ctx context.Context) error {
 		}
 		for _, d := range unused {
 			if err := k.drop(ctx, d); err != nil {
-				k.Log.Warn("a document that nothing needs any more stays in its backend", "backend", d.Backend, logkey.Error, err)
+				k.Log.Warn("an unused document could not be deleted from its backend", "backend", d.Backend, logkey.Error, err)
 			}
 		}
 		if k.swept = last; last == "" {

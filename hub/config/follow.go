@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// sweepEvery is the time between looks at documents that nothing names.
+	// sweepEvery is the time between sweeps of unused documents.
 	sweepEvery = 10 * time.Minute
-	// workTimeout bounds one round.
+	// workTimeout limits one round.
 	workTimeout = 10 * time.Minute
 )
 
@@ -32,8 +32,8 @@ func (k *Keeper) Rebuild(context.Context) error {
 	return nil
 }
 
-// Apply implements event.Subscriber. Which contexts and outputs changed stands
-// in the database until their services were told.
+// Apply implements event.Subscriber. The database records which contexts and
+// outputs changed until their services were updated.
 func (k *Keeper) Apply(_ context.Context, rows []event.Row) error {
 	for _, r := range rows {
 		if r.Kind == event.KindContext || r.Kind == event.KindOutputs {
@@ -50,9 +50,9 @@ func poke(c chan struct{}) {
 	}
 }
 
-// Lead does what one replica at a time does, until the context ends: it tells
-// services of what they use, looks at what they refer to, carries a migration
-// on, and sweeps.
+// Lead does the work of one replica at a time, until the context ends: it
+// updates services when what they use changed, checks what they refer to,
+// continues a migration, and sweeps.
 func (k *Keeper) Lead(ctx context.Context, services Services) error {
 	poke(k.wake)
 	k.mu.Lock()
@@ -80,7 +80,7 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 			again = k.carryOn(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			k.Log.Warn("values from elsewhere were not followed up; trying again", logkey.Error, err)
+			k.Log.Warn("services were not updated with changed values; trying again", logkey.Error, err)
 			if jitter.Wait(ctx, backoff.Next()) != nil {
 				return nil
 			}
@@ -90,8 +90,8 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 	}
 }
 
-// tellAll tells the services of each context and outputs that changed since
-// they were told last. What fails is tried again.
+// tellAll updates the services of each context and outputs that changed since
+// their last update. Failures are retried.
 func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
@@ -114,8 +114,7 @@ func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	return err
 }
 
-// tell brings the services of one use up to date. One that fails does not stop
-// the others.
+// tell updates the services of one use. A failing one does not stop the others.
 func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by string, refresh bool) error {
 	ids, err := k.Store.UsedBy(ctx, u)
 	if err != nil {
@@ -125,8 +124,8 @@ func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by st
 	for _, id := range ids {
 		_, err := services.Reconfigure(ctx, id, by, refresh)
 		if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) {
-			// Trying again does not help; the service keeps what it has.
-			k.Log.Warn("a service keeps the values that it has", logkey.Service, id, logkey.Error, err)
+			// A retry would not help; the service keeps its values.
+			k.Log.Warn("a service was not updated and keeps its values", logkey.Service, id, logkey.Error, err)
 			continue
 		}
 		failed = append(failed, err)
@@ -134,8 +133,8 @@ func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by st
 	return errors.Join(failed...)
 }
 
-// refreshAll reads every path that services refer to and tells those of a path
-// whose values changed. A backend that is away changes nothing.
+// refreshAll reads every path that services refer to and updates the services
+// of paths with changed values. An unavailable backend changes nothing.
 func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
@@ -153,7 +152,7 @@ func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 		hash, err := k.hashOf(ctx, backend, path)
 		if err != nil {
 			away[backend] = errcode.Is(err, errcode.Unavailable) || ctx.Err() != nil
-			k.Log.Warn("what services refer to cannot be read; they keep what they have", "backend", backend, logkey.Error, err)
+			k.Log.Warn("referred values cannot be read; their services keep the values that they have", "backend", backend, logkey.Error, err)
 			continue
 		}
 		k.mu.Lock()
@@ -173,7 +172,7 @@ func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 	return errors.Join(failed...)
 }
 
-// hashOf tells one state of a path from another. It stays in memory.
+// hashOf identifies the state of a path. The hash stays in memory.
 func (k *Keeper) hashOf(ctx context.Context, backend, path string) (string, error) {
 	p, err := k.referred(ctx, backend)
 	if err != nil {

@@ -17,41 +17,41 @@ import (
 // BuiltIn is the name of the backend that every hub has.
 const BuiltIn = "built-in"
 
-// Backend is a place where values lie. Paths are the backend's own.
+// Backend is a store of values. The paths are the backend's own.
 type Backend interface {
 	// Read returns the values at a path. NotFound.
 	Read(ctx context.Context, path string) (map[string]string, error)
-	// Write puts values at a path in place of what was there.
+	// Write replaces the values at a path.
 	Write(ctx context.Context, path string, values map[string]string) error
-	// Delete removes a path; one that is not there is no error.
+	// Delete removes a path; a missing one is no error.
 	Delete(ctx context.Context, path string) error
-	// Check returns why nothing can be read, nil when it can.
+	// Check returns why the backend cannot be read, nil when it can.
 	Check(ctx context.Context) error
-	// Limit is how many bytes one path takes, 0 for a backend that is only
-	// read.
+	// Limit is how many bytes one path can hold, 0 for a read-only backend.
 	Limit() int
 }
 
-// Place is a backend under the name that services and people know.
+// Place is a backend under its name for services and people.
 type Place struct {
 	Name string
 	// Type is vault, kubernetes, aws, gcp, azure or sops.
 	Type    string
 	Backend Backend
-	// Prefix starts the paths of the hub's own documents.
+	// Prefix is the prefix of the hub's own documents.
 	Prefix string
-	// Allow are the beginnings of paths that services may refer to, with
-	// {project} for the service's project; none allows all but the prefix.
+	// Allow are the path prefixes that services may refer to, with {project}
+	// for the service's project; empty allows all but the hub's own documents.
 	Allow []string
 }
 
-// Services is the fleet as this package sees it.
+// Services is this package's view of the fleet.
 type Services interface {
-	// Reconfigure brings a service up to date with what it uses.
+	// Reconfigure updates a service with what it uses.
 	Reconfigure(ctx context.Context, serviceID, by string, refresh bool) (changed bool, err error)
 }
 
-// Config is what a Keeper needs. Default, Refresh, Clock and Log may be zero.
+// Config holds a Keeper's dependencies. Default, Refresh, Clock and Log may be
+// zero.
 type Config struct {
 	Store  Store
 	Tells  TellStore
@@ -59,17 +59,17 @@ type Config struct {
 	Sealer Sealer
 	// Places are the backends beside the built-in one.
 	Places []Place
-	// Default is where documents go until a migration says otherwise; empty is
-	// the built-in backend.
+	// Default is the backend of documents until a migration changes it; empty
+	// is the built-in backend.
 	Default string
-	// Refresh is the time between looks at what services refer to; zero is
-	// 2 min.
+	// Refresh is the time between checks of what services refer to; zero is 2
+	// min.
 	Refresh time.Duration
 	Clock   clock.Clock
 	Log     *slog.Logger
 }
 
-// Sealer keeps text unreadable at rest.
+// Sealer encrypts text at rest.
 type Sealer interface {
 	Seal(plain []byte, purpose string) string
 	Open(sealed, purpose string) ([]byte, error)
@@ -77,26 +77,26 @@ type Sealer interface {
 	KeyID() string
 }
 
-// Keeper keeps values.
+// Keeper stores and reads values.
 type Keeper struct {
 	Config
 	places map[string]Place
 
 	mu     sync.Mutex
-	known  map[string][]byte // documents that were opened
+	known  map[string][]byte // cached documents
 	size   int
-	swept  string            // the document that the last sweep ended at
-	seen   map[string]string // hashes of what references were
+	swept  string            // the document at which the last sweep stopped
+	seen   map[string]string // hashes of what references held
 	wake   chan struct{}
 	moving chan struct{}
 }
 
 var _ fleet.Configuration = (*Keeper)(nil)
 
-// New checks that the names fit. It asks no backend anything.
+// New checks the names. It calls no backend.
 func New(c Config) (*Keeper, error) {
 	if c.Store == nil || c.Tells == nil || c.Writer == nil || c.Sealer == nil {
-		return nil, errors.New("config: a store, what was told, a writer and a sealer are needed")
+		return nil, errors.New("config: Store, Tells, Writer and Sealer must be set")
 	}
 	if c.Default == "" {
 		c.Default = BuiltIn
@@ -117,23 +117,23 @@ func New(c Config) (*Keeper, error) {
 	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Store, writer: c.Writer, sealer: c.Sealer}}
 	for _, p := range c.Places {
 		if _, twice := k.places[p.Name]; twice || p.Name == "" || p.Backend == nil {
-			return nil, errcode.New(errcode.Invalid, "backend %q: each backend needs a name of its own", p.Name)
+			return nil, errcode.New(errcode.Invalid, "backend %q: each backend needs a unique name", p.Name)
 		}
 		k.places[p.Name] = p
 	}
 	d, ok := k.places[c.Default]
 	if !ok {
-		return nil, errcode.New(errcode.Invalid, "the default backend %q is none of %v", c.Default, slices.Sorted(maps.Keys(k.places)))
+		return nil, errcode.New(errcode.Invalid, "the default backend %q is not one of %v", c.Default, slices.Sorted(maps.Keys(k.places)))
 	}
 	if d.Backend.Limit() == 0 {
-		return nil, errcode.New(errcode.Invalid, "backend %q can only be read, so it cannot be the default one", c.Default)
+		return nil, errcode.New(errcode.Invalid, "backend %q is read-only, so it cannot be the default", c.Default)
 	}
 	return k, nil
 }
 
 func (k *Keeper) now() int64 { return clock.Micros(k.Clock.Now()) }
 
-// place returns a backend that is configured.
+// place returns a configured backend.
 func (k *Keeper) place(name string) (Place, error) {
 	p, ok := k.places[name]
 	if !ok {
@@ -142,10 +142,11 @@ func (k *Keeper) place(name string) (Place, error) {
 	return p, nil
 }
 
-// defaultSetting names the backend that a migration made the default.
+// defaultSetting is the setting with the backend that a migration made the
+// default.
 const defaultSetting = "config_default_backend"
 
-// defaultName is where new documents go.
+// defaultName returns the backend for new documents.
 func (k *Keeper) defaultName(ctx context.Context) (string, error) {
 	name, err := k.Store.Setting(ctx, defaultSetting)
 	if name == "" {
@@ -159,14 +160,14 @@ type PlaceView struct {
 	Name, Type        string
 	Default, ReadOnly bool
 	Documents         int64
-	// Problem is empty when it answers.
+	// Problem is empty when the backend answers.
 	Problem string
 }
 
-// checkTimeout bounds a look at whether a backend answers.
+// checkTimeout limits a check of a backend.
 const checkTimeout = 10 * time.Second
 
-// Backends lists all with how they are, in order of name.
+// Backends lists all backends with their state, in order of name.
 func (k *Keeper) Backends(ctx context.Context) ([]PlaceView, error) {
 	standard, err := k.defaultName(ctx)
 	if err != nil {

@@ -19,7 +19,8 @@ const (
 	PhaseDone     = "done"
 )
 
-// Migration is how far documents moved from one backend to another.
+// Migration is the progress of a move of all documents from one backend to
+// another.
 type Migration struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -30,7 +31,7 @@ type Migration struct {
 	// Left is how many are still to be copied, or to be deleted; filled by
 	// reads.
 	Left int64 `json:"-"`
-	// Problem is why it does not get on now.
+	// Problem is why it makes no progress now.
 	Problem    string `json:"problem,omitempty"`
 	By         string `json:"by"`
 	StartedAt  int64  `json:"startedAt"`
@@ -44,17 +45,17 @@ const (
 	// moveBatch is how many documents one step copies or deletes.
 	moveBatch = 50
 	// writtenWithin is after when a document that is still being written is
-	// given up: its process has died.
+	// abandoned: its process has died.
 	writtenWithin = 2 * time.Minute
-	// againAfter is when a migration that does not get on tries again.
+	// againAfter is when a migration without progress retries.
 	againAfter = 5 * time.Second
-	// never is when one that is not underway does.
+	// never is the retry time without a running migration.
 	never = 24 * time.Hour
 )
 
 // Migrate begins to move every document from one backend to another, and makes
-// that one the default. While the same move is underway it answers how it is.
-// Conflict while another is.
+// the latter the default. While the same move is running, it returns its
+// progress. Conflict while another is running.
 func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, error) {
 	target, err := k.movable(from, to)
 	if err != nil {
@@ -93,16 +94,16 @@ func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, e
 
 func (k *Keeper) movable(from, to string) (Place, error) {
 	if _, ok := k.places[from]; !ok {
-		return Place{}, errcode.New(errcode.NotFound, "there is no backend %q; see axle config backends", from)
+		return Place{}, errcode.New(errcode.NotFound, "backend %q does not exist; axle config backends lists all", from)
 	}
 	target, ok := k.places[to]
 	switch {
 	case !ok:
-		return target, errcode.New(errcode.NotFound, "there is no backend %q; see axle config backends", to)
+		return target, errcode.New(errcode.NotFound, "backend %q does not exist; axle config backends lists all", to)
 	case from == to:
 		return target, errcode.New(errcode.Invalid, "from and to are the same backend")
 	case target.Backend.Limit() == 0:
-		return target, errcode.New(errcode.Invalid, "backend %q can only be read", to)
+		return target, errcode.New(errcode.Invalid, "backend %q is read-only", to)
 	}
 	return target, nil
 }
@@ -124,7 +125,7 @@ func (k *Keeper) keepMigration(ctx context.Context, m Migration) error {
 	return k.Store.SetSetting(ctx, migrationSetting, string(text))
 }
 
-// Migration tells how the last one is.
+// Migration returns the progress of the last migration.
 func (k *Keeper) Migration(ctx context.Context) (Migration, error) {
 	m, err := k.migration(ctx)
 	if err != nil || !m.underway() {
@@ -152,9 +153,10 @@ func (k *Keeper) carryOn(ctx context.Context) <-chan time.Time {
 	}
 	switch {
 	case err != nil && ctx.Err() == nil:
-		k.Log.Warn("values do not get on with moving; trying again", "from", m.From, "to", m.To, logkey.Error, err)
+		k.Log.Warn("the migration of values makes no progress; trying again", "from", m.From, "to", m.To, logkey.Error, err)
 		m.Problem = errcode.Message(err)
-		// It is shown when it can be stored; the next try says it again.
+		// The problem is shown if it can be stored; the next try stores it
+		// again.
 		_ = k.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, m) })
 		return k.Clock.After(againAfter)
 	case waits:
@@ -163,8 +165,8 @@ func (k *Keeper) carryOn(ctx context.Context) <-chan time.Time {
 	return k.Clock.After(0)
 }
 
-// step copies and switches, or deletes, one batch; it reports whether there is
-// nothing to do but to wait for somebody who is still writing.
+// step copies and switches, or deletes, one batch. It reports whether it can
+// only wait for documents that are still being written.
 func (k *Keeper) step(ctx context.Context, m *Migration) (waits bool, err error) {
 	deleting := m.Phase == PhaseDeleting
 	rows, err := k.Store.DocumentsIn(ctx, m.From, deleting, "", moveBatch)
@@ -200,10 +202,10 @@ func (k *Keeper) step(ctx context.Context, m *Migration) (waits bool, err error)
 	return moved == 0, k.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, *m) })
 }
 
-// nextPhase goes on when nothing is left of the present one.
+// nextPhase continues when nothing is left in the current phase.
 func (k *Keeper) nextPhase(ctx context.Context, m *Migration) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error {
-		// Somebody who read the old default just before it changed may have
+		// A process that read the old default just before it changed may have
 		// added one.
 		late, err := k.Store.DocumentsIn(ctx, m.From, false, "", 1)
 		if err != nil {
@@ -226,7 +228,7 @@ func (k *Keeper) nextPhase(ctx context.Context, m *Migration) error {
 }
 
 // move copies a document, reads the copy back, and switches to it when it is
-// equal. The original stays until everything was switched.
+// equal. The original stays until all documents were switched.
 func (k *Keeper) move(ctx context.Context, d Document, to string) error {
 	text, err := k.readRow(ctx, d)
 	if err != nil {
@@ -248,7 +250,7 @@ func (k *Keeper) move(ctx context.Context, d Document, to string) error {
 		return err
 	}
 	if copied != text {
-		return errcode.New(errcode.Internal, "backend %s gives back something else than was put there; nothing was switched or deleted", to)
+		return errcode.New(errcode.Internal, "backend %s returned other data than was written; nothing was switched or deleted", to)
 	}
 	d.StaleIn, d.StaleParts = d.Backend, d.Parts
 	d.Backend, d.Parts = d.CopiedTo, d.CopiedParts
@@ -260,7 +262,7 @@ func (k *Keeper) update(ctx context.Context, d Document) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Store.UpdateDocument(ctx, d) })
 }
 
-// ignoreGone passes over a document that was swept meanwhile.
+// ignoreGone ignores a document that was swept meanwhile.
 func ignoreGone(err error) error {
 	if errcode.Is(err, errcode.NotFound) {
 		return nil
@@ -268,7 +270,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// dropStale deletes what a document was switched from.
+// dropStale deletes the original of a switched document.
 func (k *Keeper) dropStale(ctx context.Context, d Document) error {
 	p, err := k.place(d.StaleIn)
 	if err != nil {

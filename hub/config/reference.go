@@ -41,8 +41,8 @@ func (k *Keeper) Read(ctx context.Context, project string, refs map[string]fleet
 	return values, nil
 }
 
-// explainReference says which field it was. What is not there is the caller's
-// mistake; a backend that is away is not.
+// explainReference adds the field to an error. A missing value is the caller's
+// mistake; an unavailable backend is not.
 func explainReference(key string, err error) error {
 	code := errcode.Of(err)
 	if code == errcode.NotFound {
@@ -68,7 +68,7 @@ func (k *Keeper) readReference(ctx context.Context, project string, r fleet.Secr
 	return values, nil
 }
 
-// referred finds the backend that a reference names.
+// referred finds the backend of a reference.
 func (k *Keeper) referred(ctx context.Context, name string) (Place, error) {
 	if name == "" {
 		standard, err := k.defaultName(ctx)
@@ -79,18 +79,18 @@ func (k *Keeper) referred(ctx context.Context, name string) (Place, error) {
 	}
 	p, ok := k.places[name]
 	if !ok {
-		return p, errcode.New(errcode.Invalid, "there is no backend %q; see axle config backends", name)
+		return p, errcode.New(errcode.Invalid, "backend %q does not exist; axle config backends lists all", name)
 	}
 	if name == BuiltIn {
-		return p, errcode.New(errcode.Invalid, "the built-in backend holds the hub's own values alone; name another backend, or set the value with axle services config set --secret")
+		return p, errcode.New(errcode.Invalid, "the built-in backend holds only the hub's own values; name another backend, or set the value with axle services config set --secret")
 	}
 	return p, nil
 }
 
 var errOutside = errors.New("services of this project may not refer to that path; the backend's allow list in the file of --config-backends says which they may")
 
-// allows reports why a service of a project may not refer to a path: the hub
-// reads with its own rights, so what it reads for whom is its decision.
+// allows returns why a service of a project may not refer to a path: the hub
+// reads with its own rights, so it must decide for whom.
 func (p Place) allows(project, path string) error {
 	for part := range strings.SplitSeq(path, "/") {
 		if part == ".." || part == "." {

@@ -6,19 +6,20 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// Document says where some bytes lie.
+// Document says where some bytes are stored.
 type Document struct {
 	ID string
-	// Backend is the name of the one that is read.
+	// Backend is the backend that is read.
 	Backend string
-	// Parts is how many paths it takes up there.
+	// Parts is how many paths it uses there.
 	Parts int
-	// Shared is that of a context or of outputs, which several services name.
+	// Shared is set for documents of contexts and outputs, which several
+	// services use.
 	Shared bool
-	// Ready is false until it was written.
+	// Ready is false until the document was written.
 	Ready bool
-	// CopiedTo is a backend that has a checked copy of CopiedParts parts, to be
-	// switched to; StaleIn is one that still has what was switched from.
+	// CopiedTo is a backend with a verified copy of CopiedParts parts, to be
+	// switched to; StaleIn is one that still has the original.
 	CopiedTo    string
 	CopiedParts int
 	StaleIn     string
@@ -26,7 +27,7 @@ type Document struct {
 	CreatedAt   int64
 }
 
-// Kind of a bag.
+// The kinds of bags.
 const (
 	KindContext = "context"
 	KindOutputs = "outputs"
@@ -36,28 +37,29 @@ const (
 type BagRow struct {
 	Kind, Name string
 	ProjectID  string
-	// Project is its name, filled by reads; empty is every project's.
+	// Project is its name, filled by reads; empty is available to all projects.
 	Project  string
 	Document string
 	Version  int64
-	// Services is how many use it; whoever shows it fills it.
+	// Services is how many use it; the caller that shows it fills it in.
 	Services  int
 	UpdatedAt int64
 	UpdatedBy string
 }
 
-// Store keeps rows. Methods that change run in the transaction of the context.
+// Store stores rows. Methods that change something run in the transaction of
+// the context.
 type Store interface {
 	DocumentStore
 	ValueStore
 	BagStore
 	UseStore
-	// Setting and SetSetting keep the default backend and the migration.
+	// Setting and SetSetting store the default backend and the migration.
 	Setting(ctx context.Context, name string) (string, error)
 	SetSetting(ctx context.Context, name, value string) error
 }
 
-// DocumentStore keeps where documents lie.
+// DocumentStore stores where documents are.
 type DocumentStore interface {
 	InsertDocument(ctx context.Context, d Document) error
 	// UpdateDocument writes all but the creation time. NotFound.
@@ -65,18 +67,18 @@ type DocumentStore interface {
 	DeleteDocument(ctx context.Context, id string) error
 	// DocumentsByID returns those that exist.
 	DocumentsByID(ctx context.Context, ids []string) ([]Document, error)
-	// DocumentsIn returns up to limit documents that lie in a backend or, when
-	// stale, that it still has a copy of, after an id.
+	// DocumentsIn returns up to limit documents after an id that are in a
+	// backend or, with stale, of which it still has the original.
 	DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]Document, error)
 	// CountDocuments counts by backend.
 	CountDocuments(ctx context.Context) (map[string]int64, error)
-	// UnusedDocuments looks at up to limit after an id, in order of id, and
-	// returns those that were made before a time and that nothing names, with
-	// the last that it looked at, empty at the end.
+	// UnusedDocuments checks up to limit documents after an id, in order of id,
+	// and returns those that were created before a time and are unused, with
+	// the last id that it checked, empty at the end.
 	UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []Document, last string, err error)
 }
 
-// ValueStore is what the built-in backend keeps.
+// ValueStore stores the values of the built-in backend.
 type ValueStore interface {
 	PutValue(ctx context.Context, path, sealed string) error
 	// Values returns those that exist, by path.
@@ -87,7 +89,7 @@ type ValueStore interface {
 	ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error)
 }
 
-// BagStore keeps contexts and outputs.
+// BagStore stores contexts and outputs.
 type BagStore interface {
 	// PutBag inserts or replaces.
 	PutBag(ctx context.Context, b BagRow) error
@@ -97,9 +99,9 @@ type BagStore interface {
 	DeleteBag(ctx context.Context, kind, name string) error
 }
 
-// UseStore keeps which service uses what.
+// UseStore stores which service uses what.
 type UseStore interface {
-	// PutUses replaces those of a service.
+	// PutUses replaces the uses of a service.
 	PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error
 	// UsedBy returns the ids of services, in order.
 	UsedBy(ctx context.Context, use fleet.Use) ([]string, error)
@@ -108,11 +110,11 @@ type UseStore interface {
 }
 
 // TellStore knows which contexts and outputs changed since their services were
-// told.
+// updated.
 type TellStore interface {
 	// UntoldBags returns them, in order of kind and name.
 	UntoldBags(ctx context.Context) ([]BagRow, error)
-	// ToldBag notes that all services have a version of one.
+	// ToldBag records that all services have a version of one.
 	ToldBag(ctx context.Context, kind, name string, version int64) error
 }
 

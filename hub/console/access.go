@@ -23,8 +23,7 @@ const (
 	seenHeader     = "Axle-Seen"
 	positionHeader = "Axle-Position"
 	retryHeader    = "Retry-After"
-	// callTimeout bounds every call, fetchTimeout those that wait for an
-	// upstream.
+	// callTimeout limits every call, fetchTimeout those that wait for an upstream.
 	callTimeout  = time.Minute
 	fetchTimeout = 6 * time.Minute
 )
@@ -32,8 +31,8 @@ const (
 // open marks calls that need no identity.
 const open identity.Action = "open"
 
-// access says what each call does; where says to what. A call that is not
-// listed is refused.
+// access lists the action of each call; where finds its object. A call that is
+// not listed is refused.
 var access = map[string]identity.Action{
 	hubv1connect.SessionsSetupProcedure:              open,
 	hubv1connect.SessionsWhoAmIProcedure:             identity.ActionSelf,
@@ -145,7 +144,7 @@ var access = map[string]identity.Action{
 	hubv1connect.HubRotateSigningKeyProcedure:        identity.ActionAdmin,
 }
 
-// admit is what every call passes.
+// admit is the interceptor that every call passes.
 func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		procedure := request.Spec().Procedure
@@ -176,8 +175,8 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// known makes sure that early has said who calls, and tells the record of the
-// call. A call that is open is refused by nobody but the hub itself.
+// known ensures that early has authenticated the caller, and sets the caller in
+// the call's audit record. It lets every open call pass.
 func (s *Server) known(ctx context.Context, procedure string) error {
 	if access[procedure] == open {
 		return s.Feed.Ready()
@@ -190,8 +189,9 @@ func (s *Server) known(ctx context.Context, procedure string) error {
 	return nil
 }
 
-// recognise catches up with what the caller has seen and says who he is. What
-// he may do is looked at by allow, when it is known what he asks for.
+// recognise waits until this replica has caught up with the caller's position,
+// and returns who calls. allow checks what the caller may do, once the object
+// of the call is known.
 func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Principal, error) {
 	nobody := identity.Principal{}
 	if err := s.Feed.Ready(); err != nil {
@@ -207,8 +207,7 @@ func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Pr
 	return s.Identity.Authenticate(ctx, bearer)
 }
 
-// catchUp makes sure that the answer is not older than what the caller has
-// seen.
+// catchUp ensures that the answer is not older than what the caller has seen.
 func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
 	seen, err := event.ParsePosition(header)
 	if err != nil {
@@ -220,7 +219,7 @@ func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
 	})
 }
 
-// outward turns any error into what a client may see, and logs our own faults.
+// outward turns any error into one that a client may see, and logs internal errors.
 func (s *Server) outward(ctx context.Context, procedure string, err error) error {
 	var done *connect.Error
 	if errors.As(err, &done) {
@@ -228,7 +227,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	}
 	code := errcode.Of(err)
 	if code == errcode.Internal && ctx.Err() == nil {
-		s.Log.LogAttrs(ctx, slog.LevelError, "a call of a person went wrong here", slog.String(logkey.Method, procedure), slog.Any(logkey.Error, err))
+		s.Log.LogAttrs(ctx, slog.LevelError, "an API call failed with an internal error", slog.String(logkey.Method, procedure), slog.Any(logkey.Error, err))
 	}
 	out := connect.NewError(connect.Code(errcode.RPCCode(code)), errors.New(errcode.Message(err)))
 	if detail, derr := connect.NewErrorDetail(&hubv1.ErrorDetail{Code: string(code), Message: errcode.Message(err)}); derr == nil {
@@ -240,7 +239,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	return out
 }
 
-// caller is who makes the present call; early put him there.
+// caller returns who makes the current call; early stored it in the context.
 func caller(ctx context.Context) identity.Principal {
 	p, _ := identity.FromContext(ctx)
 	return p

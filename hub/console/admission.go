@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// admission lets calls in, or not: those of one request, and streams, whose
-// first message says what they are about.
+// admission authorizes calls: unary ones, and streams, whose first message says
+// which object they are about.
 type admission struct{ *Server }
 
 var _ connect.Interceptor = admission{}
@@ -22,9 +22,9 @@ func (a admission) WrapStreamingClient(next connect.StreamingClientFunc) connect
 	return next
 }
 
-// WrapStreamingHandler implements connect.Interceptor. A stream's handler is
-// called once its caller is known, and gets no message before that message's
-// place was looked at.
+// WrapStreamingHandler implements connect.Interceptor. A stream's handler runs
+// once the caller is authenticated, and receives a message only after the
+// access to its object was checked.
 func (a admission) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		procedure := stream.Spec().Procedure
@@ -43,8 +43,8 @@ func (a admission) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 	}
 }
 
-// admitted is a stream each of whose messages is looked at; none is handed on
-// after one was refused.
+// admitted is a stream that checks each message; after a refusal it passes no
+// further message on.
 type admitted struct {
 	connect.StreamingHandlerConn
 	allow   func(message any) error
@@ -64,14 +64,14 @@ func (s *admitted) Receive(message any) error {
 	return s.refused
 }
 
-// Send implements connect.StreamingHandlerConn: nothing is told before the
-// caller was let in.
+// Send implements connect.StreamingHandlerConn. It sends nothing before the
+// caller was authorized.
 func (s *admitted) Send(message any) error {
 	if s.refused != nil {
 		return s.refused
 	}
 	if !s.looked {
-		return errcode.New(errcode.Forbidden, "the call answers before it was asked")
+		return errcode.New(errcode.Forbidden, "the call answers before its first message was authorized")
 	}
 	return s.StreamingHandlerConn.Send(message)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// AgentUpgrades brings the agents to another version; hub/fanout does.
+// AgentUpgrades moves agents to another version; hub/fanout implements it.
 type AgentUpgrades interface {
 	StartUpgrade(ctx context.Context, by, version, image string, plan fanout.Plan) (fanout.Rollout, error)
 	Latest(ctx context.Context) (fanout.Rollout, []fanout.Target, error)
@@ -22,7 +22,7 @@ type AgentUpgrades interface {
 
 type agents struct{ *Server }
 
-// answer shows the last upgrade as it is stored.
+// answer returns the last upgrade as it is stored.
 func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgrade], error) {
 	r, targets, err := s.Agents.Latest(ctx)
 	if errcode.Is(err, errcode.NotFound) {
@@ -51,7 +51,7 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.Version,
 	}
 	if !reach.Everywhere {
-		// It may name clusters of others.
+		// The message may name clusters that the caller may not see.
 		out.Message = ""
 	}
 	for _, t := range targets {
@@ -66,7 +66,7 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 	return connect.NewResponse(out), nil
 }
 
-// changed answers after a person's word.
+// changed applies a person's change and returns the upgrade.
 func (s *agents) changed(ctx context.Context, change func(ctx context.Context, by string) (fanout.Rollout, error)) (*connect.Response[hubv1.AgentUpgrade], error) {
 	if _, err := change(ctx, caller(ctx).By()); err != nil {
 		return nil, err

@@ -23,17 +23,18 @@ import (
 )
 
 const (
-	// recordTimeout is how long the answer of a call waits for its record to be
-	// durable. The call was made; after that the record waits in the log.
+	// recordTimeout is how long the answer of a call waits for its audit record
+	// to become durable. The call itself is done; after the timeout the record
+	// waits in the log.
 	recordTimeout = 5 * time.Second
-	// strangersPerSecond and strangersBurst bound records of refused calls by
-	// nobody in particular: anybody can make those.
+	// strangersPerSecond and strangersBurst limit the records of refused calls
+	// without an identity, because anybody can make such calls.
 	strangersPerSecond = 5
 	strangersBurst     = 100
 )
 
-// readOnly are the calls that change nothing and are not recorded, by the
-// beginnings of their names, or whole.
+// readOnly lists the calls that change nothing and are not recorded, by prefix
+// or by full name.
 var readOnly = struct{ prefixes, names []string }{
 	[]string{"List", "Get", "Watch"},
 	[]string{
@@ -41,8 +42,8 @@ var readOnly = struct{ prefixes, names []string }{
 	},
 }
 
-// isRecorded reports whether a call is one that the audit log keeps. What
-// nobody thought of is.
+// isRecorded reports whether the audit log records a call. Calls that readOnly
+// does not list are recorded.
 func isRecorded(procedure string) bool {
 	service, method := splitProcedure(procedure)
 	for _, name := range readOnly.names {
@@ -64,8 +65,8 @@ func splitProcedure(procedure string) (service, method string) {
 	return path[strings.LastIndexByte(path, '.')+1:], method
 }
 
-// recorder records what people do: who, what, what came of it, and the object
-// before and after.
+// recorder records what people do: who, what, the result, and the object before
+// and after.
 type recorder struct {
 	*Server
 	strangers *rate.Limiter
@@ -77,7 +78,7 @@ func newRecorder(s *Server) *recorder {
 
 type recordedKey struct{}
 
-// recorded is the call that is being made.
+// recorded is the audit record of the current call.
 type recorded struct {
 	mu     sync.Mutex
 	caller identity.Principal
@@ -86,7 +87,7 @@ type recorded struct {
 	masker mask.Masker
 }
 
-// noteCaller tells the record of the present call who makes it.
+// noteCaller sets the caller in the record of the current call.
 func noteCaller(ctx context.Context, p identity.Principal) {
 	if r, ok := ctx.Value(recordedKey{}).(*recorded); ok {
 		r.mu.Lock()
@@ -95,8 +96,8 @@ func noteCaller(ctx context.Context, p identity.Principal) {
 	}
 }
 
-// WrapUnary implements connect.Interceptor. It stands outside of admit, so
-// that refused calls are recorded too.
+// WrapUnary implements connect.Interceptor. It runs outside of admit, so that
+// refused calls are recorded too.
 func (s *recorder) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		procedure := request.Spec().Procedure
@@ -134,7 +135,7 @@ func (s *recorder) WrapStreamingHandler(next connect.StreamingHandlerFunc) conne
 	}
 }
 
-// look reads what the call is about to change; it stands inside of admit.
+// look reads the object that the call is about to change; it runs inside of admit.
 func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		r, ok := ctx.Value(recordedKey{}).(*recorded)
@@ -155,7 +156,8 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 	}
 }
 
-// present returns an object as it is, nil when it is not or has no spec.
+// present returns an object's current state, or nil when it does not exist or
+// has no spec.
 func (s *recorder) present(ctx context.Context, about object) proto.Message {
 	var found proto.Message
 	var err error
@@ -202,7 +204,7 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	out.Verb = string(access[out.Action])
 	out.Result = audit.ResultOK
 	known := r.caller.Kind != ""
-	// The request is masked first: what it holds is then found in the rest.
+	// The request is masked first: its secrets are then found in the rest.
 	asked := ""
 	if err == nil || known {
 		asked = r.masker.Text(request)
@@ -231,7 +233,7 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	s.keep(ctx, out)
 }
 
-// keep makes the record durable, for a while, and else leaves it to the log.
+// keep waits a while for the record to become durable, and then leaves it to the log.
 func (s *recorder) keep(ctx context.Context, out audit.Record) {
 	if out.Result != audit.ResultOK {
 		s.Audit.Add(ctx, out)
@@ -268,10 +270,9 @@ func connectMessage(err error) string {
 	return errcode.Message(err)
 }
 
-// object is what a call is about.
 type object struct{ kind, cluster, name string }
 
-// fullName is CLUSTER/NAME for what lies on a cluster.
+// fullName returns CLUSTER/NAME for objects on a cluster.
 func (o object) fullName() string {
 	if o.kind != "cluster" && o.cluster != "" && o.name != "" {
 		return o.cluster + "/" + o.name
@@ -279,7 +280,7 @@ func (o object) fullName() string {
 	return o.name
 }
 
-// kinds are the nouns of services whose name is not the noun's plural.
+// kinds holds the nouns of the API services whose name is not the noun's plural.
 var kinds = map[string]string{
 	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents",
 	"Outputs": "outputs", "Audit": "audit", "Access": "access",
@@ -356,7 +357,8 @@ func specIn(message proto.Message) proto.Message {
 	return nil
 }
 
-// nameIn is the name of what a call made, for one that named nothing itself.
+// nameIn returns the name of what a call created, for calls whose request has
+// no name.
 func nameIn(answer proto.Message) string {
 	if answer == nil {
 		return ""

@@ -69,7 +69,7 @@ func TestWritesAreRecorded(t *testing.T) {
 	if gone := b.recordsOf(t, hubv1connect.ClustersDeleteProcedure, 1)[0]; gone.ClusterID != changed.ClusterID || !strings.Contains(gone.Before, "prod") {
 		t.Errorf("%+v", gone)
 	}
-	// Reads are not, unless somebody may not make them.
+	// Reads are not recorded, unless they are refused.
 	must(t, b.projects.List, &hubv1.ListProjectsRequest{})
 	b.recordsOf(t, hubv1connect.ProjectsListProcedure, 0)
 	end, err := b.Parts().Store.AuditEnd(t.Context())

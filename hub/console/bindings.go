@@ -27,20 +27,20 @@ func bindingList(all []identity.Binding) *connect.Response[hubv1.ListBindingsRes
 	return connect.NewResponse(out)
 }
 
-// place finds what a binding or a question is about: the scope for a decision,
+// place finds the object of a binding or a question: the scope for a decision,
 // and the level, id and name for a binding.
 func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scope, level identity.Level, id, name string, err error) {
 	switch project, cluster, service := p.GetProject(), p.GetCluster(), p.GetService(); {
 	case service != "":
 		if cluster == "" || project != "" {
-			return scope, level, "", "", errcode.New(errcode.Invalid, "a service is named by its cluster and its name alone")
+			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a service is given by its cluster and its name; leave the project out")
 		}
 		ref := ref(&hubv1.ServiceRef{Cluster: cluster, Name: service})
 		_, scope, err = s.Fleet.Declared(ctx, ref)
 		return scope, identity.LevelService, scope.Service, ref.String(), err
 	case cluster != "":
 		if project != "" {
-			return scope, level, "", "", errcode.New(errcode.Invalid, "a cluster is named by its name alone; it is in one project")
+			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a cluster is given by its name alone; leave the project out")
 		}
 		scope, err = s.Fleet.ClusterScope(ctx, cluster)
 		return scope, identity.LevelCluster, scope.Cluster, cluster, err
@@ -51,7 +51,6 @@ func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scop
 	return scope, identity.LevelHub, "", "", nil
 }
 
-// wanted reads what is to be bound.
 func (s *bindings) wanted(ctx context.Context, kind, subject string, actions []string, p *hubv1.Place) (identity.NewBinding, error) {
 	_, level, id, name, err := s.place(ctx, p)
 	if err != nil {

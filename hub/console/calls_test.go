@@ -46,7 +46,7 @@ func TestWhatWasWrittenIsReadOnEveryReplica(t *testing.T) {
 	one := hubtest.New(t, hubtest.Config{Hub: config})
 	two := hubtest.New(t, hubtest.Config{Hub: config, AdminToken: one.AdminToken})
 	hubs := []*hubtest.Hub{one, two}
-	// A replica that has not caught up within 2 s asks to come back.
+	// A replica that has not caught up within 2 s tells the caller to retry.
 	patient := func(h *hubtest.Hub, procedure, body, bearer, seen string) (status int, header http.Header, text string) {
 		t.Helper()
 		eventually.For(t, limit, "an answer to "+procedure, func() error {

@@ -14,16 +14,16 @@ import (
 
 type accessCalls struct{ *Server }
 
-// askable are the actions that somebody may ask about.
+// askable are the actions that a caller may ask about.
 var askable = []identity.Action{identity.ActionRead, identity.ActionWrite, identity.ActionCreate, identity.ActionGit, identity.ActionAdmin}
 
-// CanI tells whether the caller, or for an administrator somebody else, may do
-// an action at a place. About a place that he may not see it says what it says
-// about one that is not there.
+// CanI tells whether the caller may do an action on an object; administrators
+// may ask about other users. For an object that the caller may not see, it
+// answers as if the object did not exist.
 func (s *accessCalls) CanI(ctx context.Context, r *connect.Request[hubv1.CanIRequest]) (*connect.Response[hubv1.CanIResponse], error) {
 	action := identity.Action(r.Msg.GetAction())
 	if !slices.Contains(askable, action) {
-		return nil, errcode.New(errcode.Invalid, "action %.40q is not one; use read, write, create, git or admin", action)
+		return nil, errcode.New(errcode.Invalid, "action %.40q is not known; use read, write, create, git or admin", action)
 	}
 	who, whoAsks := caller(ctx), caller(ctx)
 	if as := r.Msg.GetAs(); as != "" && as != who.Name {

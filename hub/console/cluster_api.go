@@ -16,16 +16,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ClusterReader reaches clusters in a caller's name; clusters go by handle. It
-// checks again what the caller may do, and records what he did.
+// ClusterReader reads clusters as the caller; it identifies clusters by handle.
+// It authorizes the caller again and records the read.
 type ClusterReader interface {
-	// Credential makes a short-lived bearer.
+	// Credential creates a short-lived bearer token.
 	Credential(ctx context.Context, caller identity.Principal, handle string, lifetime time.Duration) (bearer string, until int64, err error)
-	// Ticket makes a ticket for one path.
+	// Ticket creates a ticket for one path.
 	Ticket(ctx context.Context, caller identity.Principal, handle, path string) (ticket string, until int64, err error)
 	// Objects returns the answer to a GET.
 	Objects(ctx context.Context, q ClusterQuery) ([]byte, error)
-	// Watch calls each with every event.
+	// Watch calls each for every event.
 	Watch(ctx context.Context, q ClusterQuery, each func(kind string, object []byte) error) error
 }
 
@@ -36,11 +36,11 @@ type ClusterQuery struct {
 	Source string
 	// Handle names the cluster, Path is path and query.
 	Handle, Path string
-	// Table asks for a Table instead of objects.
+	// Table requests a Table instead of objects.
 	Table bool
 }
 
-// clusterAPI answers what a page or a command wants to know of a cluster now.
+// clusterAPI answers calls that read the live state of a cluster.
 type clusterAPI struct{ *Server }
 
 func (s *clusterAPI) cluster(ctx context.Context, name string) (fleet.Cluster, error) {
@@ -76,7 +76,7 @@ func (s *clusterAPI) CreateTicket(ctx context.Context, r *connect.Request[hubv1.
 	return connect.NewResponse(&hubv1.ClusterTicket{Ticket: ticket, ExpiresAt: until, Path: s.TicketPath}), nil
 }
 
-// ofUsedCluster finds the cluster that somebody wants to use.
+// ofUsedCluster finds the cluster that a caller wants to use.
 func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	if m, ok := message.(interface{ GetObjects() *hubv1.ClusterObjects }); ok {
 		return one(s.clusterNeed(ctx, action, m.GetObjects().GetCluster()))
@@ -84,7 +84,6 @@ func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, messa
 	return one(s.clusterNeed(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
 }
 
-// query makes the path of a read.
 func (s *clusterAPI) query(ctx context.Context, source string, o *hubv1.ClusterObjects, name string, values url.Values) (ClusterQuery, error) {
 	if o.GetVersion() == "" || o.GetResource() == "" {
 		return ClusterQuery{}, errcode.New(errcode.Invalid, "name the version and the resource, as v1 and pods")
@@ -139,7 +138,7 @@ func (s *clusterAPI) ListObjects(ctx context.Context, r *connect.Request[hubv1.L
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, errcode.New(errcode.Unavailable, "the cluster's answer is no JSON: %w", err)
+		return nil, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
 	}
 	return connect.NewResponse(&hubv1.ListClusterObjectsResponse{Json: text, Continue: list.Metadata.Continue, ResourceVersion: list.Metadata.ResourceVersion}), nil
 }
@@ -154,7 +153,7 @@ func (s *clusterAPI) WatchObjects(ctx context.Context, r *connect.Request[hubv1.
 		return err
 	}
 	q.Table = r.Msg.GetTable()
-	// The head at once: the first change may be long in coming.
+	// Send the headers at once: the first change may take long.
 	if err := out.Send(nil); err != nil {
 		return err
 	}

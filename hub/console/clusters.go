@@ -118,8 +118,8 @@ func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.Approve
 	return s.answer(ctx, r.Msg.GetName())
 }
 
-// Delete forgets a cluster and its credentials in one transaction: a key that
-// outlived its cluster would keep its agent from being registered anew.
+// Delete deletes a cluster and its credentials in one transaction: a key that
+// outlived its cluster would prevent its agent from registering again.
 func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteClusterRequest]) (*connect.Response[hubv1.DeleteClusterResponse], error) {
 	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
 	if err != nil {

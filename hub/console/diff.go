@@ -26,8 +26,9 @@ func (s *services) Diff(ctx context.Context, r *connect.Request[hubv1.DiffServic
 	})
 }
 
-// Preview asks for, or returns, what a service would change if it were made of
-// something else. Whoever may change the service could have it applied.
+// Preview starts or returns a preview of what a service would change if it were
+// rendered from another source. It needs the permission to change the service,
+// because whoever has it could apply the change anyway.
 func (s *services) Preview(ctx context.Context, r *connect.Request[hubv1.PreviewServiceRequest]) (*connect.Response[hubv1.ServiceDiff], error) {
 	m := r.Msg
 	if m.GetRequest() == 0 {

@@ -1,17 +1,20 @@
 // Package console is the hub's edge for people and their programs: it answers
 // api/hub/v1 by Connect, so that gRPC, gRPC-Web and JSON over POST all work.
 //
-// It turns messages into calls of the domain parts and their answers back,
-// and holds no rule of its own. Every call passes one interceptor, which in
-// this order: bounds its time (60 s; 6 min where the caller waits for a
-// fetch), waits until this replica is as new as the caller has seen (at most
-// 2 s, and only for tokens that it knows; strangers are told to come back),
-// finds out who calls, asks identity whether he may, and writes the position
-// of what was done into the answer. What a person claims to have seen never
-// begins a new incarnation. What a call does stands in access.go,
-// and how the place that it is about is found in where.go. A call that is not in
-// the first is refused, one that is not in the second is about the whole hub, so
-// a new one cannot be open by mistake. Lists ask for the caller's reach (sight). Only messages of
-// coded errors leave; anything else is logged once, here, and is "internal
-// error" to the caller.
+// It translates messages into calls of the domain parts and back, and has no
+// rules of its own. Every call passes one interceptor, which in this order:
+//
+//   - limits its time: 60 s, or 6 min where the caller waits for a fetch;
+//   - waits until this replica is as new as the caller has seen: at most 2 s,
+//     and only for known tokens; other callers are told to retry;
+//   - authenticates the caller and asks identity whether the call is allowed;
+//   - writes the position of the change into the answer.
+//
+// A position that a person sends never begins a new incarnation. access.go
+// lists the action of each call, and where.go how its object is found. A call
+// that is missing in access.go is refused, and one that is missing in where.go
+// is about the whole hub, so a new call cannot be open by mistake. Lists ask
+// for the caller's reach (sight). Callers see only the messages of coded
+// errors; any other error is logged once, here, and the caller gets "internal
+// error".
 package console

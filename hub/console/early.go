@@ -12,16 +12,16 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// maxOpen bounds one message of a call that needs no identity, in bytes, also
-// when it is unpacked.
+// maxOpen limits one message of a call that needs no identity, in bytes, also
+// after decompression.
 const maxOpen = 64 << 10
 
 // Open reports whether a path is a call that needs no identity.
 func Open(path string) bool { return access[path] == open }
 
-// early says who calls before the body is read: interceptors of calls with one
-// message run after it is in memory. What the caller may do is looked at by
-// admission, when it is known what he asks for.
+// early authenticates the caller before the body is read: interceptors of unary
+// calls run after the message is in memory. admission checks what the caller
+// may do, once the object of the call is known.
 type early struct {
 	*Server
 	records *recorder
@@ -38,7 +38,8 @@ func (e early) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.open.ServeHTTP(w, r)
 		return
 	case !listed:
-		// There is none: a newer program learns it by the answer of routes.
+		// The call does not exist: a newer client learns that from the answer
+		// of routes.
 		e.known.ServeHTTP(w, r)
 		return
 	}
@@ -49,11 +50,11 @@ func (e early) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = e.outward(ctx, procedure, err)
 		e.records.stranger(ctx, procedure, r.RemoteAddr, err)
 		routes.LeaveBody(w, r)
-		// The caller may be gone; then nobody misses the answer.
+		// The caller may be gone; the error can be ignored.
 		_ = e.refusals.Write(w, r, err)
 		return
 	}
-	// The call has a deadline of its own, which may be longer.
+	// The call has its own deadline, which may be longer.
 	e.known.ServeHTTP(w, r.WithContext(identity.WithPrincipal(r.Context(), p)))
 }
 
@@ -65,8 +66,8 @@ func (s *recorder) stranger(ctx context.Context, procedure, remote string, err e
 	s.record(ctx, &recorded{known: audit.Record{Action: procedure, Source: address.Host(remote)}}, nil, nil, err)
 }
 
-// handle makes the handlers of a service twice: for callers who are known, and
-// for its calls that need no identity.
+// handle creates the handlers of a service twice: for authenticated callers,
+// and for its calls that need no identity.
 func handle[S any](s *Server, records *recorder, make func(S, ...connect.HandlerOption) (string, http.Handler), service S) (string, http.Handler) {
 	bounded := func(bytes int) http.Handler {
 		_, h := make(service, connect.WithInterceptors(records, admission{s}, connect.UnaryInterceptorFunc(records.look)), connect.WithReadMaxBytes(bytes))

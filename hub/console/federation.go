@@ -14,7 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// What RFC 8693 calls a token exchange and the tokens that it takes.
+// These are RFC 8693's names for a token exchange and for the token types that
+// it accepts.
 const (
 	grantExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 	typeJWT       = "urn:ietf:params:oauth:token-type:jwt"
@@ -22,11 +23,11 @@ const (
 )
 
 const (
-	// exchangeRate and exchangeBurst bound exchanges per address: the jobs of a
-	// large CI come from few.
+	// exchangeRate and exchangeBurst limit exchanges per address: the jobs of a
+	// large CI system come from few addresses.
 	exchangeRate  = 5
 	exchangeBurst = 100
-	// exchangeAddresses bounds the memory of that.
+	// exchangeAddresses limits how many addresses are remembered.
 	exchangeAddresses = 10_000
 )
 
@@ -36,8 +37,8 @@ type federation struct {
 	from map[string]*rate.Limiter
 }
 
-// allow takes one of the caller's exchanges. Whoever tries too often holds up
-// himself alone.
+// allow takes one exchange from the limit of the caller's address. Too many
+// attempts delay only that address.
 func (s *federation) allow(source string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *federation) Exchange(ctx context.Context, r *connect.Request[hubv1.Exch
 		return nil, err
 	}
 	if g := r.Msg.GetGrantType(); g != "" && g != grantExchange {
-		return nil, errcode.New(errcode.Invalid, "grant_type: only %s is known", grantExchange)
+		return nil, errcode.New(errcode.Invalid, "grant_type: only %s is supported", grantExchange)
 	}
 	switch r.Msg.GetSubjectTokenType() {
 	case "", typeJWT, typeIDToken:

@@ -204,7 +204,7 @@ func TestFederatedTokensAreExchanged(t *testing.T) {
 			}
 		})
 	}
-	// Tokens of keys that nobody has do not make the hub ask again and again.
+	// Tokens with unknown keys do not make the hub fetch again and again.
 	for i := range 20 {
 		unknown := signed(t, jose.ES256, jose.JSONWebKey{Key: other.keys[0], KeyID: fmt.Sprint("made-up-", i)}, forged)
 		if _, err := trade(unknown); codeOf(err) != errcode.Unauthorized {
@@ -230,8 +230,8 @@ func TestFederatedTokensAreExchanged(t *testing.T) {
 	}
 }
 
-// A token that one replica revoked is of no use at the other within 5 s, in
-// calls; what waits longest here is the condition, not the clock.
+// A token that one replica revoked stops working at the other within 5 s, in
+// calls; the test waits for the condition, not for the clock.
 func TestRevokedTokenStopsWithin5s(t *testing.T) {
 	config := hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
 	one := hubtest.New(t, hubtest.Config{Hub: config})
@@ -259,7 +259,7 @@ func TestRevokedTokenStopsWithin5s(t *testing.T) {
 				return err
 			}
 			for _, h := range []*hubtest.Hub{one, two} {
-				// A replica that cannot ask its database in time says so.
+				// A replica that cannot query its database in time says so.
 				eventually.For(t, limit, "a new token works", func() error {
 					err := works(h)
 					if err != nil && codeOf(err) != errcode.Unavailable {
@@ -279,8 +279,9 @@ func TestRevokedTokenStopsWithin5s(t *testing.T) {
 			if err := works(one); codeOf(err) != errcode.Unauthorized {
 				t.Errorf("at the replica that revoked it: %v", err)
 			}
-			// The other one hears of it by the change feed, at the latest with its
-			// next look, 3 s on; a machine under load is given more.
+			// The other replica learns of it from the change feed, at the
+			// latest with its next poll, 3 s later; a loaded machine gets more
+			// time.
 			eventually.For(t, limit, "the token ends at the other replica", func() error {
 				if err := works(two); codeOf(err) != errcode.Unauthorized {
 					return fmt.Errorf("it still works: %w", err)

@@ -12,9 +12,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// moving lists the fields that the access table has rows for, by call: those
-// that put a thing elsewhere, let more people at it, or make it take from
-// elsewhere.
+// moving lists, by call, the fields that the access table has rows for: those
+// that move an object, widen access to it, or make it use other objects.
 func moving(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/access_table.txt")
@@ -59,9 +58,9 @@ func requestFields(m protoreflect.MessageDescriptor, under string) []string {
 	return all
 }
 
-// harmless says of every other field why it moves and widens nothing. A row is
-// the calls it is about, empty for all, and fields; a field ends with * when it
-// stands for all below it.
+// harmless gives the reason why each other field moves and widens nothing. A
+// row names the calls it is for, empty for all, and fields; a field that ends
+// with * covers all fields below it.
 var harmless = []struct {
 	calls, fields []string
 	why           string
@@ -99,7 +98,7 @@ var harmless = []struct {
 	{[]string{"Services/"}, []string{"spec.configuration", "spec.secrets", "spec.templated", "spec.protect", "spec.detach", "spec.docs_path", "spec.version", "spec.drift", "spec.dry_run"}, "the service's own"},
 }
 
-// gitParts are the fields of Git blocks that say which part is meant.
+// gitParts are the fields of Git blocks that select the part.
 func gitParts(blocks ...string) (all []string) {
 	for _, block := range blocks {
 		for _, field := range []string{"ref", "folder", "files", "submodules", "lfs"} {
@@ -109,9 +108,9 @@ func gitParts(blocks ...string) (all []string) {
 	return all
 }
 
-// TestEveryFieldSaysWhetherItMovesSomething fails for a field of a request that
-// nobody thought about. Calls of administrators alone are left out: there is
-// nobody for whom they widen anything.
+// TestEveryFieldSaysWhetherItMovesSomething fails for a request field that is
+// in neither list. It skips calls that only administrators may make, because
+// they can widen nothing.
 func TestEveryFieldSaysWhetherItMovesSomething(t *testing.T) {
 	moves, used := moving(t), make([]bool, len(harmless))
 	reason := func(call, field string) bool {

@@ -27,7 +27,6 @@ func (s *groups) List(ctx context.Context, _ *connect.Request[hubv1.ListGroupsRe
 	return connect.NewResponse(out), nil
 }
 
-// whole is a group with its members.
 func (s *groups) whole(ctx context.Context, name string) (*connect.Response[hubv1.Group], error) {
 	g, people, sources, err := s.Identity.GroupMembers(ctx, name)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// A list of a place that is not there is an error: an empty one would be
-// believed.
+// A list for a project or cluster that does not exist is an error, because an
+// empty list would be misleading.
 func TestListsOfPlacesThatAreNotThere(t *testing.T) {
 	b := newBed(t)
 	refused(t, b.services.List, &hubv1.ListServicesRequest{Cluster: "edge-9"}, errcode.NotFound, "cluster edge-9")

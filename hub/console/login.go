@@ -15,14 +15,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// People knows whose session a browser's call comes with; hub/login does. ok
-// is false when it comes with none.
+// People finds the session of a browser's call; hub/login implements it. ok is
+// false when the call has none.
 type People interface {
 	Session(ctx context.Context, header http.Header) (p identity.Principal, ok bool, err error)
 }
 
-// bySession says who calls with a session's cookie, as recognise does for
-// tokens. Unauthorized when there is none either.
+// bySession authenticates a call by its session cookie, as recognise does by
+// token. It returns Unauthorized when there is no session either.
 func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.Principal, err error) {
 	none := errcode.New(errcode.Unauthorized, "no token; log in first")
 	if s.People == nil || len(header["Authorization"]) > 0 {
@@ -60,8 +60,7 @@ func (s *logins) Trade(ctx context.Context, r *connect.Request[hubv1.TradeCodeRe
 	return createdToken(made), nil
 }
 
-// noteOwner tells the record of a call that needs no identity whom it gave a
-// token.
+// noteOwner sets in the record of an open call the user who got a token.
 func noteOwner(ctx context.Context, made identity.CreatedToken) {
 	noteCaller(ctx, identity.Principal{Kind: made.OwnerKind, ID: made.OwnerID, Name: made.OwnerName, TokenID: made.ID})
 }
@@ -98,13 +97,13 @@ func (s *logins) PollDevice(ctx context.Context, r *connect.Request[hubv1.PollDe
 	return connect.NewResponse(out), nil
 }
 
-// userID is the id of a user by e-mail; empty stays empty.
+// userID returns the id of a user by e-mail; an empty e-mail gives an empty id.
 func (s *logins) userID(ctx context.Context, name string) (string, error) {
 	if name == "" || name == caller(ctx).Name {
 		return "", nil
 	}
 	if err := s.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}); err != nil {
-		return "", errcode.New(errcode.Forbidden, "only an administrator may look after somebody else's sessions: %w", err)
+		return "", errcode.New(errcode.Forbidden, "only an administrator may manage the sessions of other users: %w", err)
 	}
 	user, err := s.Identity.UserByName(ctx, name)
 	return user.ID, err
@@ -188,7 +187,6 @@ func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateP
 	return connect.NewResponse(s.provider(made)), nil
 }
 
-// providerFields are what Update may set.
 var providerFields = map[string]func(p *identity.Provider, m *hubv1.Provider){
 	"title":            func(p *identity.Provider, m *hubv1.Provider) { p.Title = m.GetTitle() },
 	"client_id":        func(p *identity.Provider, m *hubv1.Provider) { p.ClientID = m.GetClientId() },
@@ -208,7 +206,7 @@ func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateP
 		}
 	}
 	if iss := m.GetIssuer(); iss != "" {
-		return nil, errcode.New(errcode.Invalid, "another issuer is another provider: its accounts have other names; delete this one and make a new one")
+		return nil, errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
 	}
 	changed, err := s.Identity.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *identity.Provider) {
 		for _, field := range slices.Compact(slices.Sorted(slices.Values(r.Msg.GetSet()))) {

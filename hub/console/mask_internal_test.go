@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/mask"
 )
 
-// unrecorded are the calls that the audit log does not keep, written by hand: a
-// new call is recorded, or somebody adds it here on purpose.
+// unrecorded are the calls that the audit log does not record, written by hand:
+// a new call is recorded unless it is added here on purpose.
 var unrecorded = []string{
 	"Access/CanI", "Agents/UpgradeStatus", "Audit/Checkpoints", "Audit/List", "Audit/Verify", "Backends/GetMigration", "Backends/List",
 	"Bindings/List", "Clusters/Get", "Clusters/List", "Contexts/Get", "Contexts/List", "Events/List", "Federation/List", "Groups/Get", "Groups/List",
@@ -60,8 +60,8 @@ func plant(m protoreflect.Message, secret string, depth int) (n int) {
 	return n
 }
 
-// Every message of the API: what is put into fields that hold secrets does not
-// come out, nor does it where it stands by accident.
+// For every message of the API, a value in a field for secrets does not appear
+// in the record, not even where it occurs by accident.
 func TestSecretFieldsOfEveryMessageAreMasked(t *testing.T) {
 	const secret = "PLANTED-s3cret-value"
 	planted := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// one is what a finder of one thing returns. An error of the look-up that is
-// not NotFound is ours to tell; NotFound is the same as not to be seen.
+// one converts the result of looking up one object. A NotFound is treated as an
+// object that the caller may not see; any other error is returned.
 func one(n need, err error) ([]need, error) {
 	if errcode.Is(err, errcode.NotFound) && n.missing != nil {
 		return nil, n.missing
@@ -44,8 +44,8 @@ func (s *Server) clusterNeed(ctx context.Context, action identity.Action, name s
 	}, err
 }
 
-// there is an error for a project or a cluster that is not there for the caller.
-// Empty names nothing.
+// there returns an error when the project or cluster does not exist for the
+// caller. Empty names are ignored.
 func (s *Server) there(ctx context.Context, project, cluster string) error {
 	if project != "" {
 		if _, err := (&projects{s}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: project})); err != nil {
@@ -87,9 +87,9 @@ func ofService(ctx context.Context, s *Server, action identity.Action, message a
 	return one(s.serviceNeed(ctx, action, message.(interface{ GetRef() *hubv1.ServiceRef }).GetRef()))
 }
 
-// ofNewCluster needs to create in the project; a new token for a cluster that
-// is there needs to change that one. Names are one for the hub, so that one
-// is taken cannot be hidden, but nothing more is said of it.
+// ofNewCluster requires the create action in the project; a new token for an
+// existing cluster requires changing that cluster. Cluster names are unique in the
+// hub, so the answer must reveal that a name is taken, but it reveals nothing else.
 func ofNewCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(*hubv1.CreateClusterRequest)
 	there, err := s.clusterNeed(ctx, identity.ActionWrite, m.GetName())
@@ -108,7 +108,7 @@ func ofNewCluster(ctx context.Context, s *Server, action identity.Action, messag
 	return append(needs, there), err
 }
 
-// repositoryScope is where a repository is for access. Those that the hub
+// repositoryScope is a repository's scope for access. Repositories that the hub
 // follows by itself are in no project.
 func repositoryScope(r gitcache.Repository) identity.Scope {
 	if r.ProjectID == "" {
@@ -139,11 +139,11 @@ func ofRepository(ctx context.Context, s *Server, action identity.Action, messag
 	return one(s.repositoryNeed(ctx, action, message.(interface{ GetName() string }).GetName()))
 }
 
-// hubIdentity is what it needs to give the hub's own identity to a repository,
-// or to change where one leads that has it.
+// hubIdentity is required to let a repository use the hub's own identity, or to
+// change the URL of one that uses it.
 var hubIdentity = need{action: identity.ActionAdmin, what: "who uses the hub's own identity"}
 
-// ofNewRepository needs to change repositories in the project.
+// ofNewRepository requires the permission to change repositories in the project.
 func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	needs, err := inProject(ctx, s, action, message)
 	if message.(*hubv1.CreateRepositoryRequest).GetOptions().GetHubIdentity() {
@@ -152,7 +152,7 @@ func ofNewRepository(ctx context.Context, s *Server, action identity.Action, mes
 	return needs, err
 }
 
-// ofChangedRepository needs to change the repository.
+// ofChangedRepository requires the permission to change the repository.
 func ofChangedRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(*hubv1.UpdateRepositoryRequest)
 	needs, err := ofRepository(ctx, s, action, message)
@@ -173,8 +173,7 @@ func ofNewWebhook(ctx context.Context, s *Server, action identity.Action, messag
 	return []need{{action: action, what: "the whole hub", flag: "--global"}}, nil
 }
 
-// webhookScopes tells where the webhooks of the hub are: with their
-// repositories, or the hub's own.
+// webhookScope returns a webhook's scope: that of its repositories, or the hub.
 func (s *Server) webhookScope(w gitcache.Webhook, repositories []gitcache.Repository) identity.Scope {
 	for _, r := range repositories {
 		if r.ID == w.RepositoryID {
@@ -204,10 +203,9 @@ func ofWebhook(ctx context.Context, s *Server, action identity.Action, message a
 	return nil, n.missing
 }
 
-// bagScope is where a context or outputs are: in a project, or the hub's.
+// bagScope returns the scope of a context or outputs: a project, or the hub.
 func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
 
-// bagNeed finds a bag by name.
 func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
 	b, err := s.BagByName(ctx, kind, name)
 	n := need{action: action, scope: bagScope(b), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
@@ -225,7 +223,7 @@ func ofOutputs(ctx context.Context, s *Server, action identity.Action, message a
 	return one(s.bagNeed(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
 }
 
-// bagPlace says which context or outputs, and where they should be.
+// bagPlace identifies a context or outputs and the project they should be in.
 type bagPlace interface {
 	GetName() string
 	GetProject() string
@@ -242,8 +240,8 @@ func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, messag
 	return s.bagSet(ctx, action, config.KindOutputs, m.GetOutputs(), m.GetGlobal())
 }
 
-// bagSet needs to change a bag that is there, and to create where it is to be
-// unless it stays where it is.
+// bagSet requires changing an existing bag, and creating in its new scope
+// unless the scope stays the same.
 func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string, m bagPlace, global bool) ([]need, error) {
 	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
 	if m.GetProject() != "" && !global {
@@ -270,8 +268,8 @@ func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string
 	return []need{there, into}, nil
 }
 
-// ofEvents needs to read what events are asked about; without that the
-// handler leaves out what the caller may not see.
+// ofEvents requires reading the object that events are asked about. Without
+// one, the handler leaves out what the caller may not see.
 func ofEvents(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(*hubv1.ListEventsRequest)
 	switch {

@@ -12,25 +12,24 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// specCall is a call that says what a service should be.
 type specCall struct {
 	*Server
 	ref               *hubv1.ServiceRef
 	project, parentID string
-	// before is the service as it is, with an empty ID when it is not there.
+	// before is the current service; its ID is empty when it does not exist.
 	before fleet.Service
 	at     need
-	// after is what it is to be.
+	// after is the wanted spec.
 	after fleet.Spec
-	// projectID is where it is to be, moved that it is not there now.
+	// projectID is the wanted project; moved is set when it is not the current one.
 	projectID string
 	moved     bool
 }
 
-// ofSpec is of calls that say what a service should be. They need to change it,
-// or to create it on its cluster and in its project; to move it to another
-// project is both. And they need to read each thing of others that it takes
-// from and did not take from before.
+// ofSpec finds the needs of calls that set a service's spec. They need to
+// change the service, or to create it on its cluster and in its project; a move
+// to another project needs both. They also need to read every object of another
+// project that the spec uses and did not use before.
 func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	c, err := newSpecCall(ctx, s, message)
 	if err != nil {
@@ -49,7 +48,7 @@ func ofSpec(ctx context.Context, s *Server, action identity.Action, message any)
 	return needs, nil
 }
 
-// newSpecCall reads a message, and the service that it is about.
+// newSpecCall reads a message and the service that it is about.
 func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error) {
 	m := message.(interface {
 		GetRef() *hubv1.ServiceRef
@@ -78,13 +77,13 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 	return c, err
 }
 
-// place needs to change the service, to create it where it is to be, or both.
+// place requires changing the service, creating it in its wanted scope, or both.
 func (c *specCall) place(ctx context.Context, action identity.Action) (needs []need, err error) {
 	on, err := c.clusterNeed(ctx, identity.ActionCreate, c.ref.GetCluster())
 	there := c.before.ID != ""
 	switch {
 	case there && action == identity.ActionWrite:
-		// Whoever may change it knows on which cluster it is.
+		// A caller who may change the service knows its cluster.
 		on.missing = nil
 		needs, c.projectID = append(needs, c.at), c.before.ProjectID
 	default:
@@ -111,7 +110,7 @@ func (c *specCall) place(ctx context.Context, action identity.Action) (needs []n
 	return needs, nil
 }
 
-// parent needs to read a parent that the service did not have before.
+// parent requires reading a parent that the service did not have before.
 func (c *specCall) parent(ctx context.Context) ([]need, error) {
 	if c.parentID == "" || c.parentID == c.before.ParentID {
 		return nil, nil
@@ -128,8 +127,8 @@ func (c *specCall) parent(ctx context.Context) ([]need, error) {
 	return []need{{action: identity.ActionRead, scope: v.Scope(cluster.Cluster), missing: missing}}, err
 }
 
-// had is the spec whose uses need nothing: what the service has, unless it goes
-// to another project.
+// had returns the spec whose uses need no check: the service's current one,
+// unless it moves to another project.
 func (c *specCall) had() fleet.Spec {
 	if c.moved {
 		return fleet.Spec{}
@@ -137,14 +136,14 @@ func (c *specCall) had() fleet.Spec {
 	return c.before.Spec
 }
 
-// sources needs to read the repositories of other projects that the service
-// takes something from that it did not take before.
+// sources requires reading the repositories of other projects that the spec
+// uses and did not use before.
 func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
 	for _, want := range c.after.TakenAnew(c.had()) {
 		want.ProjectID = c.projectID
 		have, err := c.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {
-			continue // the fleet says so, with the field
+			continue // the fleet reports this error, with the field
 		}
 		if err != nil {
 			return needs, err
@@ -156,9 +155,9 @@ func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
 	return needs, nil
 }
 
-// bags needs to see the contexts and outputs of other projects that the spec
-// names, although none of them may be used: nothing is said of one that is not
-// to be seen.
+// bags requires seeing the contexts and outputs of other projects that the spec
+// names, although a service may use none of them: the answer must not reveal
+// one that the caller may not see.
 func (c *specCall) bags(ctx context.Context) (needs []need, err error) {
 	had := c.had()
 	look := func(kind, name, field string) error {
@@ -192,14 +191,15 @@ func (c *specCall) bags(ctx context.Context) (needs []need, err error) {
 	return needs, nil
 }
 
-// clusters needs to read the other clusters whose services it begins to wait
-// for.
+// clusters requires reading the other clusters with services that this one
+// newly depends on.
 func (c *specCall) clusters(ctx context.Context) (needs []need, err error) {
 	for _, d := range c.after.Dependencies {
 		if d.Cluster == "" || d.Cluster == c.ref.GetCluster() || slices.Contains(c.had().Dependencies, d) {
 			continue
 		}
-		// One that is not there is the same as one that is not to be seen.
+		// A cluster that does not exist is treated as one that the caller may
+		// not see.
 		more, err := one(c.clusterNeed(ctx, identity.ActionRead, d.Cluster))
 		if needs = append(needs, more...); err != nil {
 			return needs, err

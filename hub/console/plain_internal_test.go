@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/hub/console/packed"
 )
 
-// What an agent packed is cleaned where it is opened: the hub keeps it as it
-// came, by its hash.
+// An agent's packed list is cleaned where it is unpacked: the hub stores it
+// unchanged, because of its hash.
 func TestPackedObjectsAreCleaned(t *testing.T) {
 	const evil = "\x1b[2Jevil\u202e\u009b31m"
 	pack := func(m proto.Message) []byte {

@@ -14,10 +14,10 @@ import (
 
 type projects struct{ *Server }
 
-// micros is a duration as the API sends it.
+// micros converts a duration as the API sends it, in microseconds.
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// project finds a project by name; none is the default one.
+// project finds a project by name; an empty name is the default project.
 func (s *Server) project(ctx context.Context, name string) (fleet.Project, error) {
 	if name == "" {
 		name = fleet.DefaultProject
@@ -67,7 +67,7 @@ func (s *projects) Get(ctx context.Context, r *connect.Request[hubv1.GetProjectR
 	return nil, errcode.New(errcode.NotFound, "project %.80q does not exist", name)
 }
 
-// seen are the projects that the caller may see, or something in them.
+// seen returns the projects in which the caller may read something.
 func (s *projects) seen(ctx context.Context) ([]fleet.Project, error) {
 	reach, err := s.sight(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 type repositories struct{ *Server }
 
-// healthText are the words of the API for the states of an upstream.
+// healthText maps the states of an upstream to the API's words.
 var healthText = map[string]string{"PULLABLE": "Pullable", "FAILED": "Failed", "UNKNOWN": "Unknown", "": "Unknown"}
 
 func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repository {
@@ -44,14 +44,14 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 	}
 }
 
-// extras is what other parts know of repositories.
+// extras is what other parts know about repositories.
 type extras struct {
 	projects   map[string]string
 	services   map[string]int
 	placements map[string]gitcache.Placement
 }
 
-// extras counts what is within reach, of the repository named or of all given.
+// extras counts what is within reach, for the named repository or for all given.
 func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repository, reach identity.Reach) (e extras, err error) {
 	projects := map[string]bool{}
 	for _, r := range of {
@@ -67,7 +67,6 @@ func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repo
 	return e, err
 }
 
-// find looks a repository up by its name.
 func (s *repositories) find(ctx context.Context, name string) (gitcache.Repository, error) {
 	if name == "" {
 		return gitcache.Repository{}, noRepository(name)
@@ -80,10 +79,9 @@ func (s *repositories) find(ctx context.Context, name string) (gitcache.Reposito
 }
 
 func noRepository(name string) error {
-	return errcode.New(errcode.NotFound, "no repository %q; axle repos list shows what there is", name)
+	return errcode.New(errcode.NotFound, "repository %q does not exist; axle repos list lists all", name)
 }
 
-// whole is a repository with its heads.
 func (s *repositories) whole(ctx context.Context, name string) (*connect.Response[hubv1.Repository], error) {
 	r, err := s.find(ctx, name)
 	if err != nil {
@@ -137,7 +135,8 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	}
 	out := &hubv1.ListRepositoriesResponse{}
 	for _, repository := range all {
-		// Those that the hub follows for others are shown with them.
+		// Repositories that the hub follows internally are shown with the ones
+		// that need them.
 		if repository.Options.Internal || !reach.Covers(repositoryScope(repository)) {
 			continue
 		}
@@ -231,7 +230,8 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
 }
 
-// used says that a repository is, with the count of what the caller may see.
+// used returns the error that a repository is in use, with the count of the
+// services that the caller may see.
 func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
 	reach, err := s.sight(ctx)
 	if err != nil {

@@ -6,14 +6,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// authKinds are the ways to log in by the API's words.
 var authKinds = map[string]gitcache.AuthKind{
 	"none": gitcache.AuthNone, "basic": gitcache.AuthBasic, "token": gitcache.AuthToken, "ssh": gitcache.AuthSSH, "app": gitcache.AuthApp,
 	"bearer": gitcache.AuthBearer, "aws": gitcache.AuthAWS, "gcp": gitcache.AuthGCP, "azure": gitcache.AuthAzure,
 }
 
-// login takes the way to log in that was asked for, or picks one from what was
-// given.
+// login returns the requested authentication kind, or derives it from the
+// credentials.
 func login(kind string, c *hubv1.RepositoryCredentials) (gitcache.AuthKind, gitcache.Credentials, error) {
 	out := gitcache.Credentials{
 		Username: c.GetUsername(), Password: c.GetPassword(), PrivateKey: c.GetPrivateKey(),
@@ -34,7 +33,7 @@ func login(kind string, c *hubv1.RepositoryCredentials) (gitcache.AuthKind, gitc
 	return guess(out), out, nil
 }
 
-// guess is the way to log in that credentials can only be meant for.
+// guess returns the only authentication kind that fits the credentials.
 func guess(c gitcache.Credentials) gitcache.AuthKind {
 	switch {
 	case c.AppID != "":
@@ -55,7 +54,6 @@ func guess(c gitcache.Credentials) gitcache.AuthKind {
 	return gitcache.AuthNone
 }
 
-// options are the settings as the cache has them.
 func options(o *hubv1.RepositoryOptions) gitcache.Options {
 	return gitcache.Options{
 		Proxy: o.GetProxy(), APIURL: o.GetApiUrl(), Region: o.GetRegion(), Endpoint: o.GetEndpoint(), PlainHTTP: o.GetPlainHttp(),
@@ -64,7 +62,8 @@ func options(o *hubv1.RepositoryOptions) gitcache.Options {
 	}
 }
 
-// optionsOf are the settings as the API has them; nil when there are none.
+// optionsOf converts repository options from the cache to the API; nil when all
+// are unset.
 func optionsOf(o gitcache.Options) *hubv1.RepositoryOptions {
 	out := &hubv1.RepositoryOptions{
 		Proxy: o.Proxy, ApiUrl: o.APIURL, Region: o.Region, Endpoint: o.Endpoint, PlainHttp: o.PlainHTTP,

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// TestOptionsOfARepository holds that settings come back as they were given,
-// that options alone leave the credentials, and that secrets never come back.
+// TestOptionsOfARepository checks that settings are returned unchanged, that a
+// change of options keeps the credentials, and that secrets are never returned.
 func TestOptionsOfARepository(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -40,8 +40,8 @@ func (s *still) Mend(_ context.Context, _ event.Position, witness string) error 
 	return nil
 }
 
-// behind is the edge of a replica that is late and stays so, on a clock that
-// only the test moves: whoever is made to wait does not come back by itself.
+// behind is the edge of a replica that stays behind, on a clock that only the
+// test moves, so that a waiting call does not return by itself.
 func behind(t *testing.T, b *bed) (origin string, late *still, manual *clock.Manual) {
 	t.Helper()
 	late, manual = &still{}, clock.NewManual(time.Now())
@@ -114,8 +114,8 @@ func TestClaimsOfWhatWasSeen(t *testing.T) {
 			t.Fatalf("status %d without waiting", status)
 		default:
 		}
-		// The feed may put itself to sleep anew, so time goes on until the
-		// call ends.
+		// The feed may go to sleep again, so advance the clock until the call
+		// ends.
 		var status int
 		if err := eventually.Wait(t.Context(), limit, func() error {
 			manual.Advance(3 * time.Second)

@@ -20,33 +20,33 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// maxRequest bounds one message from a client, in bytes.
+// maxRequest limits one message from a client, in bytes.
 const maxRequest = 8 << 20
 
-// Events reads what happened within reach, newest first. Cluster and service
-// are ids, empty for all; zero limit is the log's own default.
+// Events reads events within reach, newest first. Cluster and service are ids;
+// empty means all. A limit of 0 is the event log's default.
 type Events func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error)
 
-// Lives is the history of the hub's database.
+// Lives returns the history of the hub's database.
 type Lives interface {
 	Incarnation(ctx context.Context) (event.Incarnation, error)
 	ConfirmIncarnation(ctx context.Context) (event.Incarnation, error)
 }
 
-// Tunnels are the connections that agents keep.
+// Tunnels knows the connections that agents keep.
 type Tunnels interface {
-	// State is Up, Down or Off, and since when in microseconds since 1970 UTC,
-	// 0 when that is not known.
+	// State returns Up, Down or Off, and since when in microseconds since 1970
+	// UTC; 0 when that is unknown.
 	State(clusterID string) (state string, since int64)
 }
 
-// Replica is one process of the hub, with how many repositories it owns.
+// Replica is one process of the hub, with the number of repositories it owns.
 type Replica struct {
 	peer.Replica
 	Repositories int
 }
 
-// Config is what the edge needs. All parts are required; texts may be empty.
+// Config holds the server's dependencies. All parts are required; texts may be empty.
 type Config struct {
 	Identity *identity.Directory
 	Fleet    *fleet.Fleet
@@ -56,64 +56,67 @@ type Config struct {
 	Webhooks gitcache.Webhooks
 	Values   Values
 	Movable  Movable
-	// BagByName tells where a context or outputs are, without their values.
-	// NotFound.
+	// BagByName returns the scope of a context or outputs, without their
+	// values. NotFound when it does not exist.
 	BagByName func(ctx context.Context, kind, name string) (config.BagRow, error)
-	// People knows whose session a call comes with; nil knows none.
+	// People finds the session of a call; nil supports no sessions.
 	People People
-	// Audit takes a record of every call that may change something.
+	// Audit receives a record of every call that may change something.
 	Audit  *audit.Log
 	Feed   *event.Feed
 	Events Events
 	Lives  Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
-	// Registered finds the repository that somebody registered and a source is
-	// in. NotFound.
+	// Registered finds the registered repository that holds a source. NotFound
+	// when none does.
 	Registered func(ctx context.Context, want fleet.SourceWant) (gitcache.Repository, error)
-	// ServicesByRepository counts services within reach, by repository id, or of the one named.
+	// ServicesByRepository counts services within reach by repository id, for
+	// all repositories or the given one.
 	ServicesByRepository func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
-	// ServicesBySource counts those of one repository, by source id.
+	// ServicesBySource counts the services of one repository by source id.
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
-	// UsesOfBags counts those that use each context or outputs, by name.
+	// UsesOfBags counts the services that use each context or outputs, by name.
 	UsesOfBags func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
-	// Placements tells which replica fetches each repository and which one
-	// keeps a second copy, by repository id; of one when one is named.
+	// Placements returns which replica fetches each repository and which one keeps
+	// a second copy, by repository id, for all repositories or the given one.
 	Placements func(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error)
-	// Tunnels knows whether each cluster can be asked; nil when nobody does.
+	// Tunnels knows the state of each cluster's tunnel; nil when the hub has no
+	// tunnels.
 	Tunnels Tunnels
-	// Drain tells a replica to own nothing any more, or takes that back.
+	// Drain tells a replica to give up its repositories, or revokes that.
 	Drain func(ctx context.Context, replica string, leaving bool) error
 
-	// WebhookPath is where a webhook's deliveries go, below ExternalURL.
+	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
-	// ClusterReader reaches clusters for people.
+	// ClusterReader reads clusters for people.
 	ClusterReader ClusterReader
-	// ClustersURL is what a cluster's handle stands behind in a kubeconfig;
-	// TicketPath takes WebSockets with tickets.
+	// ClustersURL is the prefix of a cluster's handle in a kubeconfig's server
+	// URL; TicketPath accepts WebSockets with tickets.
 	ClustersURL, TicketPath string
 
-	// ExternalURL is what agents should dial.
+	// ExternalURL is the URL that agents dial.
 	ExternalURL string
-	// CAPEM is the authority that agents should trust, empty for the system's.
+	// CAPEM is the certificate authority that agents should trust; empty for
+	// the system's.
 	CAPEM string
-	// Database says which one it is, for people.
+	// Database names the kind of database, for people.
 	Database string
 	Version  string
 	Clock    clock.Clock
 	Log      *slog.Logger
 }
 
-// Server answers people.
+// Server implements the API for people.
 type Server struct {
 	Config
 	startedAt time.Time
-	// trees holds a place for each tree that is being looked for.
+	// trees limits how many object trees are read at once.
 	trees chan struct{}
 }
 
-// New checks that nothing is missing.
+// New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
 	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
@@ -127,7 +130,8 @@ func New(c Config) (*Server, error) {
 	return &Server{Config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
 }
 
-// clusterID is a cluster's id by name, or by id of one that was deleted.
+// clusterID returns a cluster's id by name; the id of a deleted cluster is
+// returned unchanged.
 func (s *Server) clusterID(ctx context.Context, name string) string {
 	if c, err := s.Fleet.ClusterNamed(ctx, name); err == nil {
 		return c.ID

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// treesAtOnce bounds what pages of objects may hold in memory here, of which
-	// one has 200 objects and at most 32 MiB.
+	// treesAtOnce limits the memory for pages of objects: each has 200 objects
+	// and at most 32 MiB.
 	treesAtOnce = 4
-	// treeTimeout bounds one tree. What is there by then is shown.
+	// treeTimeout limits one tree. What was found by then is shown.
 	treeTimeout = 30 * time.Second
 )
 
-// ofServiceTree needs to read the service and to use its cluster.
+// ofServiceTree requires reading the service and using its cluster.
 func ofServiceTree(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	r := message.(*hubv1.GetServiceTreeRequest).GetRef()
 	service, err := s.serviceNeed(ctx, action, r)
@@ -33,12 +33,12 @@ func ofServiceTree(ctx context.Context, s *Server, action identity.Action, messa
 		return nil, err
 	}
 	cluster, err := s.clusterNeed(ctx, action, r.GetCluster())
-	cluster.missing = nil // who reads the service knows where it is
+	cluster.missing = nil // a caller who may read the service knows its cluster
 	return []need{service, cluster}, err
 }
 
-// GetTree asks the cluster in the caller's name. Each list that is read is
-// recorded as his.
+// GetTree reads the cluster as the caller. Each list that it reads is recorded
+// as the caller's.
 func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServiceTreeRequest]) (*connect.Response[hubv1.ServiceTree], error) {
 	v, err := s.Fleet.Service(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	case s.trees <- struct{}{}:
 		defer func() { <-s.trees }()
 	case <-ctx.Done():
-		return nil, errcode.New(errcode.Unavailable, "%d trees are being looked for already; try again in a few seconds", treesAtOnce).After(5 * time.Second)
+		return nil, errcode.New(errcode.Unavailable, "%d object trees are being read already; try again in a few seconds", treesAtOnce).After(5 * time.Second)
 	}
 	reading, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	return connect.NewResponse(out), nil
 }
 
-// rootsOf are a service's objects as its agent reported them, and whether some
-// are left out.
+// rootsOf returns a service's objects as its agent reported them, and whether
+// some were left out.
 func rootsOf(v fleet.ServiceView) (roots []ownertree.Object, cut bool, err error) {
 	var list hubv1.ComponentList
 	if err := packed.Open(v.Status.Components, &list); err != nil {

@@ -41,7 +41,8 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
 	})
 	if err == nil && len(page.Services) == 0 && r.Msg.GetPageToken() == "" {
-		// An empty list of a place that is not there would hide the mistake.
+		// An empty list for a project or cluster that does not exist would hide
+		// a typing error.
 		err = s.there(ctx, r.Msg.GetProject(), r.Msg.GetCluster())
 	}
 	if err != nil {
@@ -96,8 +97,8 @@ func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServ
 	return connect.NewResponse(&hubv1.ApplyServiceResponse{Service: out.Msg, Result: string(outcome)}), nil
 }
 
-// Sync asks the agent for a pass, and upstream for what is new: a person who
-// says "now" means the commit he just pushed.
+// Sync asks the agent for a pass and upstream for new content: a person who
+// says "now" means the commit that they just pushed.
 func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServiceRequest]) (*connect.Response[hubv1.Service], error) {
 	v, err := s.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetResources()...)
 	if err == nil && v.RepositoryID != "" {
@@ -141,8 +142,8 @@ func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.L
 	return connect.NewResponse(out), nil
 }
 
-// specOf reads a spec. The two forms share their JSON, so it is the bridge; a
-// test of fleet holds the names together.
+// specOf converts a spec. Both forms have the same JSON, so it converts through
+// JSON; a test of fleet checks that the names match.
 func specOf(spec *hubv1.ServiceSpec) (fleet.Spec, error) {
 	var out fleet.Spec
 	if spec == nil {

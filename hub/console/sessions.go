@@ -76,7 +76,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 		return nil, err
 	}
 	if r.Msg.GetApproved() {
-		// As approving the clusters one by one.
+		// This needs the same permission as approving the clusters one by one.
 		if err := s.Identity.Authorize(ctx, caller(ctx), access[hubv1connect.ClustersApproveProcedure], identity.Scope{}); err != nil {
 			return nil, errcode.New(errcode.Forbidden, "approved: %w", err)
 		}
@@ -171,7 +171,7 @@ func replica(r Replica) *hubv1.Replica {
 	}
 }
 
-// Drain tells a replica to give up what it owns, or takes that back.
+// Drain tells a replica to give up its repositories, or revokes that.
 func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest]) (*connect.Response[hubv1.DrainResponse], error) {
 	if s.Server.Drain == nil {
 		return nil, errcode.New(errcode.Invalid, "this hub has no replicas to drain")
@@ -182,7 +182,7 @@ func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest])
 	return connect.NewResponse(&hubv1.DrainResponse{}), nil
 }
 
-// RotateSigningKey makes a new key for what agents are told.
+// RotateSigningKey creates a new key for signing what agents receive.
 func (s *hub) RotateSigningKey(ctx context.Context, _ *connect.Request[hubv1.RotateSigningKeyRequest]) (*connect.Response[hubv1.RotateSigningKeyResponse], error) {
 	key, err := s.Identity.RotateSigningKey(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// firstToken is what a token lives that is made together with a user.
+// firstToken is the lifetime of a token that is created together with a user.
 const firstToken = 24 * time.Hour
 
 type users struct{ *Server }

@@ -14,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Values are the parts of hub/config that people use.
+// Values is the part of hub/config that people use.
 type Values interface {
 	ListBags(ctx context.Context, kind string) ([]config.BagView, error)
 	Bag(ctx context.Context, kind, name string) (config.BagView, error)
@@ -22,7 +22,7 @@ type Values interface {
 	DeleteBag(ctx context.Context, kind, name, by string) error
 }
 
-// Movable are the backends of values.
+// Movable lists the backends of values.
 type Movable interface {
 	Backends(ctx context.Context) ([]config.PlaceView, error)
 	Migrate(ctx context.Context, by, from, to string) (config.Migration, error)
@@ -30,7 +30,7 @@ type Movable interface {
 	RotateKey(ctx context.Context) (values int64, keyID string, err error)
 }
 
-// Config tells what templates see as configuration.
+// Config returns what templates see as configuration.
 func (s *services) Config(ctx context.Context, r *connect.Request[hubv1.GetServiceConfigRequest]) (*connect.Response[hubv1.ServiceConfig], error) {
 	revision, values, err := s.Fleet.ServiceConfig(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
@@ -64,7 +64,7 @@ func bagMessage(v config.BagView) (*hubv1.Context, error) {
 	}, nil
 }
 
-// bagAnswer shows a bag with the count of what the caller may see.
+// bagAnswer returns a bag with the number of uses that the caller may see.
 func (s *Server) bagAnswer(ctx context.Context, v config.BagView, err error) (*connect.Response[hubv1.Context], error) {
 	if err != nil {
 		return nil, err
@@ -113,15 +113,14 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	return out, nil
 }
 
-// bagChange reads what is to be set.
 func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context, global bool) (config.BagChange, error) {
 	c := config.BagChange{Kind: kind, Name: m.GetName(), Global: global, By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
 	if global && m.GetProject() != "" {
-		return c, errcode.New(errcode.Invalid, "global: is given with the project %.80q; give one of the two", m.GetProject())
+		return c, errcode.New(errcode.Invalid, "global: cannot be combined with the project %.80q; give one of the two", m.GetProject())
 	}
 	if text := m.GetValues(); text != "" {
 		if err := json.Unmarshal([]byte(text), &c.Values); err != nil {
-			return c, errcode.New(errcode.Invalid, "values: is not a JSON object")
+			return c, errcode.New(errcode.Invalid, "values: must be a JSON object")
 		}
 	}
 	if name := m.GetProject(); name != "" {

@@ -14,8 +14,8 @@ import (
 
 func toJSON(m proto.Message) ([]byte, error) { return protojson.Marshal(m) }
 
-// service is a service as people see it, its objects left out: a list is for
-// looking over, and opening each service's objects would be its main cost.
+// service converts a service to the API's form without its objects: a list is
+// an overview, and unpacking each service's objects would be its main cost.
 func service(v fleet.ServiceView) (*hubv1.Service, error) {
 	spec := &hubv1.ServiceSpec{}
 	data, err := json.Marshal(v.Spec)
@@ -49,7 +49,6 @@ func orUnknown(text string) string {
 	return text
 }
 
-// serviceSources is what a service is made of.
 func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
 	out := make([]*hubv1.ServiceSource, 0, len(v.Sources))
 	for _, s := range v.Sources {
@@ -62,7 +61,6 @@ func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
 	return out
 }
 
-// revisionSources is what a revision of several sources was made of.
 func revisionSources(r fleet.Revision) []*hubv1.ServiceSource {
 	var out []*hubv1.ServiceSource
 	for _, p := range r.Parts {
@@ -73,8 +71,7 @@ func revisionSources(r fleet.Revision) []*hubv1.ServiceSource {
 	return out
 }
 
-// serviceErrors are the sources' errors as the hub knows them, then the
-// agent's.
+// serviceErrors returns the sources' errors as the hub knows them, then the agent's.
 func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 	var out []*hubv1.ServiceError
 	for _, e := range v.Status.Errors {
@@ -83,7 +80,7 @@ func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 	return out
 }
 
-// components opens the list that an agent sent.
+// components unpacks the list that an agent sent.
 func components(data []byte) ([]*hubv1.Component, error) {
 	var list hubv1.ComponentList
 	err := packed.Open(data, &list)

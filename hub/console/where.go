@@ -11,26 +11,26 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// need is one thing that a call wants to do to one thing.
+// need is one action that a call wants to do on one object.
 type need struct {
 	action identity.Action
 	scope  identity.Scope
-	// what names it for people, "cluster edge-1", and flag for the command
-	// that gives access, "--cluster edge-1".
+	// what names the object for people, "cluster edge-1", and flag is the flag
+	// of the command that gives access, "--cluster edge-1".
 	what, flag string
-	// missing is what whoever may not even read it is told: the same as if it
-	// were not there.
+	// missing is the error for a caller who may not even read the object: the
+	// same as if it did not exist.
 	missing error
 }
 
-// finder says from a request what the call needs. The action is the one that
-// access names. With an error come the needs that were found before it: whoever
-// may not do those does not hear of what is further behind.
+// finder returns what the call needs, given its request. The action is the one
+// that access lists. Together with an error it returns the needs that were
+// found before it: a caller who lacks those must not learn of the error.
 type finder func(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error)
 
-// where says for each call how the place that it is about is found. A call
-// that access lists and that is not here is about the hub as a whole, which
-// only bindings of the whole hub reach.
+// where says how the object of each call is found. A call that access lists and
+// that is missing here is about the hub as a whole, which only bindings of the
+// whole hub cover.
 var where = map[string]finder{
 	hubv1connect.ProjectsListProcedure: anywhere,
 	hubv1connect.ProjectsGetProcedure:  anywhere,
@@ -89,16 +89,16 @@ var where = map[string]finder{
 	hubv1connect.HubGetSyncWindowsProcedure:     anywhere,
 }
 
-// widens are calls whose fields may ask for more than their action: their
-// needs are looked at for administrators too, whose token may lack the scope.
+// widens lists calls whose fields may require more than their action. Their
+// needs are checked for administrators too, whose token may lack the scope.
 var widens = map[string]bool{hubv1connect.RepositoriesCreateProcedure: true, hubv1connect.RepositoriesUpdateProcedure: true}
 
-// allow is the one place that lets a person's call through. An administrator
-// passes without a look at what the call is about, unless it may widen.
+// allow is the only place that authorizes a person's call. Administrators pass
+// without a check of the object, unless the call is in widens.
 func (s *Server) allow(ctx context.Context, p identity.Principal, procedure string, message any) error {
 	action, listed := access[procedure]
 	if !listed {
-		return errcode.New(errcode.Forbidden, "call %s is not open to anybody", procedure)
+		return errcode.New(errcode.Forbidden, "call %s has no access rule and is refused", procedure)
 	}
 	find, hub := where[procedure], identity.Scope{}
 	if find != nil {
@@ -109,7 +109,7 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	case decided.Err == nil && (find == nil || decided.Admin && p.Project == "" && !widens[procedure]):
 		return nil
 	case decided.Err != nil && (find == nil || !errors.Is(decided.Err, identity.ErrNoBinding) || errors.Is(decided.Err, identity.ErrNoAccess)):
-		// Whoever has no access at all hears the same whatever he names.
+		// A caller without any access gets the same answer for every name.
 		return decided.Err
 	}
 	needs, err := find(ctx, s, action, message)
@@ -121,8 +121,8 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	return err
 }
 
-// may returns nil when the caller may do what is needed, that there is no such
-// thing when he may not read it, and else what would give it.
+// may returns nil when the caller may do what is needed, the not-found error when the
+// caller may not read the object, and otherwise an error that says how to get access.
 func (s *Server) may(ctx context.Context, p identity.Principal, n need) error {
 	err := s.Identity.Authorize(ctx, p, n.action, n.scope)
 	if err == nil {
@@ -140,25 +140,25 @@ func (s *Server) may(ctx context.Context, p identity.Principal, n need) error {
 	return errcode.New(errcode.Forbidden, "%s may not %s %s: no role binding gives it; an administrator does with: %s", p.Name, verbs[n.action], n.what, p.BindCommand(n.action, n.flag))
 }
 
-// verbs are the actions in a sentence.
+// verbs are the verbs of the actions in error texts.
 var verbs = map[identity.Action]string{
 	identity.ActionRead: "read", identity.ActionWrite: "change", identity.ActionCreate: "create things in", identity.ActionGit: "change repositories and webhooks of",
 }
 
-// sight is what the caller may read, for lists. The whole hub for an
-// administrator.
+// sight returns what the caller may read, for lists. For an administrator that
+// is the whole hub.
 func (s *Server) sight(ctx context.Context) (identity.Reach, error) {
 	return s.Identity.Reach(ctx, caller(ctx), identity.ActionRead)
 }
 
-// anywhere is of calls whose handlers show what the caller may see: it needs
-// that there is something.
+// anywhere is for calls whose handlers show only what the caller may see: it
+// requires only that the caller may see something.
 func anywhere(ctx context.Context, s *Server, action identity.Action, _ any) ([]need, error) {
 	_, err := s.Identity.Reach(ctx, caller(ctx), action)
 	return nil, err
 }
 
-// flag is the value of one, quoted when a shell would take it apart.
+// flag formats a flag, with the value quoted where a shell would split it.
 func flag(name, value string) string {
 	if strings.ContainsAny(value, " '\"$`\\;&|<>()*?\n") {
 		value = fmt.Sprintf("%q", value)

@@ -5,8 +5,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ETag names what a cluster's list means now. NotFound when there is no such
-// cluster, Unavailable while the index is not whole.
+// ETag returns the etag of a cluster's current list. NotFound when there is no
+// such cluster, Unavailable while the index is incomplete.
 func (x *Index) ETag(clusterID string) (string, error) {
 	_, l, err := x.place()
 	if err != nil {
@@ -68,7 +68,7 @@ func (x *Index) For(clusterID string) (List, error) {
 	return list, nil
 }
 
-// partList is what a list says of a service's parts.
+// partList returns the parts of a service for a list.
 func (e *entry) partList() []Part {
 	if len(e.parts) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (e *entry) partList() []Part {
 	return parts
 }
 
-// MayFetch reports whether a tarball is in the cluster's present list, or in
-// one of the 3 that were given out before it.
+// MayFetch reports whether a tarball is in the cluster's current list, or in
+// one of the previous 3 lists.
 func (x *Index) MayFetch(clusterID, digest string) bool {
 	s, err := packSum(digest)
 	if err != nil || s == (sum{}) {
@@ -93,8 +93,8 @@ func (x *Index) MayFetch(clusterID, digest string) bool {
 	return err == nil && !c.pending && c.has(s)
 }
 
-// Pending reports whether a cluster waits for a person. Errors are those of
-// ETag.
+// Pending reports whether a cluster waits for a person's approval. Errors are
+// those of ETag.
 func (x *Index) Pending(clusterID string) (bool, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -105,7 +105,7 @@ func (x *Index) Pending(clusterID string) (bool, error) {
 	return c.pending, nil
 }
 
-// place reads where this replica is, before any entry is read, so that a list
+// place reads this replica's position before any entry is read, so that a list
 // can only be newer than its position.
 func (x *Index) place() (event.Position, life, error) {
 	at, incarnation := x.feed.Position(), x.feed.Incarnation()
@@ -126,7 +126,7 @@ func (x *Index) known(clusterID string) (*cluster, error) {
 	return c, nil
 }
 
-// refresh makes the etag again when a part changed.
+// refresh computes the etag again when an entry changed.
 func (c *cluster) refresh(l life) {
 	if c.etag != "" && c.life == l {
 		return

@@ -12,8 +12,8 @@ import (
 // The prefixes of the digests that entries hold, by the first byte of a sum.
 var prefixes = []string{"", "axle1:", "s1:"}
 
-// sum is a digest in 33 bytes in place of about 90: the number of its prefix
-// and its 32 bytes. The zero value is no digest.
+// sum is a digest in 33 bytes instead of about 90: the number of its prefix and
+// its 32 bytes. The zero value is no digest.
 type sum [33]byte
 
 func packSum(text string) (sum, error) {
@@ -30,7 +30,7 @@ func packSum(text string) (sum, error) {
 			return s, nil
 		}
 	}
-	return s, fmt.Errorf("digest %.80q has a form that this version does not know", text)
+	return s, fmt.Errorf("digest %.80q has a format that this version does not know", text)
 }
 
 func (s sum) String() string {
@@ -50,11 +50,11 @@ type entry struct {
 	tarball, spec       sum
 	paused              bool
 	wait                Wait
-	// since is how many lists had been given out when the tarballs came: they
-	// were in none of them.
+	// since is how many lists had been sent when the tarballs came: those lists
+	// did not have them.
 	since uint32
-	// parts are the tarballs of a service that is made of several, the one of
-	// tarball among them; nil for most.
+	// parts are the tarballs of a service with several sources, including the
+	// one in tarball; nil for most services.
 	parts []part
 }
 
@@ -78,36 +78,37 @@ func (e *entry) sameContent(other *entry) bool {
 // cluster is one cluster with its entries in order of id.
 type cluster struct {
 	id, name string
-	// known is false while only a service named it.
+	// known is false while only a service has referred to the cluster.
 	known   bool
 	pending bool
 	// former are ended registrations of the same Kubernetes cluster.
 	former  []string
 	entries []*entry
 
-	// meaning is over what the entries mean, whatever their order: see etag.go.
+	// meaning is the sum over the entries' hashes, whatever their order; see
+	// etag.go.
 	meaning meaning
-	// etag is empty when it has to be made again; life is the incarnation it
-	// was made for, given the etag of the list last given out.
+	// etag is empty when it has to be computed again. life is the incarnation
+	// that it was computed for, and given is the etag of the list last sent.
 	etag  string
 	life  life
 	given string
-	// generation counts the lists given out; dropped are the tarballs of the
-	// last of them, and of the 3 before, that are not in the present list.
-	// spare counts those of dropped that this replica never gave out.
+	// generation counts the lists sent. dropped are the tarballs of the last
+	// list, and of the 3 before, that are not in the current list. spare counts
+	// those of dropped that this replica never sent.
 	generation uint32
 	dropped    []droppedSum
 	spare      int
 }
 
-// life is what of an incarnation an agent must hear of.
+// life is the part of an incarnation that an agent must be told about.
 type life struct {
 	id        string
 	confirmed bool
 }
 
-// droppedSum is a tarball, the last list that had it, and whether that one was
-// given out here.
+// droppedSum is a tarball, the last list that had it, and whether this replica
+// sent that list.
 type droppedSum struct {
 	sum   sum
 	last  uint32
@@ -133,10 +134,10 @@ func (c *cluster) put(e *entry) {
 	c.etag = ""
 }
 
-// left takes an entry out of what the list means, and keeps what its service
-// had last, also when this replica never gave it out: another one may have, and
-// the agent now asks here for a delta from it. now is the entry that follows,
-// nil for none.
+// left removes an entry from the etag's sum, and keeps the last tarballs of its
+// service, even when this replica never sent them: another replica may have,
+// and the agent may now ask this one for a delta from them. now is the entry
+// that follows, nil for none.
 func (c *cluster) left(old, now *entry) {
 	c.meaning.take(old)
 	if old.mode != "" {
@@ -148,9 +149,9 @@ func (c *cluster) left(old, now *entry) {
 	}
 }
 
-// keep lets the cluster fetch a tarball for some lists more. What was given out
-// ages with the lists; of what was not a cluster keeps one for each service,
-// also where it never polls.
+// keep lets the cluster fetch a tarball for some more lists. Tarballs that were
+// sent age with the lists; of those that were not, a cluster keeps one per
+// service, even when it never polls.
 func (c *cluster) keep(s sum, old, now *entry) {
 	given := old.since < c.generation
 	if s == (sum{}) || now != nil && now.holds(s) {
@@ -181,11 +182,11 @@ func (c *cluster) remove(id string) {
 	c.etag = ""
 }
 
-// hold limits how many lists back a tarball may still be fetched: an agent
-// that is working through an older list must not be cut off from it.
+// hold is how many lists back a tarball may still be fetched: an agent that
+// works through an older list must still get its tarballs.
 const hold = 3
 
-// give notes that the present list goes out.
+// give records that the current list is sent.
 func (c *cluster) give() {
 	if c.given == c.etag {
 		return
@@ -201,7 +202,7 @@ func (c *cluster) give() {
 	}
 }
 
-// inherit takes over what a cluster was given before the table was read anew.
+// inherit takes over what a cluster was sent before the table was read again.
 func (c *cluster) inherit(was *cluster) {
 	c.generation, c.given, c.dropped, c.spare = was.generation, was.given, was.dropped, was.spare
 	now := map[string]*entry{}
@@ -234,7 +235,7 @@ func (c *cluster) has(s sum) bool {
 	return slices.ContainsFunc(c.dropped, func(d droppedSum) bool { return d.sum == s })
 }
 
-// newEntry makes an entry of a row.
+// newEntry converts a row into an entry.
 func (t *table) newEntry(r fleet.Row) (*entry, error) {
 	tarball, err := packSum(r.Digest)
 	if err != nil {

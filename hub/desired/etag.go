@@ -8,15 +8,16 @@ import (
 )
 
 // format is the version of the etag's input. It changes when the meaning of a
-// list changes, so that every agent takes its list once more.
+// list changes, so that every agent fetches its list again.
 const format = "axle-list 2"
 
-// etagBytes of the hash are kept: enough that two lists of one cluster never
-// meet, few enough for the smallest answer.
+// etagBytes of the hash are kept: enough that the etags of two lists of one
+// cluster never collide, few enough for the smallest answer.
 const etagBytes = 12
 
-// makeETag hashes what the list means. Sizes, names of clusters and positions
-// are not part of it. The life is: an agent has to hear of a new one.
+// makeETag hashes the content of the list. Sizes, names of clusters and
+// positions are not part of it. The life is, because an agent must learn of a
+// new one.
 func (c *cluster) makeETag(l life) string {
 	h := hasher{buf: make([]byte, 0, 256)}
 	h.text(format)
@@ -36,9 +37,9 @@ func (c *cluster) makeETag(l life) string {
 	return `W/"` + base64.RawURLEncoding.EncodeToString(full[:etagBytes]) + `"`
 }
 
-// meaning is the sum of the hashes of entries, as one number of 256 bits: an
-// entry that changes costs its own hash before and after, however many others
-// there are, and equal entries give the same in whatever order they came.
+// meaning is the sum of the hashes of entries, as one 256-bit number: an entry
+// that changes costs its own hash before and after, however many others there
+// are, and equal entries give the same sum in any order.
 type meaning [4]uint64
 
 func (m *meaning) add(e *entry) {
@@ -55,7 +56,7 @@ func (m *meaning) take(e *entry) {
 	}
 }
 
-// meaning hashes what an entry means to an agent.
+// meaning hashes everything of an entry that matters to an agent.
 func (e *entry) meaning() (m meaning) {
 	h := hasher{buf: make([]byte, 0, 512)}
 	h.text(e.id)

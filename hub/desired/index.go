@@ -16,9 +16,9 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Fleet is where entries come from.
+// Fleet is the source of entries.
 type Fleet interface {
-	// LoadAll streams every service, deleting ones too.
+	// LoadAll streams every service, including those being deleted.
 	LoadAll(ctx context.Context, fn func(fleet.Row) error) error
 	// LoadRows returns those of the services that exist.
 	LoadRows(ctx context.Context, ids []string) ([]fleet.Row, error)
@@ -28,30 +28,30 @@ type Fleet interface {
 	LoadCluster(ctx context.Context, id string) (fleet.ClusterRow, error)
 }
 
-// Feed is where this replica is.
+// Feed returns the position of this replica.
 type Feed interface {
 	// Position is what every subscriber has applied.
 	Position() event.Position
-	// Incarnation is the life of the database that is followed.
+	// Incarnation is the incarnation of the database that is followed.
 	Incarnation() event.Incarnation
 }
 
-// Config of an Index. Fleet and Feed are needed.
+// Config configures an Index. Fleet and Feed are required.
 type Config struct {
 	Fleet Fleet
 	Feed  Feed
-	// Gate may hold a row back: it returns what the cluster should run for
-	// now, the row itself or one with an earlier digest. It is asked whenever
-	// a row is read, under no lock. Nil holds nothing back. Dependencies on
-	// services of other clusters are its use.
+	// Gate may hold a row back: it returns what the cluster should run for now,
+	// the row itself or one with an earlier digest. It is called whenever a row
+	// is read, without locks. Nil holds nothing back. It is used for
+	// dependencies on services of other clusters.
 	Gate func(fleet.Row) fleet.Row
 	// Learnt says what may be delivered after a restore or a fail-over. Nil
-	// delivers all.
+	// delivers everything.
 	Learnt Learnt
 	Log    *slog.Logger
 }
 
-// Index is what every cluster should run. It is an event.Subscriber.
+// Index holds what every cluster should run. It is an event.Subscriber.
 type Index struct {
 	fleet  Fleet
 	feed   Feed
@@ -66,7 +66,7 @@ type Index struct {
 
 var _ event.Subscriber = (*Index)(nil)
 
-// New returns an Index that answers nothing until Rebuild.
+// New returns an Index that answers nothing before Rebuild.
 func New(c Config) (*Index, error) {
 	if c.Fleet == nil || c.Feed == nil {
 		return nil, errors.New("desired: an index needs a fleet and a feed")
@@ -80,7 +80,7 @@ func New(c Config) (*Index, error) {
 	return &Index{fleet: c.Fleet, feed: c.Feed, gate: c.Gate, learnt: c.Learnt, log: c.Log}, nil
 }
 
-// Rebuild loads everything anew, beside the table that still answers.
+// Rebuild loads everything again, while the old table still answers.
 func (x *Index) Rebuild(ctx context.Context) error {
 	start := time.Now()
 	t := newTable()
@@ -110,7 +110,7 @@ func (x *Index) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// Apply reads again what the rows name.
+// Apply reads the entries again that the rows name.
 func (x *Index) Apply(ctx context.Context, rows []event.Row) error {
 	services, clusters := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
@@ -186,9 +186,9 @@ func (x *Index) applyServices(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// put takes a row. One that this version cannot read leaves the service as it
-// was, or out of the list, which an agent takes as "hold"; it must not keep
-// every other service from being answered.
+// put stores a row. When this version cannot read it, the service keeps its
+// previous entry, or is left out of the list, which an agent treats as "hold".
+// It must not prevent answers for all other services.
 func (x *Index) put(t *table, r fleet.Row, wait Wait) {
 	if err := t.put(r, wait); err != nil {
 		x.log.Error("a service cannot be put into its list", logkey.Service, r.ID, logkey.Cluster, r.ClusterID, logkey.Error, err)
@@ -197,7 +197,7 @@ func (x *Index) put(t *table, r fleet.Row, wait Wait) {
 
 var errLoading = errcode.New(errcode.Unavailable, "the hub is loading what clusters should run; try again in a second").After(time.Second)
 
-// Ready is nil once lists can be given out.
+// Ready returns nil once lists can be sent.
 func (x *Index) Ready() error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

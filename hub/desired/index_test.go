@@ -136,7 +136,7 @@ func etag(t *testing.T, x *desired.Index, cluster string) string {
 	return tag
 }
 
-// give takes a cluster's list, as an agent does.
+// give fetches a cluster's list, like an agent.
 func give(t *testing.T, x *desired.Index, cluster string) {
 	t.Helper()
 	if _, err := x.For(cluster); err != nil {
@@ -225,8 +225,8 @@ func TestETagIsTheMeaning(t *testing.T) {
 			if etag(t, x, "c2") != other {
 				t.Error("another cluster's etag changed")
 			}
-			// A replica that starts now, and this one after its restart, say
-			// the same.
+			// A replica that starts now, and this one after a restart, give the
+			// same result.
 			if again := etag(t, index(t, r), "c1"); again != after {
 				t.Errorf("a fresh index says %s, this one %s", again, after)
 			}
@@ -237,8 +237,8 @@ func TestETagIsTheMeaning(t *testing.T) {
 	}
 }
 
-// Replicas hear of changes in other batches and at other times, and one that
-// starts hears of none: the same entries are the same list.
+// Replicas see changes in other batches and at other times, and a starting one
+// sees none of them: the same entries give the same list.
 func TestETagForgetsTheWayThere(t *testing.T) {
 	r, x := start(t)
 	late := index(t, r)
@@ -373,10 +373,10 @@ func TestTarballsOfTheLastListsOfTheOwnCluster(t *testing.T) {
 	give(t, x, "c1")
 	for n := 11; n <= 14; n++ {
 		put(t, r, x, service("c1", "s1", n))
-		etag(t, x, "c1") // asked for only
+		etag(t, x, "c1") // only the etag
 		give(t, x, "c1")
 	}
-	// Lists had 1, 11, 12, 13, 14.
+	// The lists had 1, 11, 12, 13, 14.
 	for n, want := range map[int]bool{14: true, 13: true, 12: true, 11: true, 1: false, 2: true, 99: false} {
 		if got := x.MayFetch("c1", digestOf(n)); got != want {
 			t.Errorf("digest %d: %v, want %v", n, got, want)
@@ -395,8 +395,8 @@ func TestTarballsOfTheLastListsOfTheOwnCluster(t *testing.T) {
 	}
 }
 
-// Who only asks for the etag of a list has not got it: changes that nobody has
-// fetched age nothing that was given out.
+// A request for the etag alone does not count as a sent list: changes that were
+// never fetched do not age the tarballs of sent lists.
 func TestChangesThatNobodyFetchedAgeNothing(t *testing.T) {
 	r, x := start(t)
 	give(t, x, "c1")
@@ -520,11 +520,11 @@ func BenchmarkETag(b *testing.B) {
 	}
 }
 
-// A cluster may poll another replica for hours; what that one gave out last is
-// what a delta asked for here begins with.
+// A cluster may poll another replica for hours; a delta that it then requests
+// here starts from what that replica last sent.
 func TestTarballsThatAnotherReplicaGaveOut(t *testing.T) {
 	r, x := start(t)
-	put(t, r, x, service("c1", "s1", 11)) // nobody polled here
+	put(t, r, x, service("c1", "s1", 11)) // not polled here
 	for n, want := range map[int]bool{11: true, 1: true, 99: false} {
 		if got := x.MayFetch("c1", digestOf(n)); got != want {
 			t.Errorf("digest %d: %v, want %v", n, got, want)

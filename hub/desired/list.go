@@ -6,14 +6,15 @@ import "github.com/axle-cd/axle/hub/event"
 type List struct {
 	ClusterID   string
 	ClusterName string
-	// ETag names what the list means, quoted as HTTP wants it. It is weak: the
-	// bytes of two answers differ by position and signature.
+	// ETag identifies the content of the list, quoted as HTTP requires. It is
+	// weak: the bytes of two answers differ by position and signature.
 	ETag string
-	// Position is a place in the feed that the list is not older than.
+	// Position is a position in the feed; the list is not older than it.
 	Position event.Position
-	// Incarnation is the life of the database that the position is in.
+	// Incarnation is the incarnation of the database that the position is in.
 	Incarnation event.Incarnation
-	// Pending waits for a person; the list is then empty.
+	// Pending is set while the cluster waits for a person's approval; the list
+	// is then empty.
 	Pending bool
 	// Former are the ended registrations of the same Kubernetes cluster.
 	Former []string
@@ -22,36 +23,37 @@ type List struct {
 	Tombstones []Tombstone
 }
 
-// Service is one deployment of a list.
+// Service is one service of a list.
 type Service struct {
 	ID        string
 	Name      string
 	Namespace string
-	// TarballDigest is empty while the source was never produced.
+	// TarballDigest is empty while no tarball of the source was ever made.
 	TarballDigest string
 	TarballBytes  int64
-	// Parts are the tarballs of a service that is made of several, in order;
-	// TarballDigest is the first of them. Nil for a service of one.
+	// Parts are the tarballs of a service with several sources, in order;
+	// TarballDigest is the first of them. Nil for a service with one source.
 	Parts      []Part
 	SpecDigest string
 	Paused     bool
-	// Wait keeps the cluster with what it has; the rest is what it would get.
+	// Wait, when set, makes the cluster keep what it has; the other fields are
+	// what it would get.
 	Wait Wait
 }
 
 // Part is one tarball of a service.
 type Part struct {
-	// Path is where its files lie below the service's folder.
+	// Path is where its files are, below the service's folder.
 	Path   string
 	Digest string
-	// Entry is the folder inside the tarball that lies there.
+	// Entry is the folder inside the tarball that is placed there.
 	Entry string
 	Bytes int64
 	// Name is the field of the spec that names the source.
 	Name string
 }
 
-// Tombstone makes a service leave its cluster; it is repeated until the agent
+// Tombstone removes a service from its cluster; it is repeated until the agent
 // has reported it.
 type Tombstone struct {
 	ServiceID   string

@@ -9,7 +9,8 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// parts are those of a service whose sources point at the n-th contents.
+// parts returns the parts of a service whose sources point at the n-th
+// contents.
 func parts(contents ...int) []fleet.Part {
 	all := make([]fleet.Part, len(contents))
 	for i, n := range contents {

@@ -10,17 +10,17 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// Wait says what a service waits for after the database lost what it knew. Its
-// cluster keeps what it has. The zero value waits for nothing.
+// Wait says what a service waits for after the database lost data. Its cluster
+// keeps what it has. The zero value waits for nothing.
 type Wait uint8
 
-// What is waited for.
+// The reasons to wait.
 const (
 	waitNothing Wait = iota
-	// WaitReport: the cluster has not said yet what it has.
+	// WaitReport: the cluster has not reported yet what it has.
 	WaitReport
-	// WaitFetch: the content was not read of its upstream since the restore, and
-	// WaitFailover since a fail-over.
+	// WaitFetch: the content was not read from its upstream since the restore,
+	// and WaitFailover since a fail-over.
 	WaitFetch
 	WaitFailover
 	// WaitMissing and WaitSettings: a person has to confirm the restore.
@@ -28,13 +28,13 @@ const (
 	WaitSettings
 )
 
-// String is what a person reads; empty for nothing.
+// String returns the reason for people; empty for no wait.
 func (w Wait) String() string {
 	const restored = "the hub was restored from a backup: "
 	const confirm = "; run `axle hub confirm-restore` if it should"
 	switch w {
 	case WaitReport:
-		return restored + "the cluster says first what it has"
+		return restored + "the cluster must first report what it has"
 	case WaitFetch:
 		return restored + "other content is delivered once its source was read again"
 	case WaitFailover:
@@ -50,15 +50,16 @@ func (w Wait) String() string {
 // Applied is what a cluster has of a service.
 type Applied struct{ Digest, SpecDigest string }
 
-// Learnt is what the hub learnt in the present life of its database.
+// Learnt returns what the hub learnt in the current incarnation of its
+// database.
 type Learnt interface {
-	// Fetched returns the digests of the sources' heads that were read of their
-	// upstream after a moment, without those that cannot be produced now.
+	// Fetched returns the digests of the sources' heads that were read from
+	// their upstream after a given time, without those that cannot be made now.
 	Fetched(ctx context.Context, since time.Time, sources []string) (map[string]string, error)
-	// Reported returns what agents said since the restore.
+	// Reported returns what agents have reported since the restore.
 	Reported(ctx context.Context, services []string) (map[string]Applied, error)
-	// Declared returns the services that somebody changed after a moment; true
-	// for those that were created.
+	// Declared returns the services that somebody changed after a given time;
+	// true for those that were created.
 	Declared(ctx context.Context, since time.Time, services []string) (map[string]bool, error)
 	// Following returns the services that follow a repository or source.
 	Following(ctx context.Context, id string) ([]string, error)
@@ -67,15 +68,15 @@ type Learnt interface {
 	Former(ctx context.Context, clusterID string) (map[string][]string, error)
 }
 
-// markBatch is how many services are judged with one question.
+// markBatch is how many services are judged with one query.
 const markBatch = 500
 
-// failoverLoss is how much a fail-over loses at most; a loss of more is a restore,
-// which a person confirms.
+// failoverLoss is the most that a fail-over may lose; a greater loss is a
+// restore, which a person must confirm.
 const failoverLoss = 10 * time.Minute
 
-// lost reports whether the present life knows less than the one before it:
-// restored until a person confirms it, or after a fail-over.
+// lost reports whether the current incarnation knows less than the previous
+// one: restored until a person confirms it, or resumed after a fail-over.
 func lost(life event.Incarnation) (restored, resumed bool) {
 	failover := life.ParentID != "" && !life.ParentKeptAt.IsZero() && life.StartedAt.Sub(life.ParentKeptAt) < failoverLoss
 	return !life.Confirmed, life.Confirmed && failover
@@ -90,7 +91,7 @@ func (x *Index) waits(ctx context.Context, rows []fleet.Row) (map[string]Wait, e
 	}
 	since := life.StartedAt
 	if restored {
-		since = time.Time{} // the restore forgot when sources were read
+		since = time.Time{} // the restore lost when sources were read
 	}
 	j := judge{restored: restored}
 	var sources, ids []string
@@ -102,14 +103,14 @@ func (x *Index) waits(ctx context.Context, rows []fleet.Row) (map[string]Wait, e
 	}
 	var err error
 	if j.fetched, err = x.learnt.Fetched(ctx, since, sources); err != nil {
-		return nil, fmt.Errorf("look which sources were read: %w", err)
+		return nil, fmt.Errorf("check which sources were read: %w", err)
 	}
 	if restored {
 		if j.applied, err = x.learnt.Reported(ctx, ids); err != nil {
-			return nil, fmt.Errorf("look what clusters have: %w", err)
+			return nil, fmt.Errorf("check what clusters have applied: %w", err)
 		}
 		if j.declared, err = x.learnt.Declared(ctx, life.StartedAt, ids); err != nil {
-			return nil, fmt.Errorf("look which services are new: %w", err)
+			return nil, fmt.Errorf("check which services are new: %w", err)
 		}
 	}
 	all := make(map[string]Wait, len(rows))
@@ -119,7 +120,7 @@ func (x *Index) waits(ctx context.Context, rows []fleet.Row) (map[string]Wait, e
 	return all, nil
 }
 
-// judge decides with what was learnt of some rows.
+// judge decides from what was learnt about some rows.
 type judge struct {
 	restored bool
 	fetched  map[string]string
@@ -156,12 +157,13 @@ func (j judge) wait(r fleet.Row) Wait {
 	case r.Pinned && declared:
 		return waitNothing
 	case r.Pinned || r.SourceID == "":
-		return WaitSettings // no fetch tells more
+		return WaitSettings // a fetch cannot resolve this
 	}
 	return WaitFetch
 }
 
-// fresh reports whether all content was read of its upstream in this life.
+// fresh reports whether all content was read from its upstream in this
+// incarnation.
 func (j judge) fresh(r fleet.Row) bool {
 	for _, p := range contents(r) {
 		if digest, ok := j.fetched[p.SourceID]; !ok || digest != p.Digest {
@@ -178,7 +180,7 @@ func contents(r fleet.Row) []fleet.Part {
 	return []fleet.Part{{SourceID: r.SourceID, Content: fleet.Content{Digest: r.Digest}}}
 }
 
-// waiting adds the services whose wait may be over with a row of the feed.
+// waiting adds the services whose wait may end with a row of the feed.
 func (x *Index) waiting(ctx context.Context, r event.Row, services map[string]bool) error {
 	restored, resumed := lost(x.feed.Incarnation())
 	switch {
@@ -196,7 +198,7 @@ func (x *Index) waiting(ctx context.Context, r event.Row, services map[string]bo
 	case r.Kind == event.KindRepository, r.Kind == event.KindHead:
 		ids, err := x.learnt.Following(ctx, r.Key)
 		if err != nil {
-			return fmt.Errorf("look who follows %s: %w", r.Key, err)
+			return fmt.Errorf("find the services that follow %s: %w", r.Key, err)
 		}
 		x.mu.RLock()
 		defer x.mu.RUnlock()
@@ -209,7 +211,7 @@ func (x *Index) waiting(ctx context.Context, r event.Row, services map[string]bo
 	return nil
 }
 
-// loader puts the rows of a whole table, some at a time.
+// loader puts the rows of a whole table, in batches.
 type loader struct {
 	x    *Index
 	t    *table
@@ -235,14 +237,14 @@ func (l *loader) flush(ctx context.Context) error {
 	return nil
 }
 
-// former adds what is known of ended registrations to one cluster, or to all.
+// former adds the ended registrations to one cluster, or to all.
 func (x *Index) former(ctx context.Context, t *table, clusterID string) error {
 	if x.learnt == nil {
 		return nil
 	}
 	all, err := x.learnt.Former(ctx, clusterID)
 	if err != nil {
-		return fmt.Errorf("look for ended registrations: %w", err)
+		return fmt.Errorf("read ended registrations: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -254,7 +256,8 @@ func (x *Index) former(ctx context.Context, t *table, clusterID string) error {
 	return nil
 }
 
-// under is the wait under a life: a person's word ends all of a restore at once.
+// under returns the wait in an incarnation: a person's confirmation ends all
+// waits of a restore at once.
 func (w Wait) under(l life) Wait {
 	if l.confirmed && w != WaitFailover {
 		return waitNothing

@@ -121,8 +121,9 @@ func TestWhatIsKnownFromABackupWaits(t *testing.T) {
 	}
 }
 
-// TestWaitEndsWithWhatIsLearnt: a fetch, a report and a person's word are each
-// heard of without another change of the service, and change the list's name.
+// TestWaitEndsWithWhatIsLearnt checks that a fetch, a report and a person's
+// confirmation each end the wait without another change of the service, and
+// change the list's etag.
 func TestWaitEndsWithWhatIsLearnt(t *testing.T) {
 	t.Parallel()
 	row := service("c1", "s1", 1)
@@ -152,7 +153,7 @@ func TestWaitEndsWithWhatIsLearnt(t *testing.T) {
 	confirmed(t, row)
 }
 
-// confirmed holds that a person's word ends every wait.
+// confirmed checks that a person's confirmation ends every wait.
 func confirmed(t *testing.T, row fleet.Row) {
 	t.Helper()
 	r, x := restoredIndex(t, backup, row, &learnt{})

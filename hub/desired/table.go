@@ -2,11 +2,11 @@ package desired
 
 import "github.com/axle-cd/axle/hub/fleet"
 
-// table is all entries. It is not safe for concurrent use; Index locks.
+// table holds all entries. It is not safe for concurrent use; Index locks.
 type table struct {
 	services map[string]*entry
 	clusters map[string]*cluster
-	// words are namespaces and the like, of which there are few.
+	// words interns namespaces and similar texts, of which there are few.
 	words map[string]string
 }
 
@@ -22,8 +22,8 @@ func (t *table) intern(word string) string {
 	return word
 }
 
-// cluster returns a cluster's entry, made when there is none: feed rows of a
-// service and of its cluster come in any order.
+// cluster returns a cluster's entry and creates it when there is none: feed
+// rows of a service and of its cluster come in any order.
 func (t *table) cluster(id string) *cluster {
 	c := t.clusters[id]
 	if c == nil {
@@ -72,7 +72,7 @@ func (t *table) drop(serviceID string) {
 	}
 }
 
-// keepHistory takes over which tarballs each cluster was given.
+// keepHistory takes over which tarballs each cluster was sent.
 func (t *table) keepHistory(old *table) {
 	for id, was := range old.clusters {
 		if c := t.clusters[id]; c != nil {

@@ -8,22 +8,22 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// waitLimit bounds how long a request waits for this replica to catch up with
-// what its caller has seen elsewhere, whatever hangs.
+// waitLimit limits how long a request waits for this replica to catch up with
+// what its caller has seen elsewhere.
 const waitLimit = 2 * time.Second
 
-// CatchUp makes sure that an answer is not older than what its caller has seen:
-// at once in the common case, else after at most 2 s with an Unavailable error.
-// A place in an incarnation newer than this replica's own waits too; one in an
-// older incarnation does not, the newer life beats it. Only callers that known
-// accepts are waited for; one that this replica does not know may be known to a
-// newer view, so it is not turned away for good either. What a caller says begins
-// nothing; see Recall.
+// CatchUp ensures that an answer is not older than what its caller has seen: at
+// once in the common case, otherwise it waits for at most 2 s and then returns
+// an Unavailable error. A place in an incarnation newer than this replica's own
+// waits too; one in an older incarnation does not, the newer life beats it.
+// Only callers that known accepts are waited for; one that this replica does
+// not know may be known to a newer view, so it is not turned away for good
+// either. What a caller says begins nothing; see Recall.
 func (f *Feed) CatchUp(ctx context.Context, seen Position, known func(context.Context) error) error {
 	if !f.Position().Before(seen) {
 		return nil
 	}
-	// The database may hang, and known may ask it.
+	// The database may hang, and known may query it.
 	bounded, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
 	err := known(bounded)
@@ -36,7 +36,7 @@ func (f *Feed) CatchUp(ctx context.Context, seen Position, known func(context.Co
 	return err
 }
 
-// WaitFor is CatchUp for callers that are known.
+// WaitFor is CatchUp for known callers.
 func (f *Feed) WaitFor(ctx context.Context, p Position) error {
 	if err := f.Ready(); err != nil {
 		return err
@@ -64,19 +64,19 @@ func notThere(p Position) error {
 	return errcode.New(errcode.Unavailable, "this replica has not caught up with position %s yet; try again in a second", p).After(time.Second)
 }
 
-// evidence is a place that the hub named, and who showed that it did.
+// evidence is a position that the hub issued, and who proved that.
 type evidence struct {
 	at      Position
 	witness string
 }
 
-// Proof returns the proof that this hub named a place, for whoever is told of
-// the place to show later; empty when it makes none.
+// Proof returns the proof that this hub issued a position, for a client to show
+// later; empty when there are no proofs.
 func (f *Feed) Proof(at Position) string { return f.proofs.Of(at) }
 
-// Recall reports whether shown is a proof of this hub's that it once named a
-// place, and if so has the feed look whether the database still has that place.
-// It never waits. witness is whoever showed it, for the log.
+// Recall reports whether shown is this hub's proof of a position. If so, the
+// feed checks whether the database still has that position. It never waits.
+// witness is the client that showed it, for the log.
 func (f *Feed) Recall(shown, witness string) bool {
 	at, ok := f.proofs.Proved(shown)
 	if !ok {
@@ -91,7 +91,7 @@ func (f *Feed) Recall(shown, witness string) bool {
 	return true
 }
 
-// weigh looks once at what was recalled, when the database seems not to have it.
+// weigh checks once what was recalled, when the database seems not to have it.
 func (f *Feed) weigh(ctx context.Context) error {
 	f.mu.Lock()
 	e := f.recalled
@@ -106,8 +106,8 @@ func (f *Feed) weigh(ctx context.Context) error {
 	return f.mend(ctx, e)
 }
 
-// mend lets a store that can do so find out that a place was lost. A rebuild
-// follows, in the turn that reads the new incarnation.
+// mend lets a store that supports it find out that a position was lost. A
+// rebuild follows when the new incarnation is read.
 func (f *Feed) mend(ctx context.Context, e evidence) error {
 	if m, ok := f.store.(Mender); ok {
 		if err := m.Mend(ctx, e.at, e.witness); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// mending keeps who had it look for which lost place.
+// mending records which lost positions were checked, and who showed them.
 type mending struct {
 	rows
 	mu     sync.Mutex
@@ -30,7 +30,8 @@ func (m *mending) Mend(_ context.Context, seen event.Position, witness string) e
 
 func known(context.Context) error { return nil }
 
-// Only what this hub said itself is looked up, with the name of who showed it.
+// Only positions with this hub's own proof are checked, with the name of the
+// client that showed them.
 func TestOnlyOwnProofsAreLookedUp(t *testing.T) {
 	ours, theirs := event.NewProofs([]byte("one secret")), event.NewProofs([]byte("another"))
 	at := event.Position{Incarnation: "a", Sequence: 9}

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Kind says what sort of thing a feed row is about. A replica that meets a
-// kind it does not know drops its snapshot of that key.
+// Kind is the kind of object that a feed row is about. A replica that meets an
+// unknown kind drops its snapshot of that key.
 type Kind string
 
 // The kinds of feed rows.
@@ -29,11 +29,11 @@ const (
 	KindIncarnation Kind = "incarnation"
 	KindContext     Kind = "context"
 	KindOutputs     Kind = "outputs"
-	// KindFollowers stands for many services of one source; see Followers.
+	// KindFollowers represents many services of one source; see Followers.
 	KindFollowers Kind = "followers"
-	// KindProjectMember says that something came to the project of the key.
+	// KindProjectMember means that something moved to the project of the key.
 	KindProjectMember Kind = "project_member"
-	// KindUser is a user or service account with his groups and bindings,
+	// KindUser is a user or service account with their groups and bindings,
 	// KindGroup a group with its bindings.
 	KindUser  Kind = "user"
 	KindGroup Kind = "group"
@@ -43,21 +43,21 @@ const (
 // never disagree with the table it points at.
 type Change struct {
 	Kind Kind
-	// Key is the id of the changed thing.
+	// Key is the id of the changed object.
 	Key string
-	// Cluster is the cluster it belongs to, empty when to none.
+	// Cluster is the cluster it belongs to, empty for none.
 	Cluster string
 }
 
-// Followers is the change of the services that follow a source and whose ids
-// are after one and not after another. Subscribers see it, and beside it each of
-// the services as a change of its own.
+// Followers returns the change of the services that follow a source and whose
+// ids are greater than after and not greater than last. Subscribers see it, and
+// in addition a change of each of the services.
 func Followers(sourceID, after, last string) Change {
 	return Change{Kind: KindFollowers, Key: sourceID + " " + after + " " + last}
 }
 
-// Followers returns what Followers was made of; ok is false for any other
-// change.
+// Followers returns the arguments of the function Followers; ok is false for
+// any other change.
 func (c Change) Followers() (sourceID, after, last string, ok bool) {
 	words := strings.Split(c.Key, " ")
 	if c.Kind != KindFollowers || len(words) != 3 {
@@ -66,12 +66,12 @@ func (c Change) Followers() (sourceID, after, last string, ok bool) {
 	return words[0], words[1], words[2], true
 }
 
-// Row is a Change with its place.
+// Row is a Change with its position.
 type Row struct {
 	Change
 	Sequence int64
 	// At is when it was committed, in microseconds since 1970 UTC by the clock
-	// of the replica that did; zero is unknown.
+	// of the committing replica; zero is unknown.
 	At int64
 }
 
@@ -83,17 +83,18 @@ type Entry struct {
 	At int64
 	// Kind is what happened, "<noun>.<past participle>": service.updated.
 	Kind string
-	// Object names the thing, "service edge-1/web".
+	// Object names the object, "service edge-1/web".
 	Object string
 	// By is who did it: an e-mail, a service account, "hub" or an agent.
 	By      string
 	Message string
-	// Cluster and Service are ids to filter by, empty when not about one.
+	// Cluster and Service are ids to filter by, empty when the event is about
+	// none.
 	Cluster string
 	Service string
 }
 
-// Collector gathers what one transaction appended.
+// Collector collects what one transaction appended.
 type Collector struct {
 	mu      sync.Mutex
 	changes []Change
@@ -110,7 +111,7 @@ func WithCollector(ctx context.Context) (context.Context, *Collector) {
 	return context.WithValue(ctx, collectorKey{}, c), c
 }
 
-// Changes returns the appended changes in order, each once.
+// Changes returns the appended changes in order, without duplicates.
 func (c *Collector) Changes() []Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +135,8 @@ func (c *Collector) Entries() []Entry {
 
 var errNoTransaction = errcode.New(errcode.Internal, "a change was appended outside a transaction")
 
-// Append adds changes to the transaction of ctx. Outside one it returns an
-// Internal error: a change that nobody will hear of must not be made.
+// Append adds changes to the transaction of ctx. Outside a transaction it
+// returns an Internal error, because the change would not reach the feed.
 func Append(ctx context.Context, changes ...Change) error {
 	c, ok := ctx.Value(collectorKey{}).(*Collector)
 	if !ok {
@@ -159,12 +160,12 @@ func Record(ctx context.Context, entry Entry) error {
 	return nil
 }
 
-// Rely says that what the transaction of ctx does is right only while nobody
-// else changes these between its view of the database and its commit, such as
-// the head that a new service begins with: whoever changes the head looks for
-// services to tell, and cannot see one that is not committed. The store runs
-// the transaction again when that happened. An empty Key is anything of the
-// Kind, of one Cluster when that is set.
+// Rely declares that the transaction of ctx is only correct if no other one
+// changes what is named here between its snapshot and its commit. An example is
+// the head with which a new service begins: the transaction that changes the
+// head looks for services to update, and cannot see one that is not committed.
+// The store retries the transaction when that happened. An empty Key is
+// anything of the Kind, of one Cluster when that is set.
 func Rely(ctx context.Context, on ...Change) error {
 	c, ok := ctx.Value(collectorKey{}).(*Collector)
 	if !ok {
@@ -176,21 +177,20 @@ func Rely(ctx context.Context, on ...Change) error {
 	return nil
 }
 
-// Relied returns what Rely was told.
+// Relied returns the changes that were passed to Rely.
 func (c *Collector) Relied() []Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Change(nil), c.relied...)
 }
 
-// Matches reports whether a change is one of those that c, given to Rely,
-// stands for.
+// Matches reports whether a change is covered by c, an argument of Rely.
 func (c Change) Matches(other Change) bool {
 	return c.Kind == other.Kind && (c.Key == "" || c.Key == other.Key) && (c.Cluster == "" || c.Cluster == other.Cluster)
 }
 
-// Receipt remembers the position of the last transaction committed under a
-// context, so that an edge can answer a write with the place it is at.
+// Receipt records the position of the last transaction committed under a
+// context, so that an edge can return the position with the answer to a write.
 type Receipt struct {
 	mu sync.Mutex
 	at Position
@@ -198,14 +198,14 @@ type Receipt struct {
 
 type receiptKey struct{}
 
-// WithReceipt returns a context whose commits are noted in the Receipt. Edges
-// call it once a request.
+// WithReceipt returns a context whose commits are recorded in the Receipt.
+// Edges call it once per request.
 func WithReceipt(ctx context.Context) (context.Context, *Receipt) {
 	r := &Receipt{}
 	return context.WithValue(ctx, receiptKey{}, r), r
 }
 
-// Committed notes a commit; the store calls it after each one that appended
+// Committed records a commit; the store calls it after each one that appended
 // rows.
 func Committed(ctx context.Context, at Position) {
 	if r, ok := ctx.Value(receiptKey{}).(*Receipt); ok {
@@ -217,7 +217,7 @@ func Committed(ctx context.Context, at Position) {
 	}
 }
 
-// Position returns the last commit's place, zero when nothing was committed.
+// Position returns the position of the last commit, zero when there was none.
 func (r *Receipt) Position() Position {
 	r.mu.Lock()
 	defer r.mu.Unlock()

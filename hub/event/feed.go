@@ -17,37 +17,37 @@ import (
 )
 
 const (
-	// pollInterval is how late a replica hears of another's commit when no
+	// pollInterval limits how late a replica sees another's commit when no
 	// notification came.
 	pollInterval = time.Second
-	// announcedInterval is the same while notifications are heard: they are why
-	// a feed looks, and this is for one that is lost.
+	// announcedInterval is the same while notifications arrive; it only covers
+	// lost ones.
 	announcedInterval = 3 * time.Second
-	// lifeInterval is how often a feed without news makes sure that it is still
-	// the same life of the database; with news, or after an error, it does so
-	// each time.
+	// lifeInterval is how often an idle feed checks that the database's
+	// incarnation is unchanged; with news, or after an error, it checks each
+	// time.
 	lifeInterval = 5 * time.Second
 	// batch is how many rows are read at once.
 	batch = 500
-	// maxBackoff bounds the pause after a failed read of the feed.
+	// maxBackoff limits the pause after a failed read of the feed.
 	maxBackoff = 5 * time.Second
-	// readLimit bounds one read of the feed with what its rows ask of indexes,
-	// and rebuildLimit that of everything: a connection that died without a
-	// word must not freeze this replica's view.
+	// readLimit limits one read of the feed with the updates of the indexes,
+	// and rebuildLimit a complete rebuild: a connection that died silently must
+	// not freeze this replica's view.
 	readLimit    = 20 * time.Second
 	rebuildLimit = 10 * time.Minute
 )
 
-// ErrTruncated is returned by Store.ChangesAfter when rows after the asked
-// sequence were dropped by retention.
+// ErrTruncated is returned by Store.ChangesAfter when retention dropped rows
+// after the given sequence.
 var ErrTruncated = errors.New("rows of the change feed were dropped before this replica read them")
 
 // Store reads the feed's rows.
 type Store interface {
-	// Incarnation returns the present life of the database.
+	// Incarnation returns the current incarnation of the database.
 	Incarnation(ctx context.Context) (Incarnation, error)
-	// LastSequence returns the highest sequence of the present incarnation,
-	// 0 when there is none.
+	// LastSequence returns the highest sequence of the current incarnation, 0
+	// when there is none.
 	LastSequence(ctx context.Context) (int64, error)
 	// ChangesAfter returns up to limit rows above the sequence in order, or
 	// ErrTruncated.
@@ -55,36 +55,37 @@ type Store interface {
 }
 
 // Mender is a Store that can begin a new incarnation when the database lost
-// rows that were committed, as a fail-over may.
+// committed rows, as in a fail-over.
 type Mender interface {
-	// Mend looks whether the database still has seen, which this hub knows that
-	// it had, and begins a new incarnation when it does not. witness is the
-	// cluster that showed it, empty when this replica was there itself.
+	// Mend checks whether the database still has seen, a position that this hub
+	// issued, and begins a new incarnation when it does not. witness is the
+	// cluster that showed it, empty when this replica knows it by itself.
 	Mend(ctx context.Context, seen Position, witness string) error
 }
 
-// Subscriber keeps an index that follows the feed. Calls come one at a time.
+// Subscriber maintains an index that follows the feed. Calls come one at a
+// time.
 type Subscriber interface {
-	// Rebuild loads everything anew; rows that are applied after it may be
+	// Rebuild loads everything again; rows that are applied after it may be
 	// older than what it read.
 	Rebuild(ctx context.Context) error
-	// Apply brings the index up to date with the rows. An error makes the
-	// feed try the same rows again later; the position does not move.
+	// Apply updates the index with the rows. After an error the feed tries the
+	// same rows again later; the position does not move.
 	Apply(ctx context.Context, rows []Row) error
 }
 
-// FeedConfig is what a Feed needs. Only Store is required.
+// FeedConfig configures a Feed. Only Store is required.
 type FeedConfig struct {
 	Store Store
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Announced tells whether this replica hears of others' commits, so that
-	// looking for them is only for what was missed. Nil is never.
+	// Announced reports whether notifications of other replicas' commits
+	// arrive, so that polling only covers lost ones. Nil is never.
 	Announced func() bool
-	// Proofs makes what agents show of places that this hub named; nil makes
-	// none, and none is believed.
+	// Proofs makes and verifies proofs of positions that this hub issued; nil
+	// makes and accepts none.
 	Proofs *Proofs
-	// Registerer takes how late rows are applied.
+	// Registerer registers the metric of how late rows are applied.
 	Registerer prometheus.Registerer
 }
 
@@ -102,10 +103,10 @@ type Feed struct {
 	subscribers []Subscriber
 	incarnation Incarnation
 	position    Position
-	readAt      time.Time // when all rows there were had been applied
+	readAt      time.Time // when all existing rows had been applied
 	ready       bool
 	moved       chan struct{}
-	recalled    evidence // not looked up yet
+	recalled    evidence // not checked yet
 }
 
 // NewFeed returns a Feed that is not ready until Run has built every index.
@@ -130,8 +131,8 @@ func NewFeed(c FeedConfig) (*Feed, error) {
 // Subscribe adds an index. It must be called before Run.
 func (f *Feed) Subscribe(s Subscriber) { f.subscribers = append(f.subscribers, s) }
 
-// Wake makes the feed look for rows now. It never blocks; the store calls it
-// after each commit, and a notification from another replica does too.
+// Wake makes the feed read rows now. It never blocks; the store calls it after
+// each commit, and a notification from another replica does too.
 func (f *Feed) Wake() {
 	select {
 	case f.wake <- struct{}{}:
@@ -139,17 +140,17 @@ func (f *Feed) Wake() {
 	}
 }
 
-// Position returns how far this replica's indexes are, zero until they are
-// whole.
+// Position returns the position of this replica's indexes, zero until they are
+// complete.
 func (f *Feed) Position() Position {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.position
 }
 
-// Age returns how long ago this replica knew that it had applied every row
-// there was: a second at most while all is well, three while commits are announced. Before the first time it
-// is zero, and the feed is not ready.
+// Age returns how long ago this replica had applied every row: normally at most
+// one second, three while commits are announced. Before the first time it is
+// zero, and the feed is not ready.
 func (f *Feed) Age() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,14 +160,16 @@ func (f *Feed) Age() time.Duration {
 	return max(0, f.clock.Now().Sub(f.readAt))
 }
 
-// Incarnation returns the life of the database that this replica follows.
+// Incarnation returns the incarnation of the database that this replica
+// follows.
 func (f *Feed) Incarnation() Incarnation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.incarnation
 }
 
-// Ready returns nil once the indexes are whole, else an Unavailable error.
+// Ready returns nil once the indexes are complete, otherwise an Unavailable
+// error.
 func (f *Feed) Ready() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,7 +183,7 @@ func (f *Feed) Ready() error {
 // to read are retried with full jitter and never end it.
 func (f *Feed) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: maxBackoff}
-	var looked time.Time // when a whole turn went well; zero asks for one now
+	var looked time.Time // when a complete turn succeeded; zero requests one now
 	for ctx.Err() == nil {
 		if now := f.clock.Now(); looked.IsZero() || now.Sub(looked) >= lifeInterval || !f.quiet(ctx, now) {
 			looked = now
@@ -198,7 +201,7 @@ func (f *Feed) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		f.log.Warn("the change feed cannot be followed", logkey.Error, err)
+		f.log.Warn("the change feed cannot be read", logkey.Error, err)
 		if jitter.Wait(ctx, backoff.Next()) != nil {
 			return nil
 		}
@@ -206,8 +209,8 @@ func (f *Feed) Run(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for the next turn and returns when the last whole one was, zero
-// when somebody knows of news.
+// pause waits for the next turn and returns when the last complete one was,
+// zero when there is news.
 func (f *Feed) pause(ctx context.Context, looked time.Time) time.Time {
 	interval := pollInterval
 	if f.announced() {
@@ -222,8 +225,8 @@ func (f *Feed) pause(ctx context.Context, looked time.Time) time.Time {
 	return looked
 }
 
-// quiet reports whether there is nothing new, by one question. Whatever else
-// the answer is, a whole turn finds out.
+// quiet reports, with one query, whether there is nothing new. When it is not
+// sure, a complete turn finds out.
 func (f *Feed) quiet(ctx context.Context, now time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
@@ -237,7 +240,7 @@ func (f *Feed) quiet(ctx context.Context, now time.Time) bool {
 	return true
 }
 
-// turn rebuilds when needed, then applies all rows there are.
+// turn rebuilds when needed, then applies all rows.
 func (f *Feed) turn(ctx context.Context) error {
 	current, err := f.present(ctx)
 	if err != nil {
@@ -256,7 +259,7 @@ func (f *Feed) turn(ctx context.Context) error {
 		began := f.clock.Now()
 		n, err := f.tail(ctx, current)
 		if errors.Is(err, ErrTruncated) {
-			f.log.Warn("this replica was away longer than the feed is kept; rebuilding", logkey.Position, f.Position().String())
+			f.log.Warn("this replica missed rows that retention has dropped; rebuilding its indexes", logkey.Position, f.Position().String())
 			return f.rebuild(ctx, current)
 		}
 		if err != nil {
@@ -290,7 +293,7 @@ func (f *Feed) rebuild(ctx context.Context, current Incarnation) error {
 		}
 	}
 	f.advance(Position{Incarnation: current.ID, Sequence: last}, true)
-	f.log.Info("indexes are whole", logkey.Position, f.Position().String())
+	f.log.Info("indexes are complete", logkey.Position, f.Position().String())
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// rows is a feed in memory whose tail can be dropped, as retention does.
+// rows is a feed in memory whose oldest rows can be dropped, like by retention.
 type rows struct {
 	mu      sync.Mutex
 	life    string
@@ -193,8 +193,8 @@ func TestChangesOutsideATransactionAreRefused(t *testing.T) {
 	}
 }
 
-// A tailer whose connection hangs answers nobody who has seen more, at once
-// knows how old its view is, and goes on by itself when it can.
+// A feed whose connection hangs answers no caller with a newer position,
+// reports at once how old its view is, and continues by itself when it can.
 func TestFrozenTailerIsHonestAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, i := &rows{life: "a"}, &index{}

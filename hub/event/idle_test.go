@@ -26,8 +26,8 @@ func (c *counting) ChangesAfter(ctx context.Context, after int64, limit int) ([]
 	return c.rows.ChangesAfter(ctx, after, limit)
 }
 
-// A replica that has no news asks the database one thing a second, and every
-// 5 s whether it is still the same life of it; it hears of a new life by then.
+// A replica without news sends the database one query a second, and every 5 s
+// checks the incarnation; by then it notices a new one.
 func TestAnIdleFeedAsksLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, i := &counting{rows: rows{life: "a"}}, &index{}
@@ -55,7 +55,7 @@ func TestAnIdleFeedAsksLittle(t *testing.T) {
 	})
 }
 
-// While it hears of others' commits it looks for them three times less.
+// While it receives announcements of commits, it polls three times less often.
 func TestAFeedThatHearsOfCommitsAsksLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counting{rows: rows{life: "a"}}

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// newLateness tells how far behind the commits this replica's indexes are.
-// Another replica's clock is part of it.
+// newLateness returns the histogram of how far this replica's indexes are
+// behind commits. It includes clock differences between replicas.
 func newLateness(r prometheus.Registerer) prometheus.Histogram {
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "axle_feed_apply_seconds", Help: "Time from a commit to when this replica's indexes held it.",
@@ -19,7 +19,7 @@ func newLateness(r prometheus.Registerer) prometheus.Histogram {
 	return h
 }
 
-// observe notes how late rows were applied, once for each transaction.
+// observe records how late rows were applied, once per transaction.
 func (f *Feed) observe(rows []Row) {
 	now, last := f.clock.Now(), int64(-1)
 	for _, r := range rows {

@@ -7,27 +7,26 @@ import (
 	"strings"
 )
 
-// proofBytes are how much of the code a proof has: nobody guesses 16 bytes
-// online.
+// proofBytes is the length of a proof: 16 bytes cannot be guessed online.
 const proofBytes = 16
 
-// Proofs makes and knows proofs that this hub named a place of its feed to
-// somebody. An agent that shows one tells nothing on its own word. The zero
-// value and nil make none and believe none.
+// Proofs makes and verifies proofs that this hub issued a position of its feed,
+// so that an agent's claim need not be trusted. The zero value and nil make
+// none and accept none.
 type Proofs struct {
 	key []byte
 }
 
-// NewProofs returns those of a hub's secret, which all its replicas have and
-// which outlives a restore. The secret may have other uses.
+// NewProofs returns the Proofs of a hub's secret, which all its replicas have
+// and which survives a restore. The secret may have other uses.
 func NewProofs(secret []byte) *Proofs {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte("axle position proof"))
 	return &Proofs{m.Sum(nil)}
 }
 
-// Of returns the proof for a place, as text for a header; empty for the zero
-// place.
+// Of returns the proof of a position, as text for a header; empty for the zero
+// position.
 func (p *Proofs) Of(at Position) string {
 	if p == nil || p.key == nil || at == (Position{}) {
 		return ""
@@ -37,7 +36,8 @@ func (p *Proofs) Of(at Position) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)[:proofBytes])
 }
 
-// Proved reads "<position> <proof>" and reports whether this hub made it.
+// Proved parses "<position> <proof>" and reports whether this hub made the
+// proof.
 func (p *Proofs) Proved(shown string) (Position, bool) {
 	place, proof, _ := strings.Cut(shown, " ")
 	at, err := ParsePosition(place)

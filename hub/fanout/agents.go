@@ -13,18 +13,18 @@ import (
 // AgentService is the name of the protected service that every cluster has.
 const AgentService = "axle-agent"
 
-// AgentPayload is a version of the agent as it is placed.
+// AgentPayload is a version of the agent to place.
 type AgentPayload struct {
 	Version string `json:"version"`
-	// Image is empty to keep each cluster's registry and take the version as
+	// Image, when empty, keeps each cluster's registry and uses the version as
 	// the tag.
 	Image string `json:"image,omitempty"`
-	// Digest and Size are of the tarball with the manifests.
+	// Digest and Size describe the tarball with the manifests.
 	Digest string `json:"digest"`
 	Size   int64  `json:"size"`
 }
 
-// Text is the payload as a rollout stores it.
+// Text returns the payload as a rollout stores it.
 func (p AgentPayload) Text() string {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -33,26 +33,26 @@ func (p AgentPayload) Text() string {
 	return string(text)
 }
 
-// UpgradeFailed is the reason of an agent's own service while the version that
-// it was given did not work there.
+// UpgradeFailed is the reason in the status of an agent's own service when the
+// version did not work there.
 const UpgradeFailed = "UpgradeFailed"
 
-// Fleet is what agents are placed by and judged from.
+// Fleet places agents and reports their state.
 type Fleet interface {
 	PutBuiltin(ctx context.Context, clusterID string, b fleet.Builtin) error
 	Builtins(ctx context.Context, name string, clusterIDs []string) ([]fleet.BuiltinState, error)
 }
 
-// Agents is the Subject of the agents' own upgrades: clusters whose agent says
-// how it is installed, and so can replace itself.
+// Agents is the Subject of the agents' own upgrades. It includes clusters whose
+// agent reports how it is installed, and can therefore replace itself.
 type Agents struct{ Fleet Fleet }
 
 var _ Subject = Agents{}
 
-// Name is Subject.
+// Name implements Subject.
 func (Agents) Name() string { return AgentService }
 
-// Members is Subject.
+// Members implements Subject.
 func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, error) {
 	states, err := a.Fleet.Builtins(ctx, AgentService, clusterIDs)
 	if err != nil {
@@ -64,7 +64,8 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 			continue
 		}
 		if s.Freshness == fleet.Unknown && s.Cluster.PollInterval <= longestWait.Microseconds() {
-			// Taken for away, a whole fleet would get the version at once.
+			// If all agents counted as absent, the whole fleet would get the
+			// version at once.
 			return nil, errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll; try again in a few minutes").After(10 * time.Second)
 		}
 		all = append(all, Member{
@@ -76,13 +77,14 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 }
 
 // longestWait is the longest poll interval that is waited for after a start of
-// the hub, to know which agents poll.
+// the hub, to learn which agents poll.
 const longestWait = 10 * time.Minute
 
-// payloadKey is where the service's configuration says what was placed.
+// payloadKey is the key of the service's configuration that holds the placed
+// payload.
 const payloadKey = "payload"
 
-// Place is Subject.
+// Place implements Subject.
 func (a Agents) Place(ctx context.Context, clusterIDs []string, payload string) (map[string]string, error) {
 	var p AgentPayload
 	if err := json.Unmarshal([]byte(payload), &p); err != nil {
@@ -125,9 +127,9 @@ func (a Agents) byID(ctx context.Context, clusterIDs []string) (map[string]fleet
 	return byID, nil
 }
 
-// builtin is the agent's service for one installation. An agent that runs the
-// version already keeps its very image. What the people of the
-// cluster chose (namespace, registry, flags) stays as it is.
+// builtin returns the agent's service for one installation. An agent that
+// already runs the version keeps exactly its image. The cluster owner's
+// settings (namespace, registry, flags) stay.
 func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.Builtin, error) {
 	image := p.Image
 	switch {
@@ -137,7 +139,7 @@ func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.
 	default:
 		name, ok := repository(i.Image)
 		if !ok {
-			return fleet.Builtin{}, errcode.New(errcode.Invalid, "the agent runs the image %.200q, from which no image of %s follows; name one with --image", i.Image, p.Version)
+			return fleet.Builtin{}, errcode.New(errcode.Invalid, "the agent runs the image %.200q, from which the image of %s cannot be derived; give one with --image", i.Image, p.Version)
 		}
 		image = name + ":" + p.Version
 	}
@@ -153,7 +155,8 @@ func builtin(p AgentPayload, payload, runs string, i fleet.Installation) (fleet.
 	}, nil
 }
 
-// repository is an image reference without its tag; a digest has no next one.
+// repository returns an image reference without its tag; ok is false for a
+// digest, which has no next version.
 func repository(image string) (string, bool) {
 	if image == "" || strings.Contains(image, "@") {
 		return "", false
@@ -165,8 +168,8 @@ func repository(image string) (string, bool) {
 	return image, true
 }
 
-// Judge is Subject. A cluster is well while its agent polls, runs the version,
-// and says neither that an upgrade failed nor that one is under way.
+// Judge implements Subject. A cluster is healthy while its agent polls, runs
+// the version, and reports neither a failed upgrade nor a running one.
 func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) (map[string]Verdict, error) {
 	states, err := a.byID(ctx, clusterIDs)
 	if err != nil {
@@ -182,7 +185,7 @@ func (a Agents) Judge(ctx context.Context, version string, clusterIDs []string) 
 }
 
 func judge(s fleet.BuiltinState, version string) Verdict {
-	// What was reported before it was placed is about another version.
+	// A report from before the placement is about another version.
 	told := s.ReportedAt > s.Service.UpdatedAt
 	switch {
 	case told && s.Status.Sync == fleet.Failed && s.Status.Reason == UpgradeFailed:

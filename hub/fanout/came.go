@@ -7,19 +7,20 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 )
 
-// maxCame bounds what is remembered one by one; above it all are looked at.
+// maxCame limits how many clusters are remembered individually; above it all
+// are checked.
 const maxCame = 2_000
 
-// came are the clusters that came, changed or reported since a rollout that is
-// done was looked at last: every replica takes notes, and the one that works
-// begins by looking at all.
+// came are the clusters that came, changed or reported since a finished rollout
+// was last checked. Every replica records them, and the one that does the work
+// begins by checking all.
 type came struct {
 	mu  sync.Mutex
 	ids map[string]bool
 	all bool
 }
 
-// add notes clusters; nil is all of them.
+// add records clusters; nil is all of them.
 func (c *came) add(ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +35,7 @@ func (c *came) add(ids []string) {
 	}
 }
 
-// take returns what was noted, and forgets it; nil is all clusters.
+// take returns and clears the recorded clusters; nil is all clusters.
 func (c *came) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +59,7 @@ func (e *Engine) Rebuild(context.Context) error {
 	return nil
 }
 
-// Apply implements event.Subscriber. It only takes notes.
+// Apply implements event.Subscriber. It only records clusters.
 func (e *Engine) Apply(_ context.Context, rows []event.Row) error {
 	var ids []string
 	for _, r := range rows {

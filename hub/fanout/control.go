@@ -19,9 +19,9 @@ type Request struct {
 	Plan    Plan
 }
 
-// Start begins a rollout of the subject. One of the same payload that is under
-// way is returned as it is; one of another is superseded, and what it placed
-// is judged by the new one. Invalid for a plan that cannot be.
+// Start begins a rollout of the subject. A running rollout of the same payload
+// is returned unchanged; one of another payload is superseded, and the new one
+// judges what it placed. Invalid for a plan that cannot work.
 func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, error) {
 	plan, err := q.Plan.normal()
 	if err != nil {
@@ -72,8 +72,8 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 }
 
 // enlist adds the members that a rollout does not have yet: at its start in
-// waves, later ones to the last wave. Those that do not poll come last, so that
-// the first wave proves something.
+// waves, later ones to the last wave. Clusters that do not poll come last, so
+// that the first wave is a real test.
 func (e *Engine) enlist(ctx context.Context, r Rollout, members []Member, have []Target) error {
 	known := make(map[string]bool, len(have))
 	for _, t := range have {
@@ -123,7 +123,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// Pause places nothing more until Resume. Conflict when nothing is under way.
+// Pause stops placing until Resume. Conflict when no rollout is running.
 func (e *Engine) Pause(ctx context.Context, by string) (Rollout, error) {
 	return e.change(ctx, by, "rollout.paused", func(_ context.Context, r *Rollout) error {
 		if r.Phase != Progressing && r.Phase != Paused {
@@ -134,7 +134,7 @@ func (e *Engine) Pause(ctx context.Context, by string) (Rollout, error) {
 	})
 }
 
-// Resume goes on after Pause or a stop. The failures so far are taken as seen.
+// Resume continues after Pause or a stop. The failures so far are accepted.
 func (e *Engine) Resume(ctx context.Context, by string) (Rollout, error) {
 	return e.change(ctx, by, "rollout.resumed", func(ctx context.Context, r *Rollout) error {
 		if r.Phase != Paused && r.Phase != Stopped && r.Phase != Progressing {
@@ -149,7 +149,7 @@ func (e *Engine) Resume(ctx context.Context, by string) (Rollout, error) {
 	})
 }
 
-// Abort goes back to the version before, wave or no wave.
+// Abort goes back to the previous version, whatever the wave.
 func (e *Engine) Abort(ctx context.Context, by string) (Rollout, error) {
 	return e.change(ctx, by, "rollout.aborting", func(_ context.Context, r *Rollout) error {
 		switch {
@@ -158,14 +158,14 @@ func (e *Engine) Abort(ctx context.Context, by string) (Rollout, error) {
 		case !r.Phase.Active():
 			return errcode.New(errcode.Conflict, "the rollout of %s is %s; there is nothing to abort", r.Version, r.Phase)
 		case r.PreviousPayload == "":
-			return errcode.New(errcode.Conflict, "there is no version before %s to go back to; pause the rollout instead", r.Version)
+			return errcode.New(errcode.Conflict, "there is no previous version of %s to go back to; pause the rollout instead", r.Version)
 		}
 		r.Phase, r.Message = Aborting, "goes back to "+r.Previous
 		return nil
 	})
 }
 
-// change applies a person's word to the latest rollout.
+// change applies a person's command to the latest rollout.
 func (e *Engine) change(ctx context.Context, by, kind string, fn func(ctx context.Context, r *Rollout) error) (Rollout, error) {
 	var r Rollout
 	err := e.writer.Write(ctx, func(ctx context.Context) (err error) {

@@ -16,17 +16,18 @@ import (
 const (
 	// chunk is how many clusters one transaction places.
 	chunk = 500
-	// DefaultTick is how often an active rollout is looked at. Reports wake the
-	// engine sooner only by Wake.
+	// DefaultTick is how often an active rollout is checked. Reports do not
+	// wake the engine; Wake does.
 	DefaultTick = 15 * time.Second
-	// idleTicks is how much rarer one that is done is looked at, for clusters
-	// that came later.
+	// idleTicks is how many ticks apart a finished rollout is checked, for
+	// clusters that came later.
 	idleTicks = 8
-	// minTick is for plans with a short soak, as tests have them.
+	// minTick is for plans with a short soak time, as in tests.
 	minTick = 250 * time.Millisecond
 )
 
-// Config is what an Engine needs. Those before the blank line are required.
+// Config holds an Engine's dependencies. The fields before the blank line are
+// required.
 type Config struct {
 	Store   Store
 	Writer  Writer
@@ -38,7 +39,7 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Engine rolls one subject out.
+// Engine rolls out one subject.
 type Engine struct {
 	store   Store
 	writer  Writer
@@ -69,7 +70,7 @@ func New(c Config) (*Engine, error) {
 
 func (e *Engine) now() int64 { return clock.Micros(e.clock.Now()) }
 
-// Wake looks at once.
+// Wake makes the engine check at once.
 func (e *Engine) Wake() {
 	select {
 	case e.wake <- struct{}{}:
@@ -86,14 +87,14 @@ func (e *Engine) Run(ctx context.Context) error {
 		if !r.Phase.Active() {
 			wait *= idleTicks
 		} else {
-			// A short soak is looked at more often.
+			// A short soak time needs more frequent checks.
 			wait = min(wait, max(minTick, r.Plan.Soak/4))
 		}
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			e.log.Warn("a rollout cannot go on", logkey.Error, err)
+			e.log.Warn("a rollout step failed", logkey.Error, err)
 			wait = max(time.Second, backoff.Next(), errcode.RetryAfter(err))
 		case more:
 			wait = 0
@@ -111,8 +112,8 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // Step does what can be done now, at most one chunk, and reports whether more
-// can be done at once. What a killed process left is done by the next step:
-// placing and noting it are one transaction.
+// can be done at once. The next step completes what a killed process left,
+// because placing and recording it are one transaction.
 func (e *Engine) Step(ctx context.Context) (more bool, err error) {
 	_, more, err = e.step(ctx)
 	return more, err
@@ -126,7 +127,7 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 	if err != nil {
 		return last, false, err
 	}
-	// One that is done is looked at where something came or changed since.
+	// A finished rollout is checked only where something came or changed since.
 	only, all := e.came.take(), true
 	if r.Phase == Done {
 		if all = only == nil; !all && len(only) == 0 {
@@ -140,7 +141,7 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 	}()
 	err = e.writer.Write(ctx, func(ctx context.Context) error {
 		more = false
-		// As it is now: a person may have spoken meanwhile.
+		// Read the current row: a person may have changed it meanwhile.
 		r, err := e.store.LatestRollout(ctx, r.Subject)
 		if err != nil {
 			return err

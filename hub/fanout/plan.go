@@ -8,29 +8,29 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The numbers that a plan may leave open.
+// The defaults of a plan.
 const (
-	// DefaultSoak is how long a wave must be well before the next begins.
+	// DefaultSoak is how long a wave must be healthy before the next begins.
 	DefaultSoak = 15 * time.Minute
-	// DefaultFailAfter is when a cluster that is not well counts as failed.
+	// DefaultFailAfter is when an unhealthy cluster counts as failed.
 	DefaultFailAfter = 10 * time.Minute
 	// DefaultFailPercent is the share of a wave that may fail.
 	DefaultFailPercent = 5
-	// maxWaves bounds a plan.
+	// maxWaves limits a plan.
 	maxWaves = 50
 )
 
 // DefaultWaves are how many clusters have a new agent after each wave.
 var DefaultWaves = []string{"1", "1%", "10%", "100%"}
 
-// Plan says how a rollout proceeds. The zero value is everything at once.
+// Plan says how a rollout proceeds. The zero value places everything at once.
 type Plan struct {
-	// Waves are how many clusters have the version after each, counted from
-	// the first one: "1", "25%". The last is all, whatever it says. None is one
+	// Waves are how many clusters have the version after each wave, counted
+	// from the first: "1", "25%". The last wave is always all. Empty is one
 	// wave of all.
 	Waves []string `json:"waves,omitempty"`
-	// MaxUnavailable bounds those that are placed and not well yet, "10" or
-	// "5%"; empty is all of a wave.
+	// MaxUnavailable limits the clusters that are placed and not healthy yet,
+	// "10" or "5%"; empty is all of a wave.
 	MaxUnavailable string `json:"maxUnavailable,omitempty"`
 	// Soak, FailAfter and FailPercent are the defaults above when zero.
 	Soak        time.Duration `json:"soak,omitempty"`
@@ -38,7 +38,7 @@ type Plan struct {
 	FailPercent int           `json:"failPercent,omitempty"`
 }
 
-// normal fills what is open. Invalid errors name the field.
+// normal fills in the defaults. Invalid errors name the field.
 func (p Plan) normal() (Plan, error) {
 	if len(p.Waves) > maxWaves {
 		return p, errcode.New(errcode.Invalid, "waves: at most %d", maxWaves)
@@ -71,7 +71,7 @@ func (p Plan) normal() (Plan, error) {
 	return p, nil
 }
 
-// share is a count, or a percentage of all rounded up, at least 1.
+// share parses a count, or a percentage of all rounded up, at least 1.
 func share(text string, all int) (int, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.Atoi(number)
@@ -85,7 +85,7 @@ func share(text string, all int) (int, error) {
 }
 
 // waveOf returns the wave of each of n clusters in order. A wave that adds no
-// cluster to those before it has none.
+// cluster to the previous ones has none.
 func (p Plan) waveOf(n int) []int {
 	waves := make([]int, n)
 	next := 0
@@ -101,7 +101,7 @@ func (p Plan) waveOf(n int) []int {
 	return waves
 }
 
-// room is how many of a wave may be under way at once.
+// room returns how many clusters of a wave may be in progress at once.
 func (p Plan) room(wave int) int {
 	if p.MaxUnavailable == "" {
 		return wave

@@ -1,61 +1,62 @@
 package fanout
 
-// Phase is where a rollout is.
+// Phase is the phase of a rollout.
 type Phase string
 
 // The phases.
 const (
-	// Progressing places and judges.
+	// Progressing: places and judges clusters.
 	Progressing Phase = "Progressing"
-	// Paused judges and places nothing, because a person said so.
+	// Paused: judges but places nothing, because a person paused it.
 	Paused Phase = "Paused"
-	// Stopped is Paused by the engine: too many failed.
+	// Stopped: paused by the engine, because too many clusters failed.
 	Stopped Phase = "Stopped"
-	// Aborting goes back to the version before.
+	// Aborting: goes back to the previous version.
 	Aborting Phase = "Aborting"
-	// Aborted went back.
+	// Aborted: went back.
 	Aborted Phase = "Aborted"
-	// Done placed every wave.
+	// Done: placed every wave.
 	Done Phase = "Done"
-	// Superseded was overtaken by a rollout of another version.
+	// Superseded: replaced by a rollout of another version.
 	Superseded Phase = "Superseded"
 )
 
-// Active reports whether the engine still has work with it.
+// Active reports whether the engine still has work to do.
 func (p Phase) Active() bool {
 	return p == Progressing || p == Paused || p == Stopped || p == Aborting
 }
 
-// State is where one cluster of a rollout is.
+// State is the state of one cluster of a rollout.
 type State string
 
 // The states.
 const (
-	// Waiting has not been placed.
+	// Waiting: not placed yet.
 	Waiting State = "Waiting"
-	// Placed should run the version and is not known to be well.
+	// Placed: should run the version, and is not known to be healthy.
 	Placed State = "Placed"
-	// Good runs it and is well.
+	// Good: runs it and is healthy.
 	Good State = "Good"
-	// Failed said so, or was not well in time.
+	// Failed: reported a failure, or was not healthy in time.
 	Failed State = "Failed"
-	// Absent did not poll when it was placed: no wave waits for it.
+	// Absent: did not poll when it was placed; no wave waits for it.
 	Absent State = "Absent"
-	// Unchanged ran the version before the rollout came to it.
+	// Unchanged: ran the version before the rollout reached it.
 	Unchanged State = "Unchanged"
-	// Reverted was taken back by an abort.
+	// Reverted: taken back by an abort.
 	Reverted State = "Reverted"
 )
 
-// Rollout is one change under way.
+// Rollout is one change of many clusters.
 type Rollout struct {
 	ID string
-	// Subject names what is rolled out; it has one active rollout at most.
+	// Subject names what is rolled out; it has at most one active rollout.
 	Subject string
-	// Version is for people, Payload what the subject places.
+	// Version is for people, Payload is what the subject places.
 	Version string
 	Payload string
-	// Previous is what an abort goes back to, empty when there was none.
+	// Previous is the version that an abort goes back to, empty when there was
+	// none.
 	Previous        string
 	PreviousPayload string
 	Plan            Plan
@@ -63,7 +64,7 @@ type Rollout struct {
 	// Wave counts from 0; WaveAt is when it began, 0 before.
 	Wave   int
 	WaveAt int64
-	// Accepted is how many failures a person has seen and gone on with.
+	// Accepted is how many failures a person has accepted by resuming.
 	Accepted int
 	Message  string
 	By       string
@@ -79,7 +80,8 @@ type Target struct {
 	Wave      int
 	State     State
 	PlacedAt  int64
-	// GoodSince is when it began to be well without a break, 0 when it is not.
+	// GoodSince is since when it has been healthy without a break, 0 when it is
+	// not.
 	GoodSince int64
 	Message   string
 }
@@ -88,18 +90,18 @@ type Target struct {
 type Member struct {
 	ClusterID string
 	Name      string
-	// Payload is what it was given last, empty for nothing.
+	// Payload is the payload that it was last given, empty for none.
 	Payload string
-	// Runs reports whether it runs the rollout's version, whoever brought it.
+	// Runs reports whether it runs the rollout's version, however it got it.
 	Runs func(version string) bool
-	// Fresh says that its agent polls.
+	// Fresh is set when its agent polls.
 	Fresh bool
 }
 
-// Verdict is what a cluster's reports say.
+// Verdict is the state of a cluster according to its reports.
 type Verdict struct {
-	// Good: it runs the version and is well. Failed: it says that it cannot.
-	// Neither: it is on its way.
+	// Good: it runs the version and is healthy. Failed: it reports a failure.
+	// Neither: it is in progress.
 	Good, Failed bool
 	Message      string
 }

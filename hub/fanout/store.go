@@ -2,21 +2,22 @@ package fanout
 
 import "context"
 
-// Store keeps rollouts. Methods that change run in the transaction of the
-// context; reads do where there is one.
+// Store stores rollouts. Methods that change something run in the transaction
+// of the context; reads do so where there is one.
 type Store interface {
-	// InsertRollout adds one. Conflict when the subject has an active one.
+	// InsertRollout adds a rollout. Conflict when the subject has an active
+	// one.
 	InsertRollout(ctx context.Context, r Rollout) error
-	// UpdateRollout writes what changes over a rollout's life.
+	// UpdateRollout writes the fields that change over a rollout's life.
 	UpdateRollout(ctx context.Context, r Rollout) error
-	// LatestRollout returns a subject's newest, or NotFound.
+	// LatestRollout returns a subject's newest rollout, or NotFound.
 	LatestRollout(ctx context.Context, subject string) (Rollout, error)
-	// RolloutTargets returns a rollout's, in order of wave and cluster; nil
-	// clusters are all.
+	// RolloutTargets returns the targets of a rollout, in order of wave and
+	// cluster; nil clusters means all.
 	RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) ([]Target, error)
 	// PutRolloutTargets adds or overwrites.
 	PutRolloutTargets(ctx context.Context, targets []Target) error
-	// DeleteRolloutTargets forgets clusters that are gone.
+	// DeleteRolloutTargets removes deleted clusters.
 	DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error
 }
 
@@ -29,12 +30,12 @@ type Writer interface {
 type Subject interface {
 	// Name is stored with the rollout.
 	Name() string
-	// Members are the clusters that it goes to, in any order; nil clusters are
-	// all.
+	// Members returns the clusters that it is for, in any order; nil clusters
+	// means all.
 	Members(ctx context.Context, clusterIDs []string) ([]Member, error)
-	// Place gives clusters a payload, in the transaction of the context. Those
-	// that cannot take it come back with the reason.
+	// Place gives clusters a payload, in the transaction of the context. It
+	// returns the reason for each cluster that cannot be placed.
 	Place(ctx context.Context, clusterIDs []string, payload string) (refused map[string]string, err error)
-	// Judge says how clusters do that were placed.
+	// Judge returns the state of placed clusters.
 	Judge(ctx context.Context, version string, clusterIDs []string) (map[string]Verdict, error)
 }

@@ -13,7 +13,7 @@ type work struct {
 	now       int64
 	members   map[string]Member
 	changed   []Target
-	// only are the clusters that are looked at, nil for all.
+	// only are the clusters to check, nil for all.
 	only []string
 }
 
@@ -99,7 +99,7 @@ func orEmpty(targets []Target) []Target {
 	return targets
 }
 
-// judge notes how the clusters do that were placed.
+// judge records the state of the placed clusters.
 func (w *work) judge(ctx context.Context, targets []Target) error {
 	var ids []string
 	for _, t := range targets {
@@ -129,7 +129,7 @@ func (w *work) judge(ctx context.Context, targets []Target) error {
 	return nil
 }
 
-// judged is a target after a verdict.
+// judged returns a target after a verdict.
 func (w *work) judged(t Target, v Verdict) Target {
 	late := w.now-t.PlacedAt > w.r.Plan.FailAfter.Microseconds()
 	switch {
@@ -145,8 +145,8 @@ func (w *work) judged(t Target, v Verdict) Target {
 	case late && t.State == Placed:
 		t.State, t.GoodSince, t.Message = Failed, 0, fmt.Sprintf("not well after %s: %s", w.r.Plan.FailAfter, orUnknown(v.Message))
 	case t.State == Good:
-		// It was well and is not sure to be: it begins anew, with as long to
-		// recover as at first.
+		// It was healthy and may no longer be: it starts again, with as much
+		// time to recover as at first.
 		t.State, t.GoodSince, t.PlacedAt, t.Message = Placed, 0, w.now, v.Message
 	default:
 		t.Message = v.Message
@@ -156,14 +156,14 @@ func (w *work) judged(t Target, v Verdict) Target {
 
 func orUnknown(message string) string {
 	if message == "" {
-		return "its agent says nothing"
+		return "its agent has not reported"
 	}
 	return message
 }
 
-// failures counts the failed of the present wave that nobody has accepted, of
-// how many that were to be changed. Failures of earlier waves count too: they
-// were well when their wave ended.
+// failures counts the failed clusters of the current wave that nobody has
+// accepted, and the clusters of the wave. Failures of earlier waves count too,
+// because those clusters were healthy when their wave ended.
 func (w *work) failures(targets []Target) (failed, of int) {
 	for _, t := range targets {
 		if t.State == Unchanged || t.Wave > w.r.Wave {
@@ -188,8 +188,9 @@ func firstFailure(targets []Target) string {
 	return ""
 }
 
-// keep gives clusters that run the version already what they run, where they
-// were not given it: nothing changes there, and the hub keeps it so.
+// keep gives clusters that already run the version that same version as their
+// payload, where they have none: nothing changes there, and the hub maintains
+// it.
 func (w *work) keep(ctx context.Context, targets []Target) (bool, error) {
 	var ids []string
 	for _, t := range targets {
@@ -213,7 +214,7 @@ func (w *work) keep(ctx context.Context, targets []Target) (bool, error) {
 	return true, nil
 }
 
-// place gives the next clusters of the waves begun the version, and reports
+// place gives the next clusters of the current waves the version, and reports
 // whether there were any.
 func (w *work) place(ctx context.Context, targets []Target) (bool, error) {
 	var waiting []int
@@ -253,7 +254,7 @@ func (w *work) placeOn(ctx context.Context, targets []Target, which []int) error
 		t := targets[at]
 		t.State, t.PlacedAt = Placed, w.now
 		if !w.members[t.ClusterID].Fresh {
-			t.State, t.Message = Absent, "its agent does not poll; it takes the version when it comes back"
+			t.State, t.Message = Absent, "its agent does not poll; it gets the version when it comes back"
 		}
 		if reason := refused[t.ClusterID]; reason != "" {
 			t.State, t.Message = Failed, reason
@@ -264,7 +265,7 @@ func (w *work) placeOn(ctx context.Context, targets []Target, which []int) error
 	return nil
 }
 
-// soaked reports whether all of the waves begun were well for long enough.
+// soaked reports whether all current waves were healthy for long enough.
 func (w *work) soaked(targets []Target) bool {
 	for _, t := range targets {
 		if t.Wave > w.r.Wave {
@@ -280,7 +281,7 @@ func (w *work) soaked(targets []Target) bool {
 	return true
 }
 
-// revert takes the next clusters back to the version before.
+// revert takes the next clusters back to the previous version.
 func (w *work) revert(ctx context.Context, targets []Target) (bool, error) {
 	var ids []string
 	var which []int

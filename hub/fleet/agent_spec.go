@@ -6,26 +6,26 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Row is the part of a service that the desired list needs. What a cluster
-// should run is exactly this: a moved head changes rows (HeadMoved), and so
-// digest, entry and spec digest never disagree.
+// Row is the part of a service that the desired list needs. It is exactly what
+// a cluster should run: a moved head changes rows (HeadMoved), so digest, entry
+// and spec digest always agree.
 type Row struct {
 	ID        string
 	ClusterID string
 	Name      string
 	Namespace string
 	SourceID  string
-	// Digest is the tarball of the present revision, empty while the source
-	// was never produced; TarballBytes its size, 0 when unknown.
+	// Digest is the tarball of the current revision, empty while no tarball of
+	// the source was ever made; TarballBytes is its size, 0 when unknown.
 	Digest       string
 	TarballBytes int64
-	// Parts are the tarballs of a service that is made of several, Digest's
-	// among them; nil otherwise.
+	// Parts are the tarballs of a service with several sources, including
+	// Digest; nil otherwise.
 	Parts      []Part
 	SpecDigest string
 	Paused     bool
 	Pinned     bool
-	// Deleting makes the row a tombstone.
+	// Deleting turns the row into a tombstone.
 	Deleting    Deletion
 	TombstoneID string
 }
@@ -37,25 +37,25 @@ type ClusterRow struct {
 	Pending bool
 }
 
-// AgentSpec is everything an agent needs of a service but its files.
+// AgentSpec is everything an agent needs of a service except its files.
 type AgentSpec struct {
 	// Service holds the spec, the revision and the counters.
 	Service Service
-	// Configuration and Secrets are what templates see as configuration, with
-	// every layer put together: plain values, and those that are secret.
+	// Configuration and Secrets are what templates see as configuration, merged
+	// from all layers: the plain values and the secret ones.
 	Configuration map[string]string
 	Secrets       map[string]string
 	// Contexts and Imports are JSON objects of objects, empty for none. Hidden
-	// are the secret values in them, by what to call them.
+	// are the secret values in them, by display name.
 	Contexts string
 	Imports  string
 	Hidden   map[string]string
 	Cluster  ClusterData
-	// RevisionCreatedAt is when the present revision was made.
+	// RevisionCreatedAt is when the current revision was created.
 	RevisionCreatedAt int64
 }
 
-// ClusterData is the closed list of facts of a cluster that templates may use
+// ClusterData is the closed list of a cluster's facts that templates may use
 // and that the spec digest covers.
 type ClusterData struct {
 	ID       string
@@ -78,12 +78,12 @@ func (f *Fleet) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
 	return f.store.RowsByID(ctx, ids)
 }
 
-// maxSpecs bounds one call for specs.
+// maxSpecs limits one call for specs.
 const maxSpecs = 500
 
-// AgentSpecs returns the specs of a cluster's services with secrets opened,
-// and the ids that are not (or no longer) the cluster's. One whose values cannot
-// be had now is in neither. A cluster that waits for approval gets none.
+// AgentSpecs returns the specs of a cluster's services with decrypted secrets, and
+// the ids that do not (or no longer) belong to the cluster. A service whose values
+// cannot be read now is in neither. A cluster that waits for approval gets none.
 func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) (specs []AgentSpec, missing []string, err error) {
 	if len(ids) > maxSpecs {
 		return nil, nil, errcode.New(errcode.Invalid, "at most %d services at once", maxSpecs)

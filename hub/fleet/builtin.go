@@ -9,15 +9,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// builtinParent marks the services that the hub itself declares. No person can
-// change or delete one; a cluster takes them along when it is deleted.
+// builtinParent marks services that the hub itself declares. People cannot
+// change or delete them; they are deleted with their cluster.
 const builtinParent = "hub"
 
-// Builtin is a service whose files are the hub's own, not an upstream's.
+// Builtin is a service whose files come from the hub instead of an upstream.
 type Builtin struct {
 	Name      string
 	Namespace string
-	// Version is for people; Digest and Size are of the tarball.
+	// Version is for people; Digest and Size describe the tarball.
 	Version string
 	Digest  string
 	Size    int64
@@ -38,9 +38,9 @@ func notBuiltin(services []StoredService) int {
 	return n
 }
 
-// PutBuiltin gives a cluster one of the hub's own services, protected, in the
-// transaction of the context or in one of its own. One that is so already is
-// not touched. Conflict when somebody else has a service of that name.
+// PutBuiltin declares one of the hub's own services on a cluster, protected, in
+// the transaction of the context or a new one. A service that is already so is
+// left unchanged. Conflict when another service has that name.
 func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) error {
 	return f.writer.Write(ctx, func(ctx context.Context) error {
 		cluster, err := f.store.ClusterByID(ctx, clusterID)
@@ -62,8 +62,9 @@ func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) err
 				ParentID: builtinParent, CreatedAt: f.now(),
 			}}
 		}
-		// Whatever project the cluster is in: of any other the agent would want
-		// an account, and refuse what belongs to the whole cluster.
+		// The project is always the default one, whatever project the cluster
+		// is in: in another one the agent would require a service account, and
+		// refuse cluster-scoped objects.
 		s.ProjectID, s.Project = DefaultProjectID, DefaultProject
 		noNamespace := false
 		spec := Spec{
@@ -98,21 +99,21 @@ func (f *Fleet) storeBuiltin(ctx context.Context, s StoredService, cluster Clust
 	return recordService(ctx, s.Service, kind, "hub", s.Desired.SourceRevision)
 }
 
-// BuiltinState is what is known of one of the hub's own services.
+// BuiltinState is the state of one of the hub's own services on a cluster.
 type BuiltinState struct {
-	// Cluster is as it is stored, with Freshness and PolledAt beside it.
+	// Cluster is the stored row, with Freshness and PolledAt beside it.
 	Cluster   Cluster
 	Freshness Freshness
 	PolledAt  int64
-	// Service is zero when the cluster was not given it.
+	// Service is zero when the cluster does not have it.
 	Service Service
 	// Status is the last report, zero when there was none.
 	Status     Status
 	ReportedAt int64
 }
 
-// Builtins returns registered clusters with what they have of the service, in
-// order of name; nil ids are all.
+// Builtins returns registered clusters with their state of the service, in
+// order of name; nil ids means all.
 func (f *Fleet) Builtins(ctx context.Context, name string, clusterIDs []string) ([]BuiltinState, error) {
 	var all []BuiltinState
 	err := f.store.Read(ctx, func(ctx context.Context) (err error) {

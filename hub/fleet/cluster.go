@@ -6,13 +6,13 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// Cluster is a place where services run.
+// Cluster is a Kubernetes cluster where services run.
 type Cluster struct {
 	ID string
 	// Name is unique in the hub, a DNS label.
 	Name string
-	// Handle is the short name used in URLs and templates; unique, the name
-	// unless set.
+	// Handle is the short name used in URLs and templates. It is unique, and
+	// equals the name unless set.
 	Handle    string
 	ProjectID string
 	// Project is the project's name, filled by reads.
@@ -27,14 +27,14 @@ type Cluster struct {
 	// ClusterUID is the uid of kube-system, empty until the agent registered.
 	ClusterUID   string
 	RegisteredAt int64
-	// Pending waits for a person's approval.
+	// Pending is set while the cluster waits for a person's approval.
 	Pending bool
-	// Message says what is wrong with its identity.
+	// Message says what is wrong with the cluster's identity.
 	Message string
-	// PollInterval is what the agent said, in microseconds; 0 is unknown.
+	// PollInterval is the agent's, in microseconds; 0 is unknown.
 	PollInterval int64
-	// Installation is how its agent is installed, zero when the agent cannot
-	// replace itself.
+	// Installation describes how the agent is installed; zero when the agent
+	// cannot replace itself.
 	Installation Installation
 	PingedAt     int64
 	CreatedAt    int64
@@ -44,13 +44,13 @@ type Cluster struct {
 // Installation is what an agent's own manifests must keep over an upgrade.
 type Installation struct {
 	Namespace string `json:"namespace,omitempty"`
-	// Image is what runs now.
+	// Image is the running image.
 	Image string `json:"image,omitempty"`
 	// Args are the command line after the program's name.
 	Args []string `json:"args,omitempty"`
 }
 
-// Known reports whether there is one.
+// Known reports whether the installation is known.
 func (i Installation) Known() bool { return i.Namespace != "" }
 
 func (i Installation) equal(o Installation) bool {
@@ -60,7 +60,7 @@ func (i Installation) equal(o Installation) bool {
 // Registered reports whether an agent has an identity for the cluster.
 func (c Cluster) Registered() bool { return c.RegisteredAt != 0 }
 
-// NewCluster asks for a cluster ahead of its agent.
+// NewCluster describes a cluster that is created before its agent registers.
 type NewCluster struct {
 	Name   string
 	Handle string
@@ -70,7 +70,7 @@ type NewCluster struct {
 	Metadata string
 }
 
-// ClusterChange changes what is not nil.
+// ClusterChange changes the fields that are not nil.
 type ClusterChange struct {
 	Handle   *string
 	Tags     *map[string]string
@@ -86,7 +86,7 @@ type ClusterFilter struct {
 	Reach *identity.Reach
 }
 
-// ClusterPing is what an agent knows of its cluster.
+// ClusterPing is what an agent reports about its cluster.
 type ClusterPing struct {
 	AgentVersion      string
 	KubernetesVersion string
@@ -97,7 +97,7 @@ type ClusterPing struct {
 	Installation Installation
 }
 
-// ClusterView is a cluster with what is known of it now.
+// ClusterView is a cluster with its current state.
 type ClusterView struct {
 	Cluster
 	Freshness Freshness

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxTags and maxTag bound a cluster's tags, which templates and every
-	// list carry.
+	// maxTags and maxTag limit a cluster's tags, which are in templates and in
+	// every list.
 	maxTags = 100
 	maxTag  = 256
-	// maxMetadata bounds a cluster's metadata, which travels with each spec.
+	// maxMetadata limits a cluster's metadata, which is sent with each spec.
 	maxMetadata = 64 << 10
 )
 
@@ -32,7 +32,7 @@ func recordCluster(ctx context.Context, c Cluster, kind, by, message string) err
 	return event.Record(ctx, event.Entry{Kind: kind, Object: "cluster " + c.Name, By: by, Message: message, Cluster: c.ID})
 }
 
-// check fills defaults and returns an Invalid error about what cannot be.
+// check fills in defaults and returns an Invalid error for invalid fields.
 func (c *Cluster) check() error {
 	if c.Handle == "" {
 		c.Handle = c.Name
@@ -56,12 +56,13 @@ func (c *Cluster) check() error {
 	}
 	var object map[string]any
 	if err := json.Unmarshal([]byte(c.Metadata), &object); err != nil || len(c.Metadata) > maxMetadata {
-		return field("metadata", "is not a JSON object of at most %d KiB", maxMetadata>>10)
+		return field("metadata", "must be a JSON object of at most %d KiB", maxMetadata>>10)
 	}
 	return nil
 }
 
-// CreateCluster makes a cluster ahead of its agent. Conflict when it exists.
+// CreateCluster creates a cluster before its agent registers. Conflict when it
+// exists.
 func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
 	c := Cluster{ID: newID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
 	if err := c.check(); err != nil {
@@ -84,7 +85,7 @@ func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Clu
 	return c, nil
 }
 
-// insertCluster stores a new cluster, whose project must still be there.
+// insertCluster stores a new cluster. Its project must still exist.
 func (f *Fleet) insertCluster(ctx context.Context, c Cluster) error {
 	if _, err := f.project(ctx, c.ProjectID); err != nil {
 		return err
@@ -120,8 +121,8 @@ func (f *Fleet) ApproveCluster(ctx context.Context, by, name string) (Cluster, e
 	}, by)
 }
 
-// changeCluster applies change to the named cluster and stores what came of
-// it. A change that changes nothing writes nothing.
+// changeCluster applies change to the named cluster and stores the result. It
+// writes nothing when nothing changed.
 func (f *Fleet) changeCluster(ctx context.Context, name string, change func(*Cluster) (kind, message string, err error), by string) (Cluster, error) {
 	var c Cluster
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
@@ -170,7 +171,7 @@ func (c Cluster) equalButTags(o Cluster) bool {
 		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.equal(o.Installation)
 }
 
-// data is the closed list of facts that templates may use.
+// data returns the closed list of facts that templates may use.
 func (c Cluster) data() ClusterData {
 	return ClusterData{
 		ID: c.ID, Handle: c.Handle, Name: c.Name, Tags: c.Tags, Metadata: c.Metadata,
@@ -183,8 +184,8 @@ func (d ClusterData) equal(o ClusterData) bool {
 		d.Distro == o.Distro && d.KubernetesMinor == o.KubernetesMinor
 }
 
-// kubernetesMinor turns "v1.34.2+k3s1" into "1.34": a patch of the cluster
-// changes no service.
+// kubernetesMinor turns "v1.34.2+k3s1" into "1.34", so that a patch upgrade of
+// the cluster changes no service.
 func kubernetesMinor(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 2 {
@@ -197,8 +198,8 @@ func kubernetesMinor(version string) string {
 	return parts[0] + "." + minor
 }
 
-// Ping stores what an agent knows of its cluster, and the spec digests of its
-// services when their data changed.
+// Ping stores what an agent reports about its cluster, and the spec digests of
+// its services when their data changed.
 func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error {
 	f.liveness.SetInterval(clusterID, p.PollInterval)
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
@@ -216,7 +217,7 @@ func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error
 	})
 }
 
-// Enroll is identity.Clusters.
+// Enroll implements identity.Clusters.
 func (f *Fleet) Enroll(ctx context.Context, e identity.Enrollment) (identity.Enrolled, error) {
 	before, err := f.enrolling(ctx, e)
 	if errcode.Is(err, errcode.NotFound) && e.ClusterID == "" {
@@ -240,7 +241,7 @@ func (f *Fleet) Enroll(ctx context.Context, e identity.Enrollment) (identity.Enr
 }
 
 // enrolling finds the cluster of an enrollment. A name alone gives no right to
-// a cluster that a person made: only a token that is fixed to it does.
+// a cluster that a person created: that needs a token that is fixed to it.
 func (f *Fleet) enrolling(ctx context.Context, e identity.Enrollment) (Cluster, error) {
 	if e.ClusterID != "" {
 		return f.store.ClusterByID(ctx, e.ClusterID)
@@ -270,7 +271,7 @@ func (f *Fleet) enrollNew(ctx context.Context, e identity.Enrollment) (identity.
 	return identity.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, err
 }
 
-// SetIdentityProblem is identity.Clusters.
+// SetIdentityProblem implements identity.Clusters.
 func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem string) error {
 	before, err := f.store.ClusterByID(ctx, clusterID)
 	if err != nil {
@@ -283,9 +284,9 @@ func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem strin
 	return f.putCluster(ctx, before, &c, kind, "hub", problem)
 }
 
-// DeleteCluster forgets a cluster. Conflict when services are on it, unless
-// detach says to forget them too, leaving their objects. Its credentials are
-// not this part's: callers wrap it in identity.RevokeClusterWith.
+// DeleteCluster deletes a cluster. Conflict when it has services, unless detach
+// is set: then their rows are deleted and their objects stay. Its credentials
+// belong to hub/identity: callers wrap this call in identity.RevokeClusterWith.
 func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
 	var id string
 	err := f.writer.Write(ctx, func(ctx context.Context) error {

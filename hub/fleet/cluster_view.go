@@ -15,9 +15,8 @@ func (f *Fleet) Cluster(ctx context.Context, name string) (ClusterView, error) {
 	return f.viewCluster(ctx, c)
 }
 
-// ClusterNamed returns a cluster's row by its name, without what its services
-// are like: who only needs to know which cluster is meant must not have them
-// counted. NotFound.
+// ClusterNamed returns a cluster's row by its name, without the counts of its
+// services, for callers that only need to identify the cluster. NotFound.
 func (f *Fleet) ClusterNamed(ctx context.Context, name string) (Cluster, error) {
 	return f.store.ClusterByName(ctx, name)
 }
@@ -80,8 +79,8 @@ func (c Cluster) has(tags map[string]string) bool {
 	return true
 }
 
-// clusterView adds what is known now. What a cluster said that is Stale is not
-// believed to be healthy any more.
+// clusterView adds the current state. A Stale cluster does not count as
+// healthy, whatever it last reported.
 func (f *Fleet) clusterView(c Cluster, t Tally) ClusterView {
 	f.liveness.SetInterval(c.ID, c.PollInterval)
 	view := ClusterView{Cluster: c, Freshness: Unknown, Services: t.Services, ServicesHealthy: t.Healthy, ServicesFailed: t.Failed}
@@ -108,12 +107,12 @@ func (f *Fleet) LoadCluster(ctx context.Context, id string) (ClusterRow, error) 
 	return ClusterRow{ID: c.ID, Name: c.Name, Pending: c.Pending}, nil
 }
 
-// clusterFor returns the cluster that a service names, with an error that says
-// what to do. NotFound.
+// clusterFor returns the cluster that a service names. Its NotFound error says
+// what to do.
 func (f *Fleet) clusterFor(ctx context.Context, name string) (Cluster, error) {
 	c, err := f.store.ClusterByName(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
-		return c, errcode.New(errcode.NotFound, "cluster %.80q does not exist; axle clusters list shows those that do", name)
+		return c, errcode.New(errcode.NotFound, "cluster %.80q does not exist; axle clusters list shows the existing ones", name)
 	}
 	return c, err
 }

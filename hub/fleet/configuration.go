@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Use is something by which a service takes values from elsewhere.
+// Use is something from which a service takes values.
 type Use struct {
 	// Kind is one of the constants below.
 	Kind string
@@ -23,29 +23,30 @@ type Use struct {
 const (
 	UseContext = "context"
 	UseOutputs = "outputs"
-	// The name is that of the backend, a colon and the path.
+	// The name is the backend's name, a colon and the path.
 	UseReference = "reference"
 )
 
-// Configuration is where values lie; hub/config. Documents never change.
+// Configuration stores values; hub/config implements it. Documents never change.
 type Configuration interface {
-	// Put keeps a document and returns its id. Not in a transaction: it may
-	// have to ask another machine. One that nobody names is dropped after an
-	// hour.
+	// Put stores a document and returns its id. It must not run in a
+	// transaction, because it may call another machine. A document that nothing
+	// refers to is deleted after an hour.
 	Put(ctx context.Context, document []byte) (id string, err error)
-	// Open returns the documents that can be had, and why the others cannot.
+	// Open returns the documents that can be read, and the errors of the others.
 	Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error)
-	// Bags returns the ids of contexts' and of outputs' documents as they are
-	// in the transaction of ctx, by name. Invalid with the field when one does
-	// not exist, or is another project's.
+	// Bags returns the ids of the documents of contexts and outputs, by name,
+	// as of the transaction of ctx. Invalid with the field when one does not
+	// exist, or belongs to another project.
 	Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error)
-	// Read reads references from their backends, by key. Not in a transaction.
+	// Read reads references from their backends, by key. It must not run in a
+	// transaction.
 	Read(ctx context.Context, project string, refs map[string]SecretRef) (map[string]string, error)
-	// Bind notes what a service uses, in the transaction of ctx.
+	// Bind records what a service uses, in the transaction of ctx.
 	Bind(ctx context.Context, serviceID string, uses []Use) error
 }
 
-// unstaged is what a transaction ends with that needs a document made first.
+// unstaged ends a transaction that first needs a document to be created.
 // Backends are other machines, and no transaction waits for one.
 type unstaged struct {
 	service StoredService
@@ -53,20 +54,20 @@ type unstaged struct {
 	sealed  string
 	secrets map[string]string
 	refs    map[string]SecretRef
-	// moved says that the service comes to its project, whose references are
-	// read anew: what a backend allows one project it may not allow another.
+	// moved is set when the service moves to another project. Its references
+	// are then read again, because a backend may refuse that project.
 	moved bool
 }
 
-// Error says what a caller sees who did not expect it.
+// Error is the message for a caller that does not handle this error.
 func (u *unstaged) Error() string {
-	return "the configuration of service " + u.service.Name + " was changed by others again and again; try again"
+	return "the configuration of service " + u.service.Name + " kept changing while it was read; try again"
 }
 
-// staging carries documents that were made for a transaction.
+// staging holds documents that were created for a transaction.
 type staging struct {
 	dryRun bool
-	// refresh reads references anew.
+	// refresh reads references again.
 	refresh bool
 	made    *unstaged
 	id      string
@@ -74,11 +75,11 @@ type staging struct {
 
 type stagingKey struct{}
 
-// maxStagings bounds how often a transaction is run because what a document
-// was made of changed meanwhile.
+// maxStagings limits how often a transaction is retried because the inputs of a
+// document changed meanwhile.
 const maxStagings = 5
 
-// staged runs a transaction and makes the document that it turns out to need.
+// staged runs a transaction and creates the document that it needs.
 func (f *Fleet) staged(ctx context.Context, s *staging, fn func(ctx context.Context) error) error {
 	ctx = context.WithValue(ctx, stagingKey{}, s)
 	for try := 1; ; try++ {
@@ -96,7 +97,7 @@ func (f *Fleet) staged(ctx context.Context, s *staging, fn func(ctx context.Cont
 	}
 }
 
-// stage makes the document of what is needed.
+// stage creates the needed document.
 func (f *Fleet) stage(ctx context.Context, s *staging, need *unstaged) error {
 	before, err := f.openOwn(ctx, version{Own: need.own, sealed: need.sealed}, need.service.ID)
 	if err != nil {
@@ -140,9 +141,8 @@ func (f *Fleet) stage(ctx context.Context, s *staging, need *unstaged) error {
 }
 
 // takeConfiguration moves the secret values out of s.Spec and makes s.Secrets
-// name what the service's configuration is made of now. An empty value of a
-// key that is stored keeps the stored value, so that what was read can be
-// written back.
+// refer to the service's current configuration. An empty value of a stored key
+// keeps the stored value, so that a spec that was read can be written back.
 func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before Service) error {
 	present, err := parseVersion(s.Secrets)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before 
 	case staged != nil && staged.made != nil && staged.made.same(need):
 		next.Own = staged.id
 	case (staged == nil || !staged.refresh) && !need.moved && maps.Equal(need.secrets, before.Spec.Secrets) && maps.Equal(need.refs, before.Spec.SecretRefs):
-		// Nothing but empty values of the keys that were there.
+		// The spec holds only empty values of existing keys.
 		next.Own, next.sealed = present.Own, present.sealed
 	default:
 		return need
@@ -175,7 +175,7 @@ func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before 
 	return f.configuration.Bind(ctx, s.ID, s.Spec.uses())
 }
 
-// same reports whether a document made for u is the one that o needs.
+// same reports whether a document created for u is the one that o needs.
 func (u *unstaged) same(o *unstaged) bool {
 	return u.own == o.own && u.sealed == o.sealed && u.service.Project == o.service.Project &&
 		reflect.DeepEqual(u.secrets, o.secrets) && maps.Equal(u.refs, o.refs)
@@ -189,7 +189,7 @@ func (f *Fleet) bags(ctx context.Context, s StoredService) (contexts, imports ma
 	return f.configuration.Bags(ctx, s.ProjectID, s.Spec.Contexts, stacks)
 }
 
-// stacks are the names of what the spec imports.
+// stacks returns the names of the stacks that the spec imports.
 func (s Spec) stacks() []string {
 	var names []string
 	for _, i := range s.Imports {
@@ -198,7 +198,7 @@ func (s Spec) stacks() []string {
 	return names
 }
 
-// uses is what the spec takes from elsewhere, each once.
+// uses returns everything from which the spec takes values, each once.
 func (s Spec) uses() []Use {
 	var uses []Use
 	add := func(u Use) {
@@ -230,10 +230,10 @@ func keysOnly(values map[string]string) map[string]string {
 	return keys
 }
 
-// Reconfigure brings a service's configuration up to date with what it takes
-// from elsewhere. With refresh its references are read anew. A service whose
-// values are what they were is left alone, and so is one that is gone. It
-// reports whether anything changed. By is who changed what it takes.
+// Reconfigure updates a service's configuration with the values that it takes
+// from elsewhere. With refresh, its references are read again. A service whose
+// values did not change, or that is gone, is left alone. It reports whether
+// anything changed. by is the author of the change to those values.
 func (f *Fleet) Reconfigure(ctx context.Context, serviceID, by string, refresh bool) (changed bool, err error) {
 	err = f.staged(ctx, &staging{refresh: refresh}, func(ctx context.Context) error {
 		changed = false

@@ -6,8 +6,8 @@ import (
 )
 
 // checkCycles returns an Invalid error when the service and others on its
-// cluster would wait for each other. Dependencies that do not exist yet are
-// fine: they may come later.
+// cluster would depend on each other in a cycle. Dependencies on services that
+// do not exist yet are allowed: they may be created later.
 func (f *Fleet) checkCycles(ctx context.Context, cluster Cluster, name string, s Spec) error {
 	local := localDependencies(cluster, s)
 	if len(local) == 0 {
@@ -28,7 +28,8 @@ func (f *Fleet) checkCycles(ctx context.Context, cluster Cluster, name string, s
 	return nil
 }
 
-// localDependencies are the names that a service waits for on its own cluster.
+// localDependencies are the services on the same cluster that a service depends
+// on.
 func localDependencies(cluster Cluster, s Spec) []string {
 	var names []string
 	for _, d := range s.Dependencies {
@@ -39,7 +40,7 @@ func localDependencies(cluster Cluster, s Spec) []string {
 	return names
 }
 
-// findCycle returns a path from the last of trail back to goal.
+// findCycle returns a path from the last element of trail back to goal.
 func findCycle(graph map[string][]string, goal string, trail []string, seen map[string]bool) []string {
 	for _, next := range graph[trail[len(trail)-1]] {
 		if next == goal {

@@ -6,30 +6,29 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Diff is what applying a service would change, as its agent worked it out.
+// Diff is what applying a service would change, as computed by its agent.
 type Diff struct {
 	ServiceID string
-	// Request is what it answers; 0 when nobody asked.
+	// Request is the request that it answers; 0 when there was none.
 	Request        int64
 	Revision       int64
 	SourceRevision string
 	MadeAt         int64
 	ReportedAt     int64
-	// Error is why there is none.
+	// Error says why there is no diff.
 	Error string
-	// Differences is the compressed list as the agent sent it; edges open it.
+	// Differences is the compressed list as the agent sent it; edges unpack it.
 	Differences []byte
 }
 
-// DiffStore keeps the last diff of each service.
+// DiffStore stores the last diff of each service.
 type DiffStore interface {
 	PutDiff(ctx context.Context, d Diff) error
 	// Diff is zero when there is none.
 	Diff(ctx context.Context, serviceID string) (Diff, error)
 }
 
-// StoreDiff stores an agent's diff. Services that are not the cluster's are
-// left out.
+// StoreDiff stores an agent's diff. Diffs of other clusters' services are ignored.
 func (f *Fleet) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
 		rows, err := f.store.RowsByID(ctx, []string{d.ServiceID})
@@ -41,8 +40,8 @@ func (f *Fleet) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
 	})
 }
 
-// DiffOf returns the last diff of a service and what was asked last. With
-// fresh the agent is asked to work it out again.
+// DiffOf returns the last diff of a service and the number of the last request.
+// With fresh the agent is asked to compute it again.
 func (f *Fleet) DiffOf(ctx context.Context, by string, ref Ref, fresh bool) (d Diff, requested int64, err error) {
 	if fresh {
 		_, err = f.change(ctx, by, ref, "service.diff_requested", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {

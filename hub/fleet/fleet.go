@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// Config is what a Fleet needs. All but PollInterval, Clock and Log are
+// Config holds a Fleet's dependencies. All but PollInterval, Clock and Log are
 // required.
 type Config struct {
 	Store   Store
@@ -23,19 +23,19 @@ type Config struct {
 	Writer  Writer
 	Sources Sources
 	Sealer  Sealer
-	// Configuration keeps values of services.
+	// Configuration stores the values of services.
 	Configuration Configuration
 	// DigestKey is the hub's key for spec digests, at least 32 bytes, equal on
 	// every replica.
 	DigestKey []byte
-	// PollInterval is what an agent is taken to use until it says otherwise;
-	// zero is 2 min.
+	// PollInterval is assumed for an agent until it reports its own; zero is 2
+	// min.
 	PollInterval time.Duration
 	Clock        clock.Clock
 	Log          *slog.Logger
 }
 
-// Fleet is what runs where.
+// Fleet manages projects, clusters and services.
 type Fleet struct {
 	store   Store
 	moves   MoveStore
@@ -81,12 +81,12 @@ var (
 	_ identity.Clusters = (*Fleet)(nil)
 )
 
-// Seen notes an authenticated poll of a cluster's agent, in memory alone. The
+// Seen records an authenticated poll of a cluster's agent, only in memory. The
 // time may come from another replica.
 func (f *Fleet) Seen(clusterID string, at time.Time) { f.liveness.Seen(clusterID, at.UnixMicro()) }
 
-// Freshness says how old the last poll of a cluster is, and when it was in
-// microseconds, 0 when this replica knows of none.
+// Freshness returns how fresh a cluster is and when it last polled, in
+// microseconds; 0 when this replica has seen no poll.
 func (f *Fleet) Freshness(clusterID string) (Freshness, int64) {
 	return f.liveness.Freshness(clusterID, f.now())
 }
@@ -95,14 +95,15 @@ func (f *Fleet) Freshness(clusterID string) (Freshness, int64) {
 // see hub/fleet/reported. Empty when nothing is stored.
 func (f *Fleet) StatusHash(clusterID string) string { return f.hashes.Hash(clusterID) }
 
-// ServiceCounts returns how many services are how, as their agents reported,
-// and ClusterCounts how fresh the registered clusters are; both from memory.
+// ServiceCounts returns the number of services by state, as their agents
+// reported it; from memory.
 func (f *Fleet) ServiceCounts() map[reported.State]int { return f.hashes.Services() }
 
-// ClusterCounts is beside ServiceCounts.
+// ClusterCounts returns the number of registered clusters by freshness; from
+// memory.
 func (f *Fleet) ClusterCounts() map[Freshness]int { return f.liveness.Count(f.now()) }
 
-// Rebuild loads what is kept of all clusters; see event.Subscriber.
+// Rebuild loads the cached data of all clusters; see event.Subscriber.
 func (f *Fleet) Rebuild(ctx context.Context) error {
 	sums, err := f.store.StatusSums(ctx, nil)
 	if err != nil {
@@ -117,14 +118,14 @@ func (f *Fleet) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// Apply reads again what is kept of clusters that changed or reported; see
+// Apply reads the cached data again of clusters that changed or reported; see
 // event.Subscriber.
 func (f *Fleet) Apply(ctx context.Context, rows []event.Row) error {
 	clusters, reports := map[string]bool{}, map[string]bool{}
 	for _, row := range rows {
 		switch row.Kind {
 		case event.KindCluster:
-			clusters[row.Key], reports[row.Key] = true, true // one that is gone reports no more
+			clusters[row.Key], reports[row.Key] = true, true // a deleted cluster has no reports any more
 		case event.KindReport:
 			reports[row.Cluster] = true
 		}

@@ -2,25 +2,25 @@ package fleet
 
 import "context"
 
-// readBatch is how many services that are read with their specs one transaction
-// changes.
+// readBatch is how many services one transaction changes when it reads them
+// with their specs.
 const readBatch = 500
 
-// Head is what a source points at, as the git cache tells it.
+// Head is what a source points at, as the git cache reports it.
 type Head struct {
 	SourceID string
 	Content
-	// Error says why the source as it is now cannot be produced; the content
-	// is then the last good one.
+	// Error says why the source in its current state cannot be used; the
+	// content is then the last good one.
 	Error   string
 	ErrorAt int64
 	// FetchedAt is when the content was fetched.
 	FetchedAt int64
 }
 
-// Revise takes a service to its heads and reports whether that makes a
-// revision, which follow.Follower stores. One that is made of several parts waits until each was produced,
-// and stays whole as it is while one of them fails.
+// Revise moves a service to its heads and reports whether that makes a
+// revision, which follow.Follower stores. A service with several sources waits
+// until each has content, and keeps all its content while one of them fails.
 func (f *Fleet) Revise(s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
 	now := presentOf(s.Follows(), heads)
 	settled := s.Revision > 0 && !s.Undelivered

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/heals"
 )
 
-// Heal is an object that an agent put back; DriftedField is what differed.
+// Heal is an object that an agent healed; DriftedField is a field that differed.
 type (
 	Heal         = heals.Heal
 	DriftedField = heals.Field
@@ -18,14 +18,14 @@ type (
 
 // HealStore remembers which heals became events.
 type HealStore interface {
-	// HealsTaken returns the number of the last one of a cluster's boot, 0 of
-	// another boot.
+	// HealsTaken returns the number of the last recorded heal of a cluster's
+	// boot, and 0 for another boot.
 	HealsTaken(ctx context.Context, clusterID, bootID string) (int64, error)
 	SetHealsTaken(ctx context.Context, clusterID, bootID string, number int64) error
 }
 
-// healed makes an event of each service with heals that were not taken yet: a
-// report whose answer was lost is sent again with the same numbers.
+// healed records an event for each service with new heals. A report whose
+// answer was lost is sent again with the same numbers, and those are skipped.
 func (r *reporting) healed(ctx context.Context) error {
 	if len(r.batch.Heals) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func (r *reporting) healed(ctx context.Context) error {
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.ID, b.ID) })
 	for _, row := range rows {
 		if row.ClusterID != r.cluster.ID {
-			continue // another cluster's: not this agent's to say
+			continue // a service of another cluster: this agent may not report it
 		}
 		all := of[row.ID]
 		err := event.Record(ctx, event.Entry{

@@ -13,28 +13,27 @@ import (
 )
 
 // Limits are what the services of a project may touch, and when. The hub
-// refuses what it can judge by itself, where a service is; agents judge what
-// was rendered. The zero value limits nothing.
+// enforces what it can check itself, such as the namespace of a service; agents
+// check what was rendered. The zero value limits nothing.
 type Limits struct {
-	// Namespaces are where services may be and write, with * and ?; none is
-	// everywhere.
+	// Namespaces are the namespaces where services may be and write, with * and
+	// ?; empty allows all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Kinds are Kind or Kind.group, with * and ?; none is all.
+	// Kinds are Kind or Kind.group, with * and ?; empty allows all.
 	Kinds []string `json:"kinds,omitempty"`
-	// ClusterScoped allows objects of the whole cluster outside of the default
-	// project.
+	// ClusterScoped allows cluster-scoped objects, outside of the default project.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
-	// ServiceAccount acts for services that name none: NAME in the service's
+	// ServiceAccount is used for services that name none: NAME in the service's
 	// namespace, or NAMESPACE/NAME.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// SyncWindows are the project's own.
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
-	// HubWindows are those of the hub as a whole; nobody declares them here.
+	// HubWindows are those of the hub as a whole; they cannot be declared here.
 	HubWindows []SyncWindow `json:"hubWindows,omitempty"`
 }
 
 const (
-	// maxPatterns and maxPattern bound each list, which travels with each spec.
+	// maxPatterns and maxPattern limit each list, which is sent with each spec.
 	maxPatterns = 100
 	maxPattern  = 250
 )
@@ -51,7 +50,7 @@ func (l Limits) allowsNamespace(namespace string) bool {
 	})
 }
 
-// check returns an Invalid error about limits that cannot be.
+// check returns an Invalid error for limits that cannot work.
 func (l Limits) check() error {
 	for at, patterns := range map[string][]string{"limits.namespaces": l.Namespaces, "limits.kinds": l.Kinds} {
 		if len(patterns) > maxPatterns {
@@ -59,7 +58,7 @@ func (l Limits) check() error {
 		}
 		for i, pattern := range patterns {
 			if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > maxPattern || strings.ContainsAny(pattern, "/ \n") {
-				return field(fmt.Sprintf("%s[%d]", at, i), "%.80q is no pattern; write a name, with * and ? for what may differ", pattern)
+				return field(fmt.Sprintf("%s[%d]", at, i), "%.80q is not a pattern; write a name, with * and ? as wildcards", pattern)
 			}
 		}
 	}
@@ -69,8 +68,8 @@ func (l Limits) check() error {
 	return checkWindowList("limits.syncWindows", l.SyncWindows)
 }
 
-// checkAccount refuses an account that agents would refuse to act as: a
-// service that could be anywhere would borrow the rights of another namespace.
+// checkAccount refuses an account that agents would refuse to impersonate: a
+// service that may be in any namespace would borrow the rights of another one.
 func (l Limits) checkAccount() error {
 	namespace, name, elsewhere := strings.Cut(l.ServiceAccount, "/")
 	switch {
@@ -79,27 +78,27 @@ func (l Limits) checkAccount() error {
 	case !elsewhere:
 		return checkLabel("limits.serviceAccount", l.ServiceAccount)
 	case checkLabel("", namespace) != nil || checkLabel("", name) != nil:
-		return field("limits.serviceAccount", "%.80q is no account; write NAME, of each service's own namespace, or NAMESPACE/NAME", l.ServiceAccount)
+		return field("limits.serviceAccount", "%.80q is not a service account; write NAME for an account in each service's namespace, or NAMESPACE/NAME", l.ServiceAccount)
 	case len(l.Namespaces) == 0 || !l.allowsNamespace(namespace):
-		return field("limits.serviceAccount", "namespace %s is none of limits.namespaces; list it there, or write %s alone for an account of each service's own namespace", namespace, name)
+		return field("limits.serviceAccount", "namespace %s is not in limits.namespaces; add it there, or write only %s for an account in each service's namespace", namespace, name)
 	}
 	return nil
 }
 
-// admits returns why a service may not be what it is declared, nil when it
-// may. What the service renders is judged by its agent.
+// admits returns an error when the limits forbid a service as it is declared.
+// What the service renders is checked by its agent.
 func (p Project) admits(name string, spec Spec) error {
 	namespace := cmp.Or(spec.Namespace, name)
 	if p.Limits.allowsNamespace(namespace) {
 		return nil
 	}
-	return errcode.New(errcode.Forbidden, "namespace: %s is none of those that project %s may use (%s); set namespace to one of them, or let an administrator allow it (axle projects update %s --allow-namespace)",
+	return errcode.New(errcode.Forbidden, "namespace: %s is not one that project %s may use (%s); set namespace to one of them, or let an administrator allow it (axle projects update %s --allow-namespace)",
 		namespace, p.Name, strings.Join(p.Limits.Namespaces, ", "), p.Name)
 }
 
-// project looks at the project that something is in or comes to. Whoever changes
-// or deletes the project looks at what it has, so each of the two runs again
-// when the other one was first.
+// project reads the project that something is in or moves to. A transaction
+// that changes or deletes the project reads its contents, so of two concurrent
+// transactions the later one retries.
 func (f *Fleet) project(ctx context.Context, id string) (Project, error) {
 	if err := event.Rely(ctx, event.Change{Kind: event.KindProject, Key: id}); err != nil {
 		return Project{}, err
@@ -114,7 +113,7 @@ func (f *Fleet) project(ctx context.Context, id string) (Project, error) {
 	return projects[0], nil
 }
 
-// joined tells those who look at what a project holds that there is more.
+// joined tells transactions that read a project's contents that these changed.
 func joined(ctx context.Context, projectID string) error {
 	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: projectID})
 }
@@ -124,16 +123,16 @@ func (f *Fleet) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
 	return f.store.HubWindows(ctx)
 }
 
-// SetSyncWindows replaces the windows of the hub as a whole. Services take
-// them within moments (SettleLimits), the hub's own ones never: a closed window
-// must not keep the agents that obey it from being mended. The same windows in
+// SetSyncWindows replaces the windows of the hub as a whole. Services get them
+// within moments (SettleLimits), the hub's own services never: a closed window
+// must not prevent a fix of the agents that obey it. The same windows in
 // another order change nothing.
 func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWindow) error {
 	if err := checkWindowList("syncWindows", windows); err != nil {
 		return err
 	}
 	return f.writer.Write(ctx, func(ctx context.Context) error {
-		// A project that is made meanwhile begins with the windows of before.
+		// A project that is created meanwhile begins with the previous windows.
 		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
@@ -161,7 +160,7 @@ func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWin
 	})
 }
 
-// deliver is what services of the project are given: each list in one order,
+// deliver returns what services of the project are given: each list sorted,
 // whatever the order in which people wrote it.
 func (p Project) deliver(hub []SyncWindow) Limits {
 	l := p.Limits
@@ -187,8 +186,8 @@ func ordered(windows []SyncWindow) []SyncWindow {
 	}))
 }
 
-// reaching is what of a project's limits reaches a service that is declared
-// so: an account of its own stands in place of the project's.
+// reaching returns the part of a project's limits that applies to a service
+// with this spec: the service's own account replaces the project's.
 func (l Limits) reaching(s Spec) Limits {
 	if s.ServiceAccount != "" {
 		l.ServiceAccount = ""
@@ -196,10 +195,10 @@ func (l Limits) reaching(s Spec) Limits {
 	return l
 }
 
-// SettleLimits gives every service what its project is limited to now, some in
-// each transaction, and so ends what a killed process began. It is called when
-// a project changed and now and then, when no project did and it finds nothing
-// to look at. A service that the change does not reach is not told of it.
+// SettleLimits gives every service the current limits of its project, in
+// batches, and also completes what a killed process began. It is called when a
+// project changed, and at intervals; when no project changed it reads nothing.
+// Services that the change does not affect get no event.
 func (f *Fleet) SettleLimits(ctx context.Context) error {
 	for after := ""; ; {
 		var last string
@@ -208,7 +207,7 @@ func (f *Fleet) SettleLimits(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("limit services to what their projects may do: %w", err)
+			return fmt.Errorf("apply the limits of projects to their services: %w", err)
 		}
 		if last == "" {
 			return nil
@@ -216,7 +215,7 @@ func (f *Fleet) SettleLimits(ctx context.Context) error {
 	}
 }
 
-// settleLimits looks at the services after an id, and returns the last of them
+// settleLimits examines the services after an id, and returns the last one
 // while there are more.
 func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, err error) {
 	services, err := f.moves.ServicesToLimit(ctx, after, readBatch)
@@ -240,8 +239,8 @@ func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, er
 	return services[len(services)-1].ID, f.resettleAll(ctx, services, clusters)
 }
 
-// resettleAll computes the spec digests of services after something that they
-// are given changed, and tells of those whose digest is another one.
+// resettleAll computes the spec digests of services after their limits changed,
+// and appends those whose digest changed.
 func (f *Fleet) resettleAll(ctx context.Context, services []StoredService, clusters map[string]Cluster) error {
 	ids := make([]string, len(services))
 	for i, s := range services {
@@ -274,7 +273,7 @@ func (f *Fleet) resettleAll(ctx context.Context, services []StoredService, clust
 	return f.moves.Settle(ctx, services)
 }
 
-// limitsOf returns what services are to be given, by project.
+// limitsOf returns the limits that services are to be given, by project.
 func (f *Fleet) limitsOf(ctx context.Context, services []StoredService) (map[string]Limits, error) {
 	var ids []string
 	for _, s := range services {

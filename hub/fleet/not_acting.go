@@ -2,8 +2,8 @@ package fleet
 
 import "fmt"
 
-// NotActing returns the paths of fields that are set, are kept, and do nothing
-// yet, so that nobody has to find out by waiting.
+// NotActing returns the paths of fields that are set and stored but have no
+// effect yet, so that users need not find out by waiting.
 func NotActing(s Spec) []string {
 	var paths []string
 	add := func(path string, set bool) {
@@ -12,8 +12,8 @@ func NotActing(s Spec) []string {
 		}
 	}
 	if h := s.Helm; h != nil {
-		// A chart needs a repository, its version a chart; of two places where
-		// the chart might come from the repository of charts counts.
+		// A chart needs a repository, and its version needs a chart. Where the
+		// chart could come from two places, the chart repository wins.
 		elsewhere := h.chartElsewhere()
 		add("helm.chart", h.Chart != "" && !elsewhere)
 		add("helm.version", h.Version != "" && !elsewhere)

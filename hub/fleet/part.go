@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// ChartPath is where a chart lies that a service takes beside files of its
-// own: hidden, so that no folder of a source is called so by chance and plain
+// ChartPath is where the chart of a service with other files lies: a hidden
+// folder, so that no folder of a source has this name by chance and plain
 // manifests do not include it.
 const ChartPath = ".helm-chart"
 
 // Place is a source that a service follows, and the path below the service's
-// folder where its files lie. Empty is the folder itself.
+// folder where its files lie. An empty path is the folder itself.
 type Place struct {
 	Path string `json:"path,omitempty"`
 	// Name is the field of the spec that names the source.
@@ -23,7 +23,7 @@ type Place struct {
 	RepositoryID string `json:"repository"`
 }
 
-// Part is what one source of a service was when a revision was made.
+// Part is the content of one source of a service in a revision.
 type Part struct {
 	Path     string `json:"path,omitempty"`
 	Name     string `json:"name,omitempty"`
@@ -39,8 +39,7 @@ func (s Service) Follows() []Place {
 	return []Place{{SourceID: s.SourceID, RepositoryID: s.RepositoryID}}
 }
 
-// contents returns the parts of the present revision; none while there is
-// none.
+// contents returns the parts of the current revision; nil while it has none.
 func (s Service) contents() []Part {
 	if len(s.Parts) > 0 || s.Desired.Digest == "" {
 		return s.Parts
@@ -48,8 +47,8 @@ func (s Service) contents() []Part {
 	return []Part{{SourceID: s.SourceID, Content: s.Desired}}
 }
 
-// HasChartPart reports whether the present revision has a chart of its own
-// beside the service's files.
+// HasChartPart reports whether the current revision has a separate chart beside
+// the service's files.
 func HasChartPart(parts []Part) bool {
 	for _, p := range parts {
 		if p.Path == ChartPath {
@@ -59,8 +58,8 @@ func HasChartPart(parts []Part) bool {
 	return false
 }
 
-// follow makes the places those of the service. The first stands in columns of
-// its own, and alone at the root it needs no list.
+// follow sets the service's places. The first has its own columns, so a single
+// source at the root needs no list.
 func (s *Service) follow(places []Place) {
 	s.SourceID, s.RepositoryID, s.Places = "", "", nil
 	if len(places) == 0 {
@@ -72,7 +71,7 @@ func (s *Service) follow(places []Place) {
 	}
 }
 
-// take makes the parts the content of the service.
+// take sets the service's content to the parts.
 func (s *Service) take(parts []Part) {
 	s.Desired, s.Parts = Content{}, nil
 	if len(parts) == 0 {
@@ -84,13 +83,13 @@ func (s *Service) take(parts []Part) {
 	}
 }
 
-// present is what the heads of some places say.
+// present is the content of the heads of some places.
 type present struct {
 	parts []Part
-	// missing is the first place that was never produced, -1 when all were.
+	// missing is the first place that never had content, -1 when all had.
 	missing int
-	// failing says that a source as it is now cannot be produced; its part is
-	// the last good one.
+	// failing is set when a source in its current state cannot be used; its
+	// part is the last good one.
 	failing bool
 }
 
@@ -107,8 +106,8 @@ func presentOf(places []Place, heads map[string]Head) present {
 	return p
 }
 
-// sameFiles reports whether two lists of parts give the same files. Commits
-// and messages are not looked at: content decides.
+// sameFiles reports whether two lists of parts have the same files. It ignores
+// commits and messages: only the content counts.
 func sameFiles(a, b []Part) bool {
 	if len(a) != len(b) {
 		return false
@@ -121,7 +120,7 @@ func sameFiles(a, b []Part) bool {
 	return true
 }
 
-// declared is one source as a spec names it.
+// declared is one source of a spec.
 type declared struct {
 	// at names the field for people: "git", "sources[1]", "helm".
 	at   string
@@ -130,8 +129,8 @@ type declared struct {
 }
 
 // declared lists the sources of a spec in order: the service's own, those under
-// paths, the chart. A chart that comes with other sources lies beside them; one
-// that comes alone is the service's folder.
+// paths, the chart. A chart with other sources is placed beside them; a single
+// chart is the service's folder.
 func (s Spec) declared() []declared {
 	var all []declared
 	if s.Git != nil {
@@ -165,9 +164,9 @@ func (s Spec) declared() []declared {
 	return all
 }
 
-// TakenAnew lists the sources of the spec that before does not have just so: of
-// another repository, or another part of one. A source that only stands
-// elsewhere in the spec is not new.
+// TakenAnew lists the sources of the spec that before does not have in the same
+// form: those of another repository, or another part of one. A source that only
+// moved within the spec is not new.
 func (s Spec) TakenAnew(before Spec) []SourceWant {
 	had := before.declared()
 	var anew []SourceWant
@@ -182,12 +181,12 @@ func (s Spec) TakenAnew(before Spec) []SourceWant {
 	return anew
 }
 
-// chartElsewhere reports whether the chart comes from a repository of charts.
+// chartElsewhere reports whether the chart comes from a chart repository.
 func (h *Helm) chartElsewhere() bool {
 	return h != nil && h.Chart != "" && (h.URL != "" || h.Repository != "")
 }
 
-// hasSource reports whether the Helm block names where the chart comes from.
+// hasSource reports whether the Helm block names a source for the chart.
 func (h *Helm) hasSource() bool { return h.chartElsewhere() || h != nil && h.Git != nil }
 
 func (g *Git) want(at, repository string) SourceWant {
@@ -202,6 +201,6 @@ func cleanPath(p string) string {
 	return strings.Trim(path.Clean("/"+p), "/")
 }
 
-// hiddenParts is where an agent puts a part whose files refer to others outside
+// hiddenParts is where an agent puts a part whose files refer to files outside
 // its folder; see agent/render.
 const hiddenParts = ".axle-parts"

@@ -6,20 +6,20 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// ProjectScope returns where a project is for access; empty is the default
-// one. NotFound.
+// ProjectScope returns a project's scope for access; an empty name is the
+// default project. NotFound.
 func (f *Fleet) ProjectScope(ctx context.Context, name string) (identity.Scope, error) {
 	p, err := f.Project(ctx, name)
 	return identity.Scope{Project: p.ID}, err
 }
 
-// ClusterScope returns where a cluster is for access. NotFound.
+// ClusterScope returns a cluster's scope for access. NotFound.
 func (f *Fleet) ClusterScope(ctx context.Context, name string) (identity.Scope, error) {
 	c, err := f.store.ClusterByName(ctx, name)
 	return c.Scope(), err
 }
 
-// Declared returns a service as it is declared, and where it is for access.
+// Declared returns a service as it is declared, and its scope for access.
 // NotFound.
 func (f *Fleet) Declared(ctx context.Context, ref Ref) (Service, identity.Scope, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
@@ -30,12 +30,12 @@ func (f *Fleet) Declared(ctx context.Context, ref Ref) (Service, identity.Scope,
 	return s.Service, s.Scope(c), err
 }
 
-// Scope is where a cluster is for access.
+// Scope returns a cluster's scope for access.
 func (c Cluster) Scope() identity.Scope {
 	return identity.Scope{Project: c.ProjectID, Cluster: c.ID}
 }
 
-// Scope is where a service on a cluster is for access.
+// Scope returns the scope for access of a service on a cluster.
 func (s Service) Scope(c Cluster) identity.Scope {
 	scope := identity.Scope{Project: s.ProjectID, Cluster: c.ID, Service: s.ID}
 	if c.ProjectID != s.ProjectID {
@@ -44,7 +44,7 @@ func (s Service) Scope(c Cluster) identity.Scope {
 	return scope
 }
 
-// Extent is how many things of a project a caller may see.
+// Extent is how many objects of a project a caller may see.
 type Extent struct {
 	Clusters int
 	Services int
@@ -52,13 +52,13 @@ type Extent struct {
 
 // ReachReader counts what is within a caller's reach.
 type ReachReader interface {
-	// CountsWithin counts clusters and services by project id. Projects in
-	// which nothing is within reach are not there.
+	// CountsWithin counts clusters and services by project id. Projects with
+	// nothing within reach are left out.
 	CountsWithin(ctx context.Context, r identity.Reach) (map[string]Extent, error)
 }
 
-// ProjectsWithin returns the projects that are within reach, or have something
-// in them that is, in order of name and with counts of what is.
+// ProjectsWithin returns the projects that are within reach or contain
+// something that is, in order of name, with counts of what is within reach.
 func (f *Fleet) ProjectsWithin(ctx context.Context, r identity.Reach) ([]Project, error) {
 	all, err := f.store.Projects(ctx)
 	if err != nil || r.Everywhere && r.Only == "" {

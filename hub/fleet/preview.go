@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// SpecAt is what an agent would get of a service with the spec and the values of
-// a revision that is kept. Limits and the cluster's facts are those of now.
+// SpecAt returns what an agent would get of a service with the spec and the
+// values of a kept revision. Limits and the cluster's facts are the current ones.
 func SpecAt(ctx context.Context, f *Fleet, now AgentSpec, revision int64) (AgentSpec, error) {
 	r, err := f.store.Revision(ctx, now.Service.ID, revision)
 	if err != nil {

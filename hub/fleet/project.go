@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// DefaultProject is the project that is there from the start and stands in
-// where none is named.
+// DefaultProject is the project that exists from the start and is used where
+// none is named.
 const DefaultProject = "default"
 
 // DefaultProjectID is its id.
@@ -23,8 +23,8 @@ type Project struct {
 	ID          string
 	Name        string
 	Description string
-	// Limits are what its services may touch, as it is declared; Delivered is
-	// that with the windows of the hub, as services are given it.
+	// Limits are what its services may touch, as declared; Delivered is Limits
+	// with the hub's windows, as services are given it.
 	Limits    Limits
 	Delivered Limits
 	// CreatedAt is microseconds since 1970 UTC, as every time in this package.
@@ -34,20 +34,20 @@ type Project struct {
 	Services int
 }
 
-// NewProject is a project that is to be made.
+// NewProject describes a project to create.
 type NewProject struct {
 	Name        string
 	Description string
 	Limits      Limits
 }
 
-// ProjectChange holds what UpdateProject changes; nil stays as it is.
+// ProjectChange holds what UpdateProject changes; nil fields stay unchanged.
 type ProjectChange struct {
 	Description *string
 	Limits      *Limits
 }
 
-// CreateProject makes a project. Conflict when the name is taken.
+// CreateProject creates a project. Conflict when the name is taken.
 func (f *Fleet) CreateProject(ctx context.Context, by string, n NewProject) (Project, error) {
 	if err := checkLabel("name", n.Name); err != nil {
 		return Project{}, err
@@ -57,7 +57,7 @@ func (f *Fleet) CreateProject(ctx context.Context, by string, n NewProject) (Pro
 	}
 	p := Project{ID: newID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
-		// The windows of the hub are given to the projects of a moment ago.
+		// The windows of the hub are those of a moment ago; see SetSyncWindows.
 		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
@@ -84,9 +84,9 @@ func recordProject(ctx context.Context, p Project, kind, by, message string) err
 	return event.Record(ctx, event.Entry{Kind: kind, Object: "project " + p.Name, By: by, Message: message})
 }
 
-// UpdateProject changes a project. Its services take new limits within moments
-// (SettleLimits). Conflict when one of them is in a namespace that new limits
-// leave out: it would fail from then on.
+// UpdateProject changes a project. Its services get new limits within moments
+// (SettleLimits). Conflict when one of them is in a namespace that the new
+// limits exclude: it would fail from then on.
 func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change ProjectChange) (Project, error) {
 	if change.Limits != nil {
 		if err := change.Limits.check(); err != nil {
@@ -136,14 +136,13 @@ func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change Proje
 	return p, nil
 }
 
-// relyOnProject makes the transaction run again when the project was changed,
-// or something came to it, after the transaction's view began.
+// relyOnProject makes the transaction retry when the project was changed, or
+// something moved to it, after the transaction took its snapshot.
 func (f *Fleet) relyOnProject(ctx context.Context, p Project) error {
 	return event.Rely(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
 }
 
-// fits returns Conflict when services are where the project's limits do not
-// let them be.
+// fits returns Conflict when the project's limits exclude a service that exists.
 func (f *Fleet) fits(ctx context.Context, p Project) error {
 	used, err := f.store.NamespacesOfProject(ctx, p.ID)
 	if err != nil {
@@ -188,7 +187,7 @@ func (f *Fleet) DeleteProject(ctx context.Context, by, name string) error {
 			return err
 		}
 		if p.ID == DefaultProjectID {
-			return errcode.New(errcode.Conflict, "project %s stays: it stands in where none is named", name)
+			return errcode.New(errcode.Conflict, "project %s cannot be deleted: it is used where no project is named", name)
 		}
 		if err := f.relyOnProject(ctx, p); err != nil {
 			return err

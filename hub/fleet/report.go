@@ -10,18 +10,18 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxReports bounds one call of an agent and what is stored for it: far more
+// maxReports limits one call of an agent and what is stored for it: far more
 // services than a cluster has.
 const maxReports = 10000
 
-// maxTold is how many statuses one report names in the feed; of more the whole
-// cluster is named.
+// maxTold is how many statuses one report names in the feed; with more, the
+// feed names the whole cluster.
 const maxTold = 100
 
-// StoreReports stores an agent's statuses and ends drained tombstones. When it
-// returns, they are committed. A report whose base is not what is stored is
-// left out and named in Resync, one that is stored already is fine. It costs
-// what the report says, however many services the cluster has.
+// StoreReports stores an agent's statuses and deletes drained tombstones. When
+// it returns, they are committed. A report whose base is not what is stored is
+// left out and named in Resync; one that is already stored is accepted. The cost
+// depends on the size of the report, however many services the cluster has.
 func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, error) {
 	if len(b.Reports) > maxReports || len(b.Drained) > maxReports {
 		return ReportResult{}, errcode.New(errcode.Invalid, "a report holds at most %d services", maxReports)
@@ -34,24 +34,24 @@ func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, 
 	if err != nil {
 		return ReportResult{}, err
 	}
-	// The hash that polls are answered with follows by the feed, like every
-	// replica's: here the transaction may be a part of the caller's.
+	// The hash for answers to polls is updated through the feed, as on every
+	// replica, because this transaction may be part of the caller's.
 	if r.now != nil {
 		f.hashes.Keep(b.ClusterID, r.now)
 	}
 	return r.result, nil
 }
 
-// reporting is the work of one StoreReports.
+// reporting is the state of one StoreReports call.
 type reporting struct {
 	*Fleet
 	batch   ReportBatch
 	cluster Cluster
 	sum     reported.Sum
 	result  ReportResult
-	// changes are what is stored anew, by service, zero for those that go.
+	// changes are the statuses to store, by service; zero for those to delete.
 	changes map[string]reported.Status
-	// now is what is stored afterwards, nil when that is what was.
+	// now are the statuses stored afterwards, nil when nothing changed.
 	now *reported.Statuses
 }
 
@@ -112,7 +112,7 @@ func (r *reporting) tell(ctx context.Context) error {
 	return nil
 }
 
-// take returns what is to be stored.
+// take returns the statuses to store.
 func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 	var ids []string
 	for _, one := range r.batch.Reports {
@@ -134,7 +134,7 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 		row, exists := rows[one.ServiceID]
 		was, had := before[one.ServiceID]
 		if exists && row.ClusterID != r.cluster.ID || had && was.ClusterID != r.cluster.ID {
-			continue // another cluster's: not this agent's to say
+			continue // a service of another cluster: this agent may not report it
 		}
 		switch {
 		case !had && r.sum.Count+len(puts) >= maxReports, was.Hash == one.NewHash:
@@ -155,7 +155,7 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 	return puts, nil
 }
 
-// dropUnlisted removes what a whole report does not list.
+// dropUnlisted removes what a complete report does not list.
 func (r *reporting) dropUnlisted(ctx context.Context) error {
 	if !r.batch.Whole {
 		return nil
@@ -173,7 +173,7 @@ func (r *reporting) dropUnlisted(ctx context.Context) error {
 	return r.store.DeleteStatuses(ctx, slices.Sorted(maps.Keys(stored)))
 }
 
-// drained removes the services whose tombstones the agent has worked off.
+// drained removes the services whose tombstones the agent has completed.
 func (r *reporting) drained(ctx context.Context) error {
 	if len(r.batch.Drained) == 0 {
 		return nil
@@ -191,8 +191,8 @@ func (r *reporting) drained(ctx context.Context) error {
 	return nil
 }
 
-// recordReport tells people what they would want to hear of: a revision that
-// is applied, a failure, and its end. Everything else is on the service.
+// recordReport records the events that people want to know of: an applied
+// revision, a failure, and its end. Everything else is shown on the service.
 func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Status) error {
 	entry := event.Entry{
 		Object: "service " + Ref{cluster.Name, row.Name}.String(), By: "agent " + cluster.Name,
@@ -211,12 +211,12 @@ func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Sta
 	return event.Record(ctx, entry)
 }
 
-// bad reports what people call failed.
+// bad reports whether the status is a failure for people.
 func (s Status) bad() bool { return s.Sync == Failed || s.Health == Degraded }
 
-// differs reports whether people would say that something else is applied:
-// other files, or settings that made a revision or changed an object. Settings
-// of the hub or of the project that change nothing for the service are no news.
+// differs reports whether something else is applied for people: other files, or
+// settings that made a revision or changed an object. Settings of the hub or
+// the project that change nothing for the service do not count.
 func (s Status) differs(now Status) bool {
 	return s.TarballDigest != now.TarballDigest ||
 		s.SpecDigest != now.SpecDigest && (s.Revision != now.Revision || s.AppliedAt != now.AppliedAt)

@@ -6,13 +6,13 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 )
 
-// KeptRevisions is how many a service keeps to go back to.
+// KeptRevisions is how many revisions a service keeps for rollbacks.
 const KeptRevisions = 20
 
-// delivered returns the spec and the sealed secrets that the cluster gets: of
-// the present revision, or what is declared while there is none. The two
-// differ while a rollback pins the service, and while what is declared waits
-// for a source that was not produced yet.
+// delivered returns the spec and the sealed secrets that the cluster gets:
+// those of the current revision, or the declared ones while there is none. The
+// two differ while a rollback pins the service, and while the declared spec
+// waits for a source without content.
 func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, error) {
 	if s.Revision == 0 {
 		return s.Spec, s.Secrets, nil
@@ -24,8 +24,7 @@ func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, e
 	return r.Spec, r.Secrets, nil
 }
 
-// settle brings the columns that follow from others up to date: namespace and
-// spec digest.
+// settle updates the derived columns: namespace and spec digest.
 func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Cluster) error {
 	s.Namespace = spec.Namespace
 	if s.Namespace == "" {
@@ -43,7 +42,7 @@ func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Clust
 	return err
 }
 
-// addRevision makes the present content and spec the service's next revision.
+// addRevision makes the current content and spec the service's next revision.
 func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
 	s.Revision++
 	s.RevisedAt = f.now()
@@ -56,9 +55,9 @@ func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, se
 	}, KeptRevisions)
 }
 
-// redigestCluster computes the spec digests of a cluster's services anew,
+// redigestCluster computes the spec digests of a cluster's services again,
 // after the cluster's data changed. It is one transaction with that change, so
-// that no digest goes with other data.
+// that digests and data always agree.
 func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
 	if err := relyOnServices(ctx, c); err != nil {
 		return err
@@ -70,13 +69,13 @@ func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
 	return f.resettleAll(ctx, services, map[string]Cluster{c.ID: c})
 }
 
-// relyOnServices makes the transaction run again when a service came to the
-// cluster after its view began.
+// relyOnServices makes the transaction retry when a service was added to the
+// cluster after its snapshot.
 func relyOnServices(ctx context.Context, c Cluster) error {
 	return event.Rely(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
 }
 
-// Revisions returns those that are kept, newest first.
+// Revisions returns the kept revisions, newest first.
 func (f *Fleet) Revisions(ctx context.Context, ref Ref) ([]Revision, error) {
 	s, err := f.serviceFor(ctx, ref)
 	if err != nil {

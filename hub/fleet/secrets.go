@@ -14,7 +14,7 @@ import (
 
 func secretsPurpose(serviceID string) string { return "service-secrets/" + serviceID }
 
-// openSealed returns the secrets of a row from before there were documents.
+// openSealed returns the secrets of a row that is older than documents.
 func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) {
 	if sealed == "" {
 		return nil, nil
@@ -30,7 +30,7 @@ func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) 
 	return values, nil
 }
 
-// openOwn opens the values that a service alone has.
+// openOwn decrypts the values that only this service has.
 func (f *Fleet) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
 	if v.Own == "" {
 		own.Secrets, err = f.openSealed(serviceID, v.sealed)
@@ -51,8 +51,8 @@ func decode(document []byte, into any) error {
 	return nil
 }
 
-// openVersion puts together what a version names, from documents that were
-// opened; failed says why one was not.
+// openVersion merges the documents that a version names; failed holds the
+// errors of those that could not be read.
 func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
 	for _, id := range v.documents() {
 		if err := failed[id]; err != nil {
@@ -85,7 +85,7 @@ func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]
 	return o, err
 }
 
-// fill adds the values to what an agent gets.
+// fill adds the values to an agent's spec.
 func (a *AgentSpec) fill(o opened) (err error) {
 	layers, err := o.layers(a.Service.Spec, a.Cluster)
 	if err != nil {
@@ -113,8 +113,8 @@ func (a *AgentSpec) fill(o opened) (err error) {
 	return err
 }
 
-// fillAll opens the values of several specs at once. Those whose values cannot
-// be had now are left out: the others must not wait for them.
+// fillAll reads the values of several specs at once. Specs whose values cannot
+// be read now are left out, so that the others need not wait for them.
 func (f *Fleet) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
 	versions := make([]version, len(specs))
 	var ids []string
@@ -145,14 +145,14 @@ func (f *Fleet) fillAll(ctx context.Context, specs []AgentSpec, texts []string) 
 // ConfigValue is one key of a service's configuration.
 type ConfigValue struct {
 	Key string
-	// Layers are all that have the key, the one that counts first. Values of
+	// Layers are all layers that have the key, the winning one first. Values of
 	// secrets are left out.
 	Layers []LayerValue
-	// Hashes go with the layers: a keyed short hash of each secret's value.
+	// Hashes belong to the layers: a keyed short hash of each secret's value.
 	Hashes []string
 }
 
-// ServiceConfig tells what templates see as configuration at the present
+// ServiceConfig returns what templates see as configuration at the current
 // revision, and where each value comes from.
 func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, values map[string]ConfigValue, err error) {
 	var s StoredService
@@ -199,7 +199,7 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 	return s.Revision, values, nil
 }
 
-// shortHash tells whether a value is another one, and nothing else.
+// shortHash shows whether a value changed, and nothing else.
 func (f *Fleet) shortHash(value string) string {
 	mac := hmac.New(sha256.New, f.key)
 	mac.Write([]byte("axle shown secret\n" + value))

@@ -2,7 +2,7 @@ package fleet
 
 import "github.com/axle-cd/axle/hub/identity"
 
-// Ref names a service for people: by cluster and name.
+// Ref names a service by cluster and name.
 type Ref struct {
 	Cluster string
 	Name    string
@@ -11,17 +11,19 @@ type Ref struct {
 // String is "cluster/name".
 func (r Ref) String() string { return r.Cluster + "/" + r.Name }
 
-// Deletion says how a service leaves its cluster; empty is not at all.
+// Deletion says how a service is removed from its cluster; empty when it is not
+// being deleted.
 type Deletion string
 
-// The ways to leave: Drain waits for services that may take objects over.
+// The ways to delete a service: Drain waits for services that may take objects
+// over.
 const (
 	Drain         Deletion = "drain"
 	DrainReleased Deletion = "drain-released"
 	Detach        Deletion = "detach"
 )
 
-// Service is one deployment on one cluster.
+// Service is one service on one cluster.
 type Service struct {
 	ID        string
 	ClusterID string
@@ -32,22 +34,22 @@ type Service struct {
 	ProjectID string
 	// Project is the project's name, filled by reads.
 	Project string
-	// Limits are what the cluster is told of the project's. They follow it
-	// within moments, and never apart from SpecDigest.
+	// Limits are the project's limits as they were sent to the cluster. They
+	// follow the project within moments, and always together with SpecDigest.
 	Limits Limits
-	// Spec has its secrets' keys with empty values.
+	// Spec has the keys of its secrets, with empty values.
 	Spec Spec
-	// SourceID names the source that is followed, of several the first;
-	// RepositoryID is whose.
+	// SourceID is the followed source, of several the first; RepositoryID is
+	// its repository.
 	SourceID     string
 	RepositoryID string
-	// Places are the sources of a service that is made of several, or whose
-	// one source lies under a path; nil otherwise. See Follows.
+	// Places are the sources of a service that has several, or whose one source
+	// lies under a path; nil otherwise. See Follows.
 	Places []Place
-	// Revision counts the service's own revisions; 0 while the source was
-	// never produced. It grows with every revision.
+	// Revision counts the service's own revisions; 0 while the source never had
+	// content. It grows with every revision.
 	Revision int64
-	// Desired is the content of that revision, of several parts the first.
+	// Desired is the content of that revision; of several parts, the first.
 	Desired Content
 	// Parts are the contents of that revision where Places would list more
 	// than one source at the root; nil otherwise.
@@ -56,23 +58,22 @@ type Service struct {
 	// cluster's data.
 	SpecDigest string
 	Paused     bool
-	// PinnedRevision is the revision that a rollback went back to; 0 follows
-	// heads.
+	// PinnedRevision is the revision that a rollback pinned; 0 follows heads.
 	PinnedRevision int64
-	// Undelivered says that what is declared waits for its source: the cluster
-	// keeps the present revision until the source was produced.
+	// Undelivered is set while the declared spec waits for its source: the
+	// cluster keeps the current revision until the source has content.
 	Undelivered bool
 	Deleting    Deletion
 	TombstoneID string
 	SyncRequest int64
-	// SyncResources are what the last request was about; nil is all.
+	// SyncResources are the objects of the last sync request; nil is all.
 	SyncResources []string
 	DiffRequest   int64
 	PruneApproval int64
 	ParentID      string
-	// DeclaredBy is who declared it last.
+	// DeclaredBy is who last declared it.
 	DeclaredBy string
-	// RevisedAt is when the present revision was made.
+	// RevisedAt is when the current revision was created.
 	RevisedAt int64
 	CreatedAt int64
 	UpdatedAt int64
@@ -81,17 +82,17 @@ type Service struct {
 // Ref returns the service's name for people.
 func (s Service) Ref() Ref { return Ref{s.Cluster, s.Name} }
 
-// Content is what one revision of upstream is.
+// Content is one upstream revision.
 type Content struct {
-	// RepositoryID is where it came from.
+	// RepositoryID is the repository it came from.
 	RepositoryID string `json:"repository,omitempty"`
-	// SourceRevision is upstream's name: a commit, a chart's version.
+	// SourceRevision is upstream's name for it: a commit, a chart's version.
 	SourceRevision string `json:"revision,omitempty"`
-	// Digest is "axle1:…", empty while nothing was produced.
+	// Digest is "axle1:…", empty while there is no content.
 	Digest string `json:"digest,omitempty"`
 	// Entry is where rendering starts inside the tarball.
 	Entry string `json:"entry,omitempty"`
-	// Size is the stored tarball's, 0 when unknown.
+	// Size is the size of the stored tarball, 0 when unknown.
 	Size        int64  `json:"size,omitempty"`
 	Message     string `json:"message,omitempty"`
 	Author      string `json:"author,omitempty"`
@@ -107,12 +108,12 @@ const (
 	CauseUpdate   Cause = "update"
 	CauseCommit   Cause = "commit"
 	CauseRollback Cause = "rollback"
-	// CauseConfiguration is that values from elsewhere changed: a context, an
-	// import, a secret in a backend.
+	// CauseConfiguration means that values from elsewhere changed: a context,
+	// an import, a secret in a backend.
 	CauseConfiguration Cause = "configuration"
 )
 
-// Revision is one state of a service that can be gone back to.
+// Revision is one state of a service that a rollback can return to.
 type Revision struct {
 	ServiceID string
 	// Number counts from 1 within the service.
@@ -122,12 +123,12 @@ type Revision struct {
 	Parts      []Part
 	SpecDigest string
 	Cause      Cause
-	// By is who made it: of a commit its author.
+	// By is who made it; for a commit, its author.
 	By        string
 	CreatedAt int64
 	// Current is filled by reads.
 	Current bool
-	// Spec is as it was, its secrets' values gone from here.
+	// Spec is the spec at that time, without the values of secrets.
 	Spec Spec
 }
 
@@ -171,32 +172,32 @@ type ServicePage struct {
 	NextPageToken string
 }
 
-// ServiceView is a service with what is known of it now.
+// ServiceView is a service with its current state.
 type ServiceView struct {
 	Service
 	// Status is the last report, zero when there was none.
 	Status     Status
 	ReportedAt int64
-	// Sync and Reason are the effective ones: Pending when the agent has not
-	// taken what is desired, whatever it last said.
+	// Sync and Reason are the effective ones: Pending while the agent has not
+	// applied what is desired, whatever it last reported.
 	Sync      Sync
 	Reason    string
 	Message   string
 	Freshness Freshness
 	PolledAt  int64
-	// Sources are what the service is made of, in order.
+	// Sources are the service's sources, in order.
 	Sources []SourceView
-	// SourceError is why a source as it is now cannot be produced, of several
-	// the first.
+	// SourceError says why a source in its current state cannot be used; of
+	// several, the first.
 	SourceError   string
 	SourceErrorAt int64
-	// NotActing are paths of fields that are kept but do nothing yet.
+	// NotActing are paths of fields that are stored but have no effect yet.
 	NotActing []string
 }
 
-// SourceView is one source of a service with what is known of it now.
+// SourceView is one source of a service with its current state.
 type SourceView struct {
-	// Field names it in the spec: "git", "sources[0]", "helm".
+	// Field is its name in the spec: "git", "sources[0]", "helm".
 	Field string
 	Path  string
 	// Repository is the repository's name, or the URL that found it; Kind is
@@ -207,12 +208,12 @@ type SourceView struct {
 	Folder     string
 	Chart      string
 	Version    string
-	// Delivered is what the present revision has of it.
+	// Delivered is its content in the current revision.
 	Delivered Content
-	// FetchedAt is when what it points at now was fetched.
+	// FetchedAt is when its current head was fetched.
 	FetchedAt int64
-	// Error is why it cannot be produced as it is now, with the time since
-	// when; of the source itself or, when that is well, of its repository.
+	// Error says why its current state cannot be used, with the time since when.
+	// It is the error of the source or, when that has none, of its repository.
 	Error   string
 	ErrorAt int64
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/partial"
 )
 
-// errDryRun undoes a transaction whose outcome was only asked for.
+// errDryRun rolls back a transaction whose result was only requested.
 var errDryRun = errors.New("dry run")
 
 func appendService(ctx context.Context, s Service) error {
@@ -28,16 +28,16 @@ func recordService(ctx context.Context, s Service, kind, by, message string) err
 	})
 }
 
-// serviceFor returns a service by name, with an error that says what to do.
+// serviceFor returns a service by name. Its error says what to do.
 func (f *Fleet) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
 	if errcode.Is(err, errcode.NotFound) {
-		return s, errcode.New(errcode.NotFound, "service %s does not exist; axle services list shows those that do", ref)
+		return s, errcode.New(errcode.NotFound, "service %s does not exist; axle services list shows the existing ones", ref)
 	}
 	return s, err
 }
 
-// Exists says that a service cannot be created because it is there.
+// Exists returns the error for creating a service that exists.
 func Exists(ref Ref) error { return errcode.New(errcode.Conflict, "service %s exists already", ref) }
 
 // CreateService declares a service. Invalid with the field's path, NotFound
@@ -56,8 +56,8 @@ func (f *Fleet) CreateService(ctx context.Context, by string, r ServiceRequest) 
 }
 
 // UpdateService replaces a service's spec, or only the fields named by JSON
-// paths ("git.ref"). While a rollback pins the service, the new spec waits
-// until it is resumed.
+// paths ("git.ref"). While a rollback pins the service, the new spec takes
+// effect only when it is resumed.
 func (f *Fleet) UpdateService(ctx context.Context, by string, ref Ref, spec Spec, fields []string, dryRun bool) (ServiceView, error) {
 	return f.write(ctx, dryRun, func(ctx context.Context) (StoredService, error) {
 		before, err := f.serviceFor(ctx, ref)
@@ -94,8 +94,8 @@ func (f *Fleet) ApplyService(ctx context.Context, by string, r ServiceRequest) (
 	return view, outcome, err
 }
 
-// write runs change in a transaction and returns what became of the service;
-// a dry run is undone after that.
+// write runs change in a transaction and returns the resulting service; a dry
+// run is then rolled back.
 func (f *Fleet) write(ctx context.Context, dryRun bool, change func(ctx context.Context) (StoredService, error)) (ServiceView, error) {
 	var view ServiceView
 	err := f.staged(ctx, &staging{dryRun: dryRun}, func(ctx context.Context) error {
@@ -124,7 +124,8 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		return StoredService{}, err
 	}
 	s := StoredService{Service: Service{
-		// With a dash: the id is part of names of Kubernetes objects.
+		// The prefix has a dash because the id is part of names of Kubernetes
+		// objects.
 		ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
 		DeclaredBy: by, CreatedAt: f.now(), UpdatedAt: f.now(),
@@ -132,7 +133,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	if err := f.declare(ctx, &s, Service{}, r.Project, cluster); err != nil {
 		return StoredService{}, err
 	}
-	// Whoever changes or deletes the cluster looks at the services it has.
+	// A transaction that changes or deletes the cluster reads its services.
 	if err := event.Rely(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
 		return StoredService{}, err
 	}
@@ -163,7 +164,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 		return before, false, errcode.New(errcode.Conflict, "service %s is being deleted; wait until it is gone", before.Ref())
 	}
 	if before.Builtin() {
-		return before, false, errcode.New(errcode.Conflict, "service %s is the hub's own and cannot be declared by anybody else", before.Ref())
+		return before, false, errcode.New(errcode.Conflict, "service %s belongs to the hub itself and cannot be declared by users", before.Ref())
 	}
 	cluster, err := f.store.ClusterByID(ctx, before.ClusterID)
 	if err != nil {
@@ -187,7 +188,7 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 		}
 	}
 	if s.ProjectID != before.ProjectID && (s.PinnedRevision != 0 || s.Undelivered) {
-		// The project does not wait with the spec.
+		// A change of project takes effect at once, even when the spec waits.
 		if err := f.resettle(ctx, &s, cluster); err != nil {
 			return before, false, err
 		}
@@ -200,15 +201,15 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	case s.PinnedRevision != 0:
 		message = "takes effect when the service is resumed: a rollback pins it"
 	case s.Undelivered:
-		message = "takes effect when its source was produced"
+		message = "takes effect when its source has content"
 	}
 	return s, true, recordService(ctx, s.Service, "service.updated", by, message)
 }
 
 // redeliver gives the cluster what is declared now: the heads of the sources
 // with the declared spec, as a new revision when either differs. While a source
-// was not produced, the present revision stays; while one of several fails, its
-// files do, so that parts of different times are not mixed.
+// has no content, the current revision stays. While one of several sources
+// fails, all files stay, so that parts of different times are not mixed.
 func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
 	now, err := f.presentContent(ctx, s.Service)
 	if err != nil {
@@ -229,14 +230,14 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 		return nil
 	}
 	if s.SpecDigest == before.SpecDigest && s.Desired.Digest == before.Desired.Digest {
-		// The same files from another commit are no revision.
+		// The same files from another commit are not a new revision.
 		s.Desired, s.Parts = before.Desired, before.Parts
 		return nil
 	}
 	return f.addRevision(ctx, s, s.Spec, s.Secrets, cause, by)
 }
 
-// declare checks s.Spec and fills what follows from it: project, source,
+// declare checks s.Spec and fills in what follows from it: project, source,
 // configuration.
 func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, project string, cluster Cluster) error {
 	spec, err := partial.Normal(s.Spec)
@@ -272,8 +273,8 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	return nil
 }
 
-// checkParent refuses a new parent that is no service: "hub" as the parent is
-// what the hub's own services are known by.
+// checkParent refuses a new parent that is not a service: the parent "hub"
+// marks the hub's own services.
 func checkParent(ctx context.Context, services ServiceReader, id, before string) error {
 	if id == "" || id == before {
 		return nil
@@ -285,14 +286,14 @@ func checkParent(ctx context.Context, services ServiceReader, id, before string)
 	return err
 }
 
-// NoParent says that there is no such parent, and is what somebody hears who
-// may not see the one that there is.
+// NoParent returns the error for a parent that does not exist. A caller who may
+// not see an existing parent gets the same error.
 func NoParent(id string) error {
-	return field("parentId", "there is no service with the id %.80s", id)
+	return field("parentId", "no service has the id %.80s", id)
 }
 
 // enter puts a service into the named project, or leaves it in its own, and
-// checks that it may be there as it is declared.
+// checks that its declaration is allowed there.
 func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, project string) error {
 	if project != "" {
 		p, err := f.store.ProjectByName(ctx, project, false)
@@ -315,9 +316,9 @@ func (f *Fleet) enter(ctx context.Context, s *StoredService, before Service, pro
 	return joined(ctx, p.ID)
 }
 
-// presentContent returns what the sources of a service point at, for a
-// transaction after which the service follows them. HeadMoved does not see it
-// before, so a head that moves meanwhile makes the transaction run again.
+// presentContent returns the current heads of a service's sources, for a
+// transaction after which the service follows them. HeadMoved does not know the
+// service before that, so a head that moves meanwhile makes the transaction retry.
 func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) {
 	places := s.Follows()
 	if len(places) == 0 {

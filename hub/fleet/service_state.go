@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// change applies a change to a service that is not being deleted, or approves a prune. fn reports
-// whether it changed anything, and fills the message of the event.
+// change applies a change to a service that is not being deleted, or approves a
+// prune. fn reports whether it changed anything, and sets the message of the event.
 func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn func(ctx context.Context, s *StoredService, cluster Cluster) (changed bool, message string, err error)) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)
@@ -36,7 +36,7 @@ func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn 
 	})
 }
 
-// resettle computes the spec digest after a counter moved.
+// resettle computes the spec digest after a counter changed.
 func (f *Fleet) resettle(ctx context.Context, s *StoredService, cluster Cluster) error {
 	spec, sealed, err := f.delivered(ctx, *s)
 	if err != nil {
@@ -45,8 +45,9 @@ func (f *Fleet) resettle(ctx context.Context, s *StoredService, cluster Cluster)
 	return f.settle(s, spec, sealed, cluster)
 }
 
-// SyncService asks the agent for a pass now, of some objects alone where
-// resources names them. Conflict when it is paused and none are named.
+// SyncService asks the agent for a pass now, limited to the given objects where
+// resources names some. Conflict when the service is paused and resources is
+// empty.
 func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources ...string) (ServiceView, error) {
 	if err := checkResources(resources); err != nil {
 		return ServiceView{}, err
@@ -61,7 +62,8 @@ func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources .
 	})
 }
 
-// ApprovePrune releases a held prune once, or a deletion that waits for others.
+// ApprovePrune approves a held prune once, or a deletion that waits for other
+// services.
 func (f *Fleet) ApprovePrune(ctx context.Context, by string, ref Ref) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.prune_approved", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
 		if s.PruneApproval++; s.Deleting != "" {
@@ -71,7 +73,7 @@ func (f *Fleet) ApprovePrune(ctx context.Context, by string, ref Ref) (ServiceVi
 	})
 }
 
-// PauseService stops everything on the service until it is resumed.
+// PauseService pauses the service until it is resumed.
 func (f *Fleet) PauseService(ctx context.Context, by string, ref Ref) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.paused", func(_ context.Context, s *StoredService, _ Cluster) (bool, string, error) {
 		changed := !s.Paused
@@ -80,7 +82,7 @@ func (f *Fleet) PauseService(ctx context.Context, by string, ref Ref) (ServiceVi
 	})
 }
 
-// ResumeService ends a pause and a pin; the service takes its head again.
+// ResumeService ends a pause and a pin; the service follows its head again.
 func (f *Fleet) ResumeService(ctx context.Context, by string, ref Ref) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.resumed", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
 		if !s.Paused && s.PinnedRevision == 0 {
@@ -96,12 +98,12 @@ func (f *Fleet) ResumeService(ctx context.Context, by string, ref Ref) (ServiceV
 	})
 }
 
-// RollbackService goes back to a revision and pins the service to it; 0 is
-// the one before the present. NotFound, Conflict when it is there already.
+// RollbackService goes back to a revision and pins the service to it; 0 is the
+// previous revision. NotFound; Conflict when it is already at that revision.
 func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number int64) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.rolled_back", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
 		if s.Builtin() {
-			return false, "", errcode.New(errcode.Conflict, "service %s is the hub's own; axle agents abort goes back", ref)
+			return false, "", errcode.New(errcode.Conflict, "service %s belongs to the hub itself; use axle agents abort to go back", ref)
 		}
 		target, err := f.rollbackTarget(ctx, s.Service, number)
 		if err != nil || target.Number == s.PinnedRevision {
@@ -150,12 +152,12 @@ func (f *Fleet) rollbackTarget(ctx context.Context, s Service, number int64) (St
 // short shortens a commit for people.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
-// Title names content for people: the commit and what it says.
+// Title describes content for people: the commit and its message.
 func (c Content) Title() string { return short(c.SourceRevision) + " " + c.Message }
 
-// DeleteService makes the service a tombstone, or removes it at once when no
-// agent ever registered for its cluster. Conflict when it is protected.
-// Repeated with detach it lets go what is left, otherwise it changes nothing.
+// DeleteService turns the service into a tombstone, or removes it at once when no
+// agent ever registered for its cluster. Conflict when it is protected. A repeated
+// call with detach detaches what is left; without detach it changes nothing.
 func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bool) (ServiceView, error) {
 	return f.write(ctx, false, func(ctx context.Context) (StoredService, error) {
 		s, err := f.serviceFor(ctx, ref)

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// standardPage and maxPage bound a page of services.
+	// standardPage and maxPage are the default and the largest page of services.
 	standardPage = 100
 	maxPage      = 500
 )
 
-// Reasons that the hub gives, beside those of agents.
+// Reasons that the hub gives, in addition to those of agents.
 const (
 	ReasonSourceError = "SourceError"
 	ReasonNoAgent     = "NoAgent"
@@ -73,7 +73,7 @@ func (f *Fleet) Services(ctx context.Context, filter ServiceFilter) (ServicePage
 	return page, err
 }
 
-// pageToken is the place after a service in the order of lists.
+// pageToken encodes the position after a service in the order of lists.
 func pageToken(r Ref) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(r.Cluster + "/" + r.Name))
 }
@@ -90,7 +90,7 @@ func parsePageToken(token string) (Ref, error) {
 	return Ref{cluster, name}, nil
 }
 
-// views adds to services what is known of them now.
+// views adds the current state to services.
 func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, error) {
 	var ids, sources, repositories, clusterIDs []string
 	seen := map[string]bool{}
@@ -153,12 +153,12 @@ func (f *Fleet) view(s Service, c Cluster, status StoredStatus, known upstreams)
 	return v
 }
 
-// effective tells how far the service is, in view of what is desired now. What
-// the agent says of a failure or a hold stands, since it is about what it was
-// last given; its Synced stands only for what is still desired.
+// effective returns the state of the service relative to what is desired now. A
+// failure or a hold that the agent reported stands, since it is about what the
+// agent last got; Synced stands only while the same content is still desired.
 func effective(s Service, c Cluster, status StoredStatus) (Sync, string, string) {
 	if s.Paused && s.Deleting == "" {
-		return Paused, "", "paused; resume it to go on"
+		return Paused, "", "paused; resume it to continue"
 	}
 	if status.Sync == "" {
 		switch {
@@ -167,7 +167,7 @@ func effective(s Service, c Cluster, status StoredStatus) (Sync, string, string)
 		case s.Deleting != "":
 			return Pending, ReasonDeleting, "waits for the agent to remove it"
 		case s.Desired.Digest == "":
-			return Pending, "", "the source has not been produced yet"
+			return Pending, "", "the source has no content yet"
 		}
 		return Pending, "", "the agent has not reported on it yet"
 	}

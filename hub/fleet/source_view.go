@@ -7,15 +7,15 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// upstreams is what is known of the sources of some services: heads by source,
+// upstreams is the state of the sources of some services: heads by source,
 // repositories by id.
 type upstreams struct {
 	heads        map[string]Head
 	repositories map[string]Upstream
 }
 
-// notActing is NotActing, and the sources that were declared to a hub that did
-// not follow them: they act once the service is applied again.
+// notActing returns NotActing, and the sources that were declared while the hub
+// did not support them: they take effect once the service is applied again.
 func notActing(s Service) []string {
 	paths := NotActing(s.Spec)
 	if declared := s.Spec.declared(); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
@@ -26,10 +26,9 @@ func notActing(s Service) []string {
 	return paths
 }
 
-// viewSources adds what is known of a service's sources, and what follows from
-// it: a source that cannot be produced is an error of the service, a
-// repository that cannot be read is a note, since everything goes on with what
-// is here.
+// viewSources adds the state of a service's sources. A source that cannot be
+// used is an error of the service. A repository that cannot be read is only a
+// note, because everything continues with the content that is here.
 func (f *Fleet) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
 	declared := v.Spec.declared()
 	var failed, notes []StatusError
@@ -53,7 +52,7 @@ func (f *Fleet) viewSources(v *ServiceView, c Cluster, status StoredStatus, know
 		v.SourceError, v.SourceErrorAt = failed[0].Message, failed[0].Since
 	}
 	if v.Undelivered && v.PinnedRevision == 0 && v.Deleting == "" && !v.Paused {
-		v.Sync, v.Reason, v.Message = Pending, "", waits+"what is declared waits for its source, which has not been produced yet"
+		v.Sync, v.Reason, v.Message = Pending, "", waits+"the declared spec waits for its source, which has no content yet"
 	}
 	if v.Deleting != "" {
 		return
@@ -66,26 +65,27 @@ func (f *Fleet) viewSources(v *ServiceView, c Cluster, status StoredStatus, know
 		v.Reason, v.Message = ReasonSourceError, v.SourceError
 	case needsNewerAgent(v.Service, status):
 		v.Reason = ReasonOldAgent
-		v.Message = fmt.Sprintf("it is made of several sources, which agent %s of the cluster does not know yet; upgrade the agent, until then it keeps what it runs", c.AgentVersion)
+		v.Message = fmt.Sprintf("the service has several sources, which agent %s of the cluster does not support; upgrade the agent; until then it keeps what it runs", c.AgentVersion)
 	case len(notes) > 0 && v.Message == "":
 		v.Message = notes[0].Message
 	}
 }
 
-// needsNewerAgent reports whether the agent was given parts and saw none: it
-// says then that there is no content, though there is.
+// needsNewerAgent reports whether the agent was given parts and did not
+// understand them: it then reports that there is no content.
 func needsNewerAgent(s Service, status StoredStatus) bool {
 	return len(s.Parts) > 0 && status.Sync == Pending && status.Reason == "NoContent"
 }
 
-// upstreamNote says since when a repository cannot be read, and that nothing
-// stopped because of it.
+// upstreamNote says since when a repository cannot be read, and that this
+// stopped nothing.
 func (f *Fleet) upstreamNote(u Upstream) string {
 	age := f.clock.Now().Sub(clock.FromMicros(u.FailingSince)).Round(time.Second)
-	return fmt.Sprintf("repository %s cannot be read since %s, what is here goes on: %s", u.Name, max(age, 0), u.Message)
+	return fmt.Sprintf("repository %s cannot be read since %s; services continue with the content that was fetched: %s", u.Name, max(age, 0), u.Message)
 }
 
-// sourceName names a source before an error where a service has several.
+// sourceName puts the source's name before an error when a service has several
+// sources.
 func sourceName(v SourceView, several bool) string {
 	if !several {
 		return ""

@@ -1,8 +1,7 @@
 package fleet
 
-// Spec is what a person declares of a service. Its JSON is that of
-// ServiceSpec in api/hub/v1, field by field, so that edges turn one into the
-// other as JSON.
+// Spec is what a person declares for a service. Its JSON is that of ServiceSpec in
+// api/hub/v1, field by field, so that edges convert between the two through JSON.
 type Spec struct {
 	// Namespace on the cluster; empty is the service's name.
 	Namespace string `json:"namespace,omitempty"`
@@ -16,16 +15,16 @@ type Spec struct {
 	SyncConfig *SyncConfig `json:"syncConfig,omitempty"`
 	// Configuration holds plain values.
 	Configuration map[string]string `json:"configuration,omitempty"`
-	// Secrets are write only: reads give the keys with empty values, and an
-	// empty value of a known key keeps what is stored.
+	// Secrets are write-only: reads return the keys with empty values, and an
+	// empty value of a known key keeps the stored value.
 	Secrets map[string]string `json:"secrets,omitempty"`
 	// SecretRefs are values read from backends, by key.
 	SecretRefs map[string]SecretRef `json:"secretRefs,omitempty"`
-	// Contexts are bound in order: of two that have a key the later counts.
+	// Contexts are bound in order: the later of two with the same key wins.
 	Contexts     []string     `json:"contexts,omitempty"`
 	Imports      []Import     `json:"imports,omitempty"`
 	Dependencies []Dependency `json:"dependencies,omitempty"`
-	// Templated is true when nil.
+	// Templated defaults to true when nil.
 	Templated *bool `json:"templated,omitempty"`
 	// Protect refuses deletion.
 	Protect bool `json:"protect,omitempty"`
@@ -34,9 +33,9 @@ type Spec struct {
 	DocsPath string `json:"docsPath,omitempty"`
 	// Version is a label for people.
 	Version string `json:"version,omitempty"`
-	// Adopt takes over objects that others made.
+	// Adopt takes over objects that others created.
 	Adopt bool `json:"adopt,omitempty"`
-	// Drift is "report" (also when empty) or "strict".
+	// Drift is "report" (the default) or "strict".
 	Drift          string `json:"drift,omitempty"`
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// DryRun writes nothing to the cluster; what would change is reported.
@@ -50,21 +49,22 @@ type Git struct {
 	Ref    string   `json:"ref,omitempty"`
 	Folder string   `json:"folder,omitempty"`
 	Files  []string `json:"files,omitempty"`
-	// URL names a registered repository in place of Repository.
+	// URL selects a registered repository instead of Repository.
 	URL string `json:"url,omitempty"`
-	// Submodules brings the files of submodules, LFS those behind pointers.
+	// Submodules includes the files of submodules, LFS the files behind LFS
+	// pointers.
 	Submodules bool `json:"submodules,omitempty"`
 	LFS        bool `json:"lfs,omitempty"`
 }
 
-// Source is one of several sources, put under a path: a folder of a
+// Source is one of several sources, placed under a path: a folder of a
 // repository, or a chart.
 type Source struct {
 	Path       string `json:"path,omitempty"`
 	Repository string `json:"repository,omitempty"`
 	Git        *Git   `json:"git,omitempty"`
-	// Chart with Version is taken from a repository of charts: Repository, or
-	// the one at URL.
+	// Chart with Version comes from a chart repository: Repository, or the one
+	// at URL.
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
 	URL     string `json:"url,omitempty"`
@@ -103,8 +103,8 @@ type Renderer struct {
 	// Type is AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
 	Type string `json:"type,omitempty"`
 	Helm *Helm  `json:"helm,omitempty"`
-	// KustomizePostrender is a folder with a kustomization that changes what
-	// this step renders.
+	// KustomizePostrender is a folder with a kustomization that changes the
+	// output of this step.
 	KustomizePostrender string   `json:"kustomizePostrender,omitempty"`
 	Jsonnet             *Jsonnet `json:"jsonnet,omitempty"`
 	Cue                 *Cue     `json:"cue,omitempty"`
@@ -120,7 +120,7 @@ type Jsonnet struct {
 	Libs    []string          `json:"libs,omitempty"`
 }
 
-// JsonnetVariable is a value given to Jsonnet, a text unless it is code.
+// JsonnetVariable is a value passed to Jsonnet: a text, unless it is code.
 type JsonnetVariable struct {
 	Name  string `json:"name,omitempty"`
 	Value string `json:"value,omitempty"`
@@ -150,18 +150,18 @@ type Wasm struct {
 
 // SyncConfig says how objects are applied.
 type SyncConfig struct {
-	// CreateNamespace is true when nil.
+	// CreateNamespace defaults to true when nil.
 	CreateNamespace  *bool `json:"createNamespace,omitempty"`
 	DeleteNamespace  bool  `json:"deleteNamespace,omitempty"`
 	EnforceNamespace bool  `json:"enforceNamespace,omitempty"`
-	// RequireOwnership is true when nil.
+	// RequireOwnership defaults to true when nil.
 	RequireOwnership *bool             `json:"requireOwnership,omitempty"`
 	Labels           map[string]string `json:"labels,omitempty"`
 	Annotations      map[string]string `json:"annotations,omitempty"`
 	DiffNormalizers  []DiffNormalizer  `json:"diffNormalizers,omitempty"`
 }
 
-// DiffNormalizer names fields that are left to the cluster.
+// DiffNormalizer names fields that the cluster may change.
 type DiffNormalizer struct {
 	Name         string   `json:"name,omitempty"`
 	Kind         string   `json:"kind,omitempty"`
@@ -173,7 +173,7 @@ type DiffNormalizer struct {
 // Dependency is a service that must be healthy first.
 type Dependency struct {
 	Name string `json:"name,omitempty"`
-	// Cluster is another cluster by name; empty is the same.
+	// Cluster is another cluster by name; empty is the same cluster.
 	Cluster string `json:"cluster,omitempty"`
 }
 
@@ -182,7 +182,7 @@ type SecretRef struct {
 	// Backend by name; empty is the default one.
 	Backend string `json:"backend,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// Key is the value's name there; empty is the key's own.
+	// Key is the value's name there; empty uses the secret's own key.
 	Key string `json:"key,omitempty"`
 }
 

@@ -16,20 +16,20 @@ import (
 // specDigestPrefix names the format of docs/spec/spec-digest.md.
 const specDigestPrefix = "s1:"
 
-// specInputs are all that a spec digest covers.
+// specInputs are all inputs of a spec digest.
 type specInputs struct {
 	service Service
-	// spec is what is delivered; values names its documents.
+	// spec is the delivered spec; values names its documents.
 	spec   Spec
 	values version
-	// secrets are the opened values of a row from before documents.
+	// secrets are the decrypted values of a row that is older than documents.
 	secrets map[string]string
 	cluster ClusterData
 }
 
-// specDigest names a spec by everything that can change what an agent does
-// with the service, its files aside. It is keyed, so that nobody who sees it
-// can try secrets against it.
+// specDigest hashes everything that can change what an agent does with the
+// service, except its files. It is keyed, so that nobody who sees it can test
+// guessed secrets against it.
 func specDigest(key []byte, in specInputs) (string, error) {
 	fields := map[string]string{
 		"id":            text(in.service.ID),
@@ -40,7 +40,7 @@ func specDigest(key []byte, in specInputs) (string, error) {
 		"pruneApproval": number(in.service.PruneApproval),
 		"syncRequest":   number(in.service.SyncRequest),
 	}
-	// Left out where nobody asked, so that older digests stay what they were.
+	// Left out where there was no request, so that older digests stay the same.
 	if in.service.DiffRequest != 0 {
 		fields["diffRequest"] = number(in.service.DiffRequest)
 	}
@@ -90,12 +90,12 @@ func specDigest(key []byte, in specInputs) (string, error) {
 	return specDigestPrefix + hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// covered returns the part of a spec that agents act on. Where files come from
-// is covered by their own digest; the rest that is missing is for people.
+// covered returns the part of a spec that agents act on. The content digest
+// covers where files come from; the other missing fields are for people.
 func (s Spec) covered() Spec {
 	s.Namespace, s.Repository, s.Git, s.Sources = "", "", nil, nil
-	// What contexts, imports and references hold is covered by the documents of
-	// the values; the order of the first two is covered here.
+	// The documents of the values cover the content of contexts, imports and
+	// references; the order of contexts and imports is covered here.
 	s.SecretRefs, s.DocsPath, s.Version, s.Detach = nil, "", "", false
 	s.Helm = s.Helm.covered()
 	s.Renderers = slices.Clone(s.Renderers)

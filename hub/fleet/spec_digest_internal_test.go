@@ -30,8 +30,8 @@ func digestOf(t *testing.T, key string, change func(*specInputs)) string {
 	return d
 }
 
-// The vector of docs/spec/spec-digest.md: other digests than these would make
-// every agent take every spec anew.
+// The vector of docs/spec/spec-digest.md: with other digests, every agent would
+// fetch every spec again.
 func TestSpecDigestVector(t *testing.T) {
 	const want = "s1:f2c8c898c23402f249253b1848be86265b8ff4604b3f32f9682b2552eeab4a54"
 	if got := digestOf(t, strings.Repeat("k", 32), func(*specInputs) {}); got != want {

@@ -2,7 +2,7 @@ package fleet
 
 import "github.com/axle-cd/axle/hub/fleet/liveness"
 
-// Sync says how far a service is from what is declared.
+// Sync says how far a service is from its declaration.
 type Sync string
 
 // The closed list.
@@ -16,7 +16,7 @@ const (
 	Paused   Sync = "Paused"
 )
 
-// Health says how a service's objects do.
+// Health is the health of a service's objects.
 type Health string
 
 // The closed list.
@@ -29,7 +29,7 @@ const (
 	HealthUnknown Health = "Unknown"
 )
 
-// Freshness says how much what is shown can be trusted.
+// Freshness says how current the shown state is.
 type Freshness = liveness.Freshness
 
 // The closed list.
@@ -39,25 +39,25 @@ const (
 	Unknown = liveness.Unknown
 )
 
-// Status is what an agent last said of a service.
+// Status is an agent's last report on a service.
 type Status struct {
 	Sync    Sync
 	Reason  string
 	Health  Health
 	Message string
 	Errors  []StatusError
-	// What is applied.
+	// TarballDigest and the next fields are what is applied.
 	TarballDigest  string
 	SpecDigest     string
 	Revision       int64
 	SourceRevision string
 	AppliedAt      int64
-	// Components is the compressed list as the agent sent it; edges open it.
+	// Components is the compressed list as the agent sent it; edges unpack it.
 	Components []byte
 	Counts     Counts
 }
 
-// StatusError is one thing that is wrong.
+// StatusError is one error.
 type StatusError struct {
 	// Source is source, render, apply, prune, health or agent.
 	Source  string `json:"source"`
@@ -66,7 +66,7 @@ type StatusError struct {
 	Warning bool   `json:"warning,omitempty"`
 }
 
-// Counts are components by health.
+// Counts are the numbers of components by health.
 type Counts struct {
 	Total       int `json:"total"`
 	Healthy     int `json:"healthy"`
@@ -75,11 +75,10 @@ type Counts struct {
 	Other       int `json:"other"`
 }
 
-// Report is an agent's word on one service.
+// Report is an agent's report on one service.
 type Report struct {
 	ServiceID string
-	// BaseHash is the hash that the agent believes is stored; empty
-	// overwrites.
+	// BaseHash is the hash that the agent believes is stored; empty overwrites.
 	BaseHash string
 	// NewHash is the hex SHA-256 of the status as the agent sent it. The edge
 	// has checked it.
@@ -91,19 +90,19 @@ type Report struct {
 type ReportBatch struct {
 	ClusterID string
 	Reports   []Report
-	// Whole says that the reports are all that the agent has.
+	// Whole is set when the reports are all that the agent has.
 	Whole bool
-	// Drained are ids of tombstones whose work is done.
+	// Drained are ids of completed tombstones.
 	Drained []string
-	// Heals are what the agent put back, in order of number, counted by its
-	// boot.
+	// Heals are the objects that the agent healed, ordered by number, which
+	// counts from its boot.
 	Heals  []Heal
 	BootID string
 }
 
 // ReportResult answers a ReportBatch.
 type ReportResult struct {
-	// Resync are services to send whole.
+	// Resync are services to send completely.
 	Resync []string
 	// StatusHash is the hash over what is now stored for the cluster.
 	StatusHash string

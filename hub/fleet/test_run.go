@@ -11,7 +11,7 @@ import (
 // revisions.
 const keptTestRuns = 20
 
-// TestState is how a test, or a run of all tests of a service, stands.
+// TestState is the state of a test, or of a run of all tests of a service.
 type TestState string
 
 // The states.
@@ -25,13 +25,13 @@ const (
 // Ended reports whether the state is final.
 func (s TestState) Ended() bool { return s == TestPassed || s == TestFailed }
 
-// TestRun is how the tests of one service and revision stand. An agent reports
-// it while they run; it stays when they have ended.
+// TestRun is a run of the tests of one service and revision. The agent reports
+// it while the tests run; it is kept when they have ended.
 type TestRun struct {
 	ServiceID string
-	// Key names what is tested, content and settings: the agent's word.
+	// Key identifies what is tested, content and settings; the agent chooses it.
 	Key string
-	// Revision is the service's, SourceRevision upstream's.
+	// Revision is the service's revision, SourceRevision is upstream's.
 	Revision       int64
 	SourceRevision string
 	TarballDigest  string
@@ -40,29 +40,29 @@ type TestRun struct {
 	Message        string
 	// StartedAt and EndedAt are zero until then.
 	StartedAt, EndedAt int64
-	// CreatedAt is when the hub first heard of the run, ReportedAt when last.
+	// CreatedAt is when the run was first reported, ReportedAt when it was last.
 	CreatedAt, ReportedAt int64
 	Tests                 []TestResult
 }
 
-// TestResult is how one test stands.
+// TestResult is the state of one test.
 type TestResult struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	State     TestState `json:"state"`
-	// Attempt is the one that runs or was the last, from 1, of Attempts.
+	// Attempt is the current or last attempt, from 1, of Attempts.
 	Attempt   int    `json:"attempt,omitempty"`
 	Attempts  int    `json:"attempts,omitempty"`
 	StartedAt int64  `json:"startedAt,omitempty"`
 	EndedAt   int64  `json:"endedAt,omitempty"`
 	Message   string `json:"message,omitempty"`
-	// Tail is the end of the last attempt's log, LogBytes its whole length.
+	// Tail is the end of the last attempt's log, LogBytes its full length.
 	Tail     string      `json:"tail,omitempty"`
 	LogBytes int64       `json:"logBytes,omitempty"`
 	Report   *TestReport `json:"report,omitempty"`
 }
 
-// TestReport is what a test wrote as JUnit.
+// TestReport is the JUnit report that a test wrote.
 type TestReport struct {
 	Tests    int        `json:"tests"`
 	Failures int        `json:"failures"`
@@ -72,28 +72,28 @@ type TestReport struct {
 	Failed   []TestCase `json:"failed,omitempty"`
 }
 
-// TestCase is one that failed.
+// TestCase is a failed test case.
 type TestCase struct {
 	Suite   string `json:"suite,omitempty"`
 	Name    string `json:"name"`
 	Message string `json:"message,omitempty"`
 }
 
-// TestRunStore keeps runs of tests.
+// TestRunStore stores runs of tests.
 type TestRunStore interface {
-	// PutTestRun stores a run in place of an earlier report of it, whose
-	// creation time it keeps.
+	// PutTestRun stores a run. It replaces an earlier report of the run and
+	// keeps its creation time.
 	PutTestRun(ctx context.Context, r TestRun) error
-	// TestRunState returns how a run stands, empty when it is not known.
+	// TestRunState returns the state of a run, empty when it is unknown.
 	TestRunState(ctx context.Context, serviceID, key string) (TestState, error)
-	// TestRuns returns a service's runs, those created last first.
+	// TestRuns returns a service's runs, most recently created first.
 	TestRuns(ctx context.Context, serviceID string) ([]TestRun, error)
 	// TrimTestRuns removes all but the newest keep.
 	TrimTestRuns(ctx context.Context, serviceID string, keep int) error
 }
 
-// StoreTestRuns stores what an agent says of tests. Runs of services that are
-// not its cluster's are left out.
+// StoreTestRuns stores the runs of tests that an agent reports. Runs of other
+// clusters' services are ignored.
 func (f *Fleet) StoreTestRuns(ctx context.Context, clusterID string, runs []TestRun) error {
 	ids := make([]string, 0, len(runs))
 	for _, r := range runs {
@@ -149,11 +149,11 @@ func (f *Fleet) storeTestRun(ctx context.Context, cluster Cluster, row Row, r Te
 	return event.Record(ctx, entry)
 }
 
-// TestRuns returns how a service's tests ran, the newest first; revision zero
-// is all that are kept.
+// TestRuns returns the runs of a service's tests, newest first; revision zero
+// means all kept runs.
 func (f *Fleet) TestRuns(ctx context.Context, ref Ref, revision int64) ([]TestRun, error) {
 	if revision < 0 {
-		return nil, errcode.New(errcode.Invalid, "a revision counts from 1")
+		return nil, errcode.New(errcode.Invalid, "revision: give a number from 1 on")
 	}
 	s, err := f.serviceFor(ctx, ref)
 	if err != nil {

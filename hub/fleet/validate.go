@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxSpec bounds a spec's JSON, secrets included: it is sent to an agent in
-	// one message and kept 20 times.
+	// maxSpec limits a spec's JSON, including secrets: it is sent to an agent
+	// in one message and stored 20 times.
 	maxSpec = 512 << 10
 	// maxLabel is the longest DNS label.
 	maxLabel = 63
 	// maxRelease is Helm's own limit.
 	maxRelease = 53
-	// maxItems bounds each list of a spec.
+	// maxItems limits each list of a spec.
 	maxItems = 200
-	// maxSources bounds what one service is made of: each source is a tarball
-	// that the agent fetches by itself.
+	// maxSources limits the sources of one service: the agent fetches the
+	// tarball of each separately.
 	maxSources = 32
 )
 
@@ -61,9 +61,9 @@ func checkInside(at, p string) error {
 	return nil
 }
 
-// Validate returns an Invalid error that names the field when the spec can
-// never work. What needs other rows (repository, dependencies) is checked when
-// the service is stored.
+// Validate returns an Invalid error with the field when the spec can never
+// work. What needs other rows (repository, dependencies) is checked when the
+// service is stored.
 func Validate(name string, s Spec) error {
 	if err := checkLabel("name", name); err != nil {
 		return err
@@ -127,7 +127,7 @@ func checkOneSource(at string, source Source) error {
 	}
 	first, _, _ := strings.Cut(cleanPath(source.Path), "/")
 	if first == ChartPath || first == hiddenParts {
-		return field(at+".path", "%q is a name that is kept for the hub's own use", first)
+		return field(at+".path", "%q is reserved for the hub", first)
 	}
 	switch {
 	case source.Chart != "" && source.Git != nil:
@@ -141,7 +141,8 @@ func checkOneSource(at string, source Source) error {
 	case source.URL != "":
 		return field(at+".url", "is for charts; name the repository by %s.repository or %s.git.url", at, at)
 	case source.Git == nil && source.Repository != "":
-		// A bucket needs nothing more; whether this is one is known later.
+		// A bucket needs nothing more; whether the repository is one is checked
+		// later.
 		return nil
 	case source.Git == nil:
 		return field(at+".git", "is needed, or %s.chart", at)
@@ -149,7 +150,7 @@ func checkOneSource(at string, source Source) error {
 	return checkGit(at+".git", at+".repository", source.Git, source.Repository)
 }
 
-// checkGit checks one Git source with the repository that goes with it.
+// checkGit checks one Git source with its repository.
 func checkGit(at, repositoryAt string, g *Git, repository string) error {
 	switch {
 	case g == nil && repository == "":
@@ -222,7 +223,7 @@ func checkSettings(_ string, s Spec) error {
 			return field("configuration", "has an empty key")
 		}
 		if _, both := s.Secrets[key]; both {
-			return field("secrets."+key, "is also in configuration; a value has one place")
+			return field("secrets."+key, "is also in configuration; give the value in only one of them")
 		}
 	}
 	for key := range s.Secrets {
@@ -243,7 +244,7 @@ func checkSettings(_ string, s Spec) error {
 	return nil
 }
 
-// checkValues checks what the service takes from elsewhere.
+// checkValues checks the values that the service takes from elsewhere.
 func checkValues(s Spec) error {
 	if len(s.SecretRefs) > maxItems || len(s.Contexts) > maxItems || len(s.Imports) > maxItems {
 		return field("secretRefs", "a service has at most %d each of secretRefs, contexts and imports", maxItems)
@@ -279,7 +280,7 @@ func checkDependencies(name string, s Spec) error {
 			return err
 		}
 		if d.Cluster == "" && d.Name == name {
-			return field(at+".name", "a service cannot wait for itself")
+			return field(at+".name", "a service cannot depend on itself")
 		}
 	}
 	return nil

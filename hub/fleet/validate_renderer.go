@@ -9,8 +9,8 @@ import (
 
 var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE", "JSONNET", "CUE", "EXEC", "WASM"}
 
-// toolName is what a tool may be called. It names an entry of the agent's own
-// list; it is no path and no command line.
+// toolName matches names of tools. A name refers to an entry of the agent's own
+// list; it is not a path or a command line.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // checkRenderer checks one render step.

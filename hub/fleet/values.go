@@ -11,19 +11,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Bag is a set of values with a name of its own, which services bind: a
-// context, or the outputs that they import. Its JSON is what is stored.
+// Bag is a named set of values that services bind: a context, or the outputs
+// that they import. It is stored as its JSON.
 type Bag struct {
-	// Values are of any JSON type.
+	// Values may have any JSON type.
 	Values map[string]any `json:"values,omitempty"`
-	// Secrets are texts that no answer, log or event holds.
+	// Secrets are texts that no answer, log or event contains.
 	Secrets map[string]string `json:"secrets,omitempty"`
 }
 
-// Layer is a kind of place that a value comes from.
+// Layer is a kind of source that a value comes from.
 type Layer string
 
-// The layers, the weakest first: where two have a key, the later one counts.
+// The layers, the weakest first: where two have a key, the later one wins.
 const (
 	LayerCluster   Layer = "cluster"
 	LayerContext   Layer = "context"
@@ -32,22 +32,22 @@ const (
 	LayerReference Layer = "reference"
 )
 
-// LayerValue is what one layer says of a key.
+// LayerValue is the value of a key in one layer.
 type LayerValue struct {
 	Layer Layer
-	// Source is which one: a context's name, a backend and a path.
+	// Source identifies it: a context's name, a backend and a path.
 	Source string
 	Value  string
 	Secret bool
 }
 
-// reference is a value that was read from a backend, with where from.
+// reference is a value that was read from a backend, with its origin.
 type reference struct {
 	SecretRef
 	Value string `json:"value"`
 }
 
-// ownValues is the document of the values that one service alone has.
+// ownValues is the document of the values that only one service has.
 type ownValues struct {
 	Secrets    map[string]string    `json:"secrets,omitempty"`
 	References map[string]reference `json:"references,omitempty"`
@@ -55,7 +55,7 @@ type ownValues struct {
 
 func (o ownValues) empty() bool { return len(o.Secrets) == 0 && len(o.References) == 0 }
 
-// from tells where the references were read.
+// from returns where the references were read.
 func (o ownValues) from() map[string]SecretRef {
 	from := make(map[string]SecretRef, len(o.References))
 	for key, r := range o.References {
@@ -64,13 +64,13 @@ func (o ownValues) from() map[string]SecretRef {
 	return from
 }
 
-// version names the documents that a service's configuration is made of. Its
-// text stands in the column of the secrets, with own first.
+// version names the documents of a service's configuration. Its text is stored
+// in the column of the secrets, with own first.
 type version struct {
 	Own      string            `json:"own"`
 	Contexts map[string]string `json:"contexts,omitempty"`
 	Imports  map[string]string `json:"imports,omitempty"`
-	// sealed are the secrets of a row from before there were documents.
+	// sealed are the secrets of a row that is older than documents.
 	sealed string
 }
 
@@ -78,7 +78,7 @@ func (v version) empty() bool {
 	return v.Own == "" && len(v.Contexts) == 0 && len(v.Imports) == 0 && v.sealed == ""
 }
 
-// text is the column's; empty when there is nothing.
+// text returns the column's value; empty when there is nothing.
 func (v version) text() (string, error) {
 	if v.empty() || v.sealed != "" {
 		return v.sealed, nil
@@ -95,19 +95,18 @@ func parseVersion(text string) (v version, err error) {
 		return version{sealed: text}, nil
 	}
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return v, errcode.New(errcode.Internal, "what a service's configuration is made of cannot be read; set its secrets again")
+		return v, errcode.New(errcode.Internal, "the stored references of a service's configuration cannot be read; set its secrets again")
 	}
 	return v, nil
 }
 
-// Documents returns the ids of the documents that a service's column of secrets
-// names.
+// Documents returns the ids of the documents in a service's column of secrets.
 func Documents(text string) ([]string, error) {
 	v, err := parseVersion(text)
 	return v.documents(), err
 }
 
-// documents are all that the version names.
+// documents returns all documents that the version names.
 func (v version) documents() []string {
 	var ids []string
 	if v.Own != "" {
@@ -117,15 +116,14 @@ func (v version) documents() []string {
 	return slices.AppendSeq(ids, maps.Values(v.Imports))
 }
 
-// opened are the values that a version names.
+// opened holds the values that a version names.
 type opened struct {
 	own      ownValues
 	contexts map[string]Bag
 	imports  map[string]Bag
 }
 
-// layers puts together what every layer says of every key, the strongest
-// first.
+// layers returns, per key, the values of all layers, the strongest first.
 func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue, error) {
 	all := map[string][]LayerValue{}
 	add := func(key string, v LayerValue) { all[key] = append([]LayerValue{v}, all[key]...) }
@@ -171,7 +169,7 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 	return all, nil
 }
 
-// String is the reference as the command line writes it.
+// String returns the reference as the command line writes it.
 func (r SecretRef) String() string {
 	text := cmp.Or(r.Backend, "default") + ":" + r.Path
 	if r.Key != "" {
@@ -180,8 +178,8 @@ func (r SecretRef) String() string {
 	return text
 }
 
-// asText is a value as a map of texts has it: a text as it is, anything else
-// as JSON.
+// asText returns a value for a map of texts: a text unchanged, anything else as
+// JSON.
 func asText(value any) (string, error) {
 	if text, ok := value.(string); ok {
 		return text, nil
@@ -193,7 +191,7 @@ func asText(value any) (string, error) {
 	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
 }
 
-// jsonObject reads one with its numbers as they are written.
+// jsonObject decodes an object and keeps numbers as written.
 func jsonObject(text string) (map[string]any, error) {
 	object := map[string]any{}
 	if text == "" {
@@ -205,7 +203,7 @@ func jsonObject(text string) (map[string]any, error) {
 	return object, err
 }
 
-// merged is a bag as templates see it: secrets lie beside plain values.
+// merged returns a bag as templates see it: secrets beside plain values.
 func (b Bag) merged() map[string]any {
 	all := make(map[string]any, len(b.Values)+len(b.Secrets))
 	maps.Copy(all, b.Values)
@@ -215,7 +213,7 @@ func (b Bag) merged() map[string]any {
 	return all
 }
 
-// bagsJSON is contexts or imports as templates see them; empty for none.
+// bagsJSON returns contexts or imports as templates see them; empty for none.
 func bagsJSON(bags map[string]Bag) (string, error) {
 	if len(bags) == 0 {
 		return "", nil

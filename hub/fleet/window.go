@@ -7,21 +7,21 @@ import (
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
-// SyncWindow is a recurring time in which a service may be synced, or may not.
+// SyncWindow is a recurring period in which a service may be synced, or may not.
 type SyncWindow struct {
 	// Kind is allow or deny.
 	Kind string `json:"kind,omitempty"`
-	// Schedule is cron: when the window begins.
+	// Schedule is a cron expression for the window's start.
 	Schedule string `json:"schedule,omitempty"`
 	// Duration is such as "1h30m".
 	Duration string `json:"duration,omitempty"`
 	// TimeZone is an IANA name; empty is UTC.
 	TimeZone string `json:"timeZone,omitempty"`
-	// ManualSync lets what a person asks for through.
+	// ManualSync allows syncs that a person requests.
 	ManualSync bool `json:"manualSync,omitempty"`
 }
 
-// maxWindows bounds the windows of a service, a project and the hub.
+// maxWindows limits the windows of a service, of a project and of the hub.
 const maxWindows = 20
 
 func checkWindows(_ string, s Spec) error { return checkWindowList("syncWindows", s.SyncWindows) }
@@ -38,10 +38,10 @@ func checkWindowList(at string, windows []SyncWindow) error {
 	return nil
 }
 
-// maxResources bounds what one request for a sync names.
+// maxResources limits the objects in one sync request.
 const maxResources = 100
 
-// checkResources checks the form GROUP:KIND:NAME of what a sync is asked for.
+// checkResources checks the form GROUP:KIND:NAME of the objects in a sync request.
 func checkResources(all []string) error {
 	if len(all) > maxResources {
 		return field("resources", "lists more than %d; sync the service whole", maxResources)
@@ -49,7 +49,7 @@ func checkResources(all []string) error {
 	for _, text := range all {
 		parts := strings.SplitN(text, ":", 3)
 		if len(text) > 600 || len(parts) != 3 || parts[1] == "" || parts[2] == "" || strings.Count(parts[2], "/") > 1 || strings.HasSuffix(parts[2], "/") {
-			return field("resources", "%.200q is no object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
+			return field("resources", "%.200q is not an object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
 		}
 	}
 	return nil

@@ -10,10 +10,10 @@ import (
 )
 
 var ownedByHealth = prometheus.NewDesc("axle_gitcache_repositories",
-	"Repositories that this replica fetches, by whether the last look at upstream went well: pullable or failed.", []string{"health"}, nil)
+	"Repositories that this replica fetches, by whether the last read of upstream succeeded: pullable or failed.", []string{"health"}, nil)
 
-// ages remember when each upstream that this replica follows was last read, and
-// whether the last look at it failed.
+// ages records when each upstream that this replica follows was last read, and
+// whether the last read failed.
 type ages struct {
 	clock clock.Clock
 
@@ -26,8 +26,8 @@ func newAges(c clock.Clock) *ages {
 	return &ages{clock: c, read: map[string]time.Time{}, failed: map[string]bool{}}
 }
 
-// begin notes that a repository is followed from now on, and whether it failed
-// before; end that it is not followed any more.
+// begin records that a repository is followed from now on, and whether it
+// failed before; end records that it is no longer followed.
 func (a *ages) begin(repositoryID string, failed bool) {
 	a.good(repositoryID)
 	if failed {
@@ -42,7 +42,7 @@ func (a *ages) end(repositoryID string) {
 	delete(a.failed, repositoryID)
 }
 
-// good notes that an upstream was read, and bad that it could not be.
+// good records that an upstream was read, and bad that a read failed.
 func (a *ages) good(repositoryID string) {
 	now := a.clock.Now()
 	a.mu.Lock()
@@ -59,7 +59,7 @@ func (a *ages) bad(repositoryID string) {
 	}
 }
 
-// oldest is the longest time since one was read, in seconds.
+// oldest returns the longest time since an upstream was read, in seconds.
 func (a *ages) oldest() float64 {
 	now := a.clock.Now()
 	a.mu.Lock()
@@ -71,10 +71,10 @@ func (a *ages) oldest() float64 {
 	return oldest.Seconds()
 }
 
-// Describe is prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (a *ages) Describe(to chan<- *prometheus.Desc) { to <- ownedByHealth }
 
-// Collect is prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (a *ages) Collect(to chan<- prometheus.Metric) {
 	a.mu.Lock()
 	failed, pullable := len(a.failed), len(a.read)-len(a.failed)

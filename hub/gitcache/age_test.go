@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// A repository whose upstream fails is counted as failed, after a restart too,
+// A repository whose upstream fails counts as failed, even after a restart,
 // until it can be read again.
 func TestFailingRepositoriesAreCounted(t *testing.T) {
 	var registry *prometheus.Registry

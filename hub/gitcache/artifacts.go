@@ -17,15 +17,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// artifactAgent makes the agent of a repository that is not Git's.
+// artifactAgent creates the agent of a repository that is not a Git repository.
 func (c *Cache) artifactAgent(r Repository, epoch int64, opened func()) agent {
-	return artifactagent.New(artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Sink: c.node,
+	return artifactagent.New(artifactagent.Config{Agent: c.agentConfig(r, epoch, opened), Kind: r.Kind, Sink: c.node,
 		Dir: c.artifactDir(r.Copy()), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
-		PollInterval: c.config.PollInterval, Gap: c.config.gap, Clock: c.config.Clock, Log: c.config.Log,
-		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes, OnPass: c.passed(r.ID)})
+		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes})
 }
 
-// artifactDir names the folder of a repository's kept files by a hash.
+// artifactDir returns the folder of a repository's kept files, named by a hash.
 func (c *Cache) artifactDir(name string) string {
 	return filepath.Join(c.config.Dir, "artifacts", hashName(name))
 }
@@ -35,7 +34,7 @@ func hashName(name string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// removeArtifacts deletes what was kept of repositories that are gone.
+// removeArtifacts deletes the kept files of deleted repositories.
 func (c *Cache) removeArtifacts(ctx context.Context) error {
 	entries, err := os.ReadDir(filepath.Join(c.config.Dir, "artifacts"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,15 +95,14 @@ func (c *Cache) settleArtifact(r *Repository, creds *Credentials, given bool) er
 	return artifactagent.Check(*r, *creds)
 }
 
-// artifactURL checks what a user gave as the URL of a repository that is not
-// Git's.
+// artifactURL checks a user's URL of a repository that is not a Git repository.
 func artifactURL(kind Kind, raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
 	example := map[Kind]string{record.Helm: "https://charts.example.com/stable", record.OCI: "oci://registry.example.com/team/charts",
 		record.Bucket: "https://s3.eu-central-1.amazonaws.com/my-bucket"}[kind]
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") {
-		// url's own error quotes the URL, which may hold a password.
+		// url.Parse's error quotes the URL, which may hold a password.
 		return nil, errcode.New(errcode.Invalid, "repository URL cannot be read; give one like %s", example)
 	}
 	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)

@@ -37,7 +37,7 @@ func largeFiles() map[string]gitserver.Content {
 // folderMB is the size of largeFiles.
 const folderMB = 104
 
-// taken is the CPU of this process and of its children that ended: git is one.
+// taken returns the CPU of this process and of its ended children, such as git.
 func taken(b *testing.B) (sum time.Duration) {
 	b.Helper()
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

@@ -16,8 +16,8 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/nodecache"
-	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
@@ -26,64 +26,66 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// The times of the cache's own housekeeping.
+// The times of the cache's own maintenance.
 const (
-	// sweepEvery is how often tarballs and sources are looked through.
+	// sweepEvery is how often tarballs and sources are checked for removal.
 	sweepEvery = 10 * time.Minute
-	// dropAfter is how long a source stays that no service refers to, so that
-	// a service that is changed back finds it.
+	// dropAfter is how long a source without services is kept, so that a
+	// service that is changed back finds it.
 	dropAfter = time.Hour
 )
 
-// Cache is the door. See the package comment.
+// Cache gives access to upstream content. See the package comment.
 type Cache struct {
 	config Config
 	store  Store
 	node   *nodecache.Cache
 	git    *upstream.Git
 	budget *gitagent.Budget
-	gates  *pace.Gates
+	gates  *repoagent.Gates
 	keeper *shard.Keeper
-	// store of agents, and openings of what an earlier life left: a hub that
-	// starts with many repositories serves, and renews leases, meanwhile.
+	// agentStore is the store for agents. It also limits how many agents at
+	// once open what an earlier run left: meanwhile a hub with many
+	// repositories serves and renews its leases.
 	agentStore *limited
 	openings   chan struct{}
 	metrics    *metrics
 	ages       *ages
-	// variants are deltas and other forms of what node has.
+	// variants are deltas and other forms of the tarballs in node.
 	variants *variants
-	wake     chan struct{} // holds one: the list of repositories may be old
+	wake     chan struct{} // holds one: the list of repositories may be outdated
 	listed   atomic.Bool
 
-	tasks   sync.WaitGroup // moves and copies that run beside
-	seconds seconds        // copies of what others own
+	tasks   sync.WaitGroup // moves and copies that run in the background
+	seconds seconds        // copies of repositories that other replicas own
 
 	mu     sync.Mutex
 	agents map[string]agent    // that run here, by repository
-	known  map[string]bool     // repositories that were seen when last listed
-	owners map[string]lookedUp // that were looked up, by repository
+	known  map[string]bool     // repositories in the last listing
+	owners map[string]lookedUp // cached owners, by repository
 	moving map[string]bool     // that this replica is taking over
 	ending map[string]bool     // that this replica is handing over
 }
 
 // agent follows one repository for the time of one lease; each kind of
-// repository has its own sort.
+// repository has its own implementation.
 type agent interface {
 	Run(ctx context.Context) error
-	// Kick asks for a pass soon and returns at once; KickAndWait returns the
+	// Kick requests a pass soon and returns at once; KickAndWait returns the
 	// error of a pass that began after the call.
 	Kick()
 	KickAndWait(ctx context.Context, revision string) error
-	// SourcesChanged says that the set of sources in use may have changed.
+	// SourcesChanged tells the agent that the set of sources in use may have
+	// changed.
 	SourcesChanged()
-	// Resolve evaluates a source that nobody follows, as upstream was last
+	// Resolve evaluates a source without following it, as upstream was last
 	// read.
 	Resolve(ctx context.Context, s Source) (Head, error)
-	// Rebuild writes the tarball of a recipe without asking upstream.
+	// Rebuild writes the tarball of a recipe without contacting upstream.
 	Rebuild(ctx context.Context, r Recipe, w io.Writer) (digest.Digest, error)
 }
 
-// New checks the configuration and opens the folder. Run does the work.
+// New checks the configuration and opens the folder. The work is done by Run.
 func New(config Config) (*Cache, error) {
 	if err := config.check(); err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func New(config Config) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{config: config, store: config.Store, node: node, git: git, budget: &gitagent.Budget{Each: config.MirrorBytes, Total: config.MirrorsBytes}, wake: make(chan struct{}, 1),
-		gates: pace.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
+		gates: repoagent.NewGates(config.Clock), agentStore: newLimited(config.Store), openings: make(chan struct{}, maxOpenings),
 		agents: map[string]agent{}, owners: map[string]lookedUp{}, moving: map[string]bool{}, ending: map[string]bool{}, seconds: newSeconds()}
 	if c.variants, err = newVariants(filepath.Join(config.Dir, "variants")); err != nil {
 		return nil, err
@@ -112,7 +114,7 @@ func New(config Config) (*Cache, error) {
 	return c, nil
 }
 
-// Run follows repositories until ctx ends. Leases are given back before it
+// Run follows repositories until ctx ends. It releases the leases before it
 // returns.
 func (c *Cache) Run(ctx context.Context) error {
 	parts := []lifecycle.Part{
@@ -131,10 +133,10 @@ func (c *Cache) Run(ctx context.Context) error {
 	return err
 }
 
-// Ready is nil once Run has read the repositories and the disk is usable.
+// Ready returns nil once Run has read the repositories and the disk is usable.
 func (c *Cache) Ready() error {
 	if !c.listed.Load() {
-		return errcode.New(errcode.Unavailable, "the repositories are not read yet")
+		return errcode.New(errcode.Unavailable, "the repositories have not been read yet")
 	}
 	if _, err := os.Stat(c.config.Dir); err != nil {
 		return errcode.New(errcode.Unavailable, "the data folder cannot be used: %w", err)
@@ -179,20 +181,26 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 	return a.Run(ctx)
 }
 
-// newAgent makes the agent that a repository's kind asks for.
+// newAgent creates the agent for a repository's kind.
 func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }, Git: c.git, Sink: c.node, Parts: parts{c},
-			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, PollInterval: c.pollEvery(r), Clock: c.config.Clock, Log: c.config.Log, Gap: c.config.gap, MaxPackBytes: c.config.maxPack,
-			Limits: c.config.Limits, Level: c.config.Level, OnPass: c.passed(r.ID)}), nil
+		return gitagent.New(gitagent.Config{Agent: c.agentConfig(r, epoch, opened), Git: c.git, Sink: c.node, Parts: parts{c},
+			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, MaxPackBytes: c.config.maxPack, Limits: c.config.Limits, Level: c.config.Level,
+			Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }}), nil
 	case record.Helm, record.OCI, record.Bucket:
 		return c.artifactAgent(r, epoch, opened), nil
 	}
 	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
 }
 
-// passed is told of each pass of an agent.
+// agentConfig is what agents of all kinds need.
+func (c *Cache) agentConfig(r Repository, epoch int64, opened func()) repoagent.Config {
+	return repoagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.pollEvery(r), Gap: c.config.gap,
+		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
+}
+
+// passed returns a function that an agent calls after each pass.
 func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took time.Duration) {
 	return func(fetched bool, err error, took time.Duration) {
 		c.metrics.pass(fetched, err, took)
@@ -208,7 +216,8 @@ func (c *Cache) passed(repositoryID string) func(fetched bool, err error, took t
 	}
 }
 
-// mirrorDir names a mirror's folder by a hash: the name of a copy is no path.
+// mirrorDir returns a mirror's folder, named by a hash because the name of a
+// copy is not a path.
 func (c *Cache) mirrorDir(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(c.config.Dir, "mirrors", hex.EncodeToString(sum[:16])+".git")
@@ -229,9 +238,9 @@ func (c *Cache) each(do func(agent)) {
 }
 
 // Changed tells the cache that a repository's row, or its set of sources,
-// changed: call it for each feed row of those kinds. An empty ID means "any".
-// It returns at once, and touches that repository alone. Without it a change is
-// noticed at the next poll.
+// changed. Call it for each feed row of those kinds. An empty ID means any
+// repository. It returns at once and affects only that repository. Without it,
+// a change is noticed at the next poll.
 func (c *Cache) Changed(repositoryID string) {
 	if repositoryID == "" {
 		c.each(agent.SourcesChanged)
@@ -250,11 +259,11 @@ func (c *Cache) Changed(repositoryID string) {
 	}
 }
 
-// LookAgain asks for a look at every upstream that this replica follows, as a
-// kick does, and returns at once.
+// LookAgain kicks every upstream that this replica follows, and returns at
+// once.
 func (c *Cache) LookAgain() { c.each(agent.Kick) }
 
-// sweep evicts tarballs and drops what nobody follows.
+// sweep evicts tarballs and drops sources that no service follows.
 func (c *Cache) sweep(ctx context.Context) error {
 	for {
 		pinned, err := c.store.Pinned(ctx, c.node.Digests())
@@ -285,8 +294,8 @@ func (c *Cache) cacheBytes() int64 {
 	return 10 << 30
 }
 
-// removeMirrors deletes the mirrors of repositories that are no more, or whose
-// URL is another one.
+// removeMirrors deletes the mirrors of repositories that were deleted, or whose
+// URL changed.
 func (c *Cache) removeMirrors(ctx context.Context) error {
 	repos, err := c.store.Repositories(ctx)
 	if err != nil {
@@ -301,7 +310,7 @@ func (c *Cache) removeMirrors(ctx context.Context) error {
 		return nil
 	}
 	for _, d := range found {
-		mirror, _, _ := strings.Cut(d.Name(), ".git.") // one that stands beside its successor
+		mirror, _, _ := strings.Cut(d.Name(), ".git.") // a mirror that is kept beside its successor
 		if !known[d.Name()] && !known[mirror+".git"] {
 			c.config.Log.Info("mirror of a deleted or moved repository removed", logkey.Path, d.Name())
 			if err := os.RemoveAll(filepath.Join(c.config.Dir, "mirrors", d.Name())); err != nil {
@@ -312,7 +321,7 @@ func (c *Cache) removeMirrors(ctx context.Context) error {
 	return err
 }
 
-// leases binds the store's leases to this life of this replica.
+// leases binds the store's leases to this run of this replica.
 type leases struct {
 	cache  *Cache
 	holder Holder
@@ -323,7 +332,7 @@ func (l *leases) Acquire(ctx context.Context, ids []string) (map[string]int64, e
 	return l.cache.store.Acquire(ctx, ids, l.holder, record.LeaseTTL, record.TakeOverGrace)
 }
 
-// Renew implements shard.Leases, and passes on the kicks that came by the
+// Renew implements shard.Leases, and passes on kicks that were left in the
 // database.
 func (l *leases) Renew(ctx context.Context) (map[string]int64, error) {
 	held, err := l.cache.store.Renew(ctx, l.holder, record.LeaseTTL)

@@ -18,9 +18,9 @@ func publish(s *chartserver.Server, name string, versions ...string) {
 	}
 }
 
-// TestVendoredCharts holds that the charts which charts and kustomizations of a
-// repository name come beside its files: locked, pinned or by range, once each,
-// and the same again with the chart repository gone.
+// TestVendoredCharts checks that the charts that charts and kustomizations of a
+// repository refer to come beside its files: locked, pinned or by range, once
+// each, with the same result when the chart repository is gone.
 func TestVendoredCharts(t *testing.T) {
 	t.Parallel()
 	charts := chartserver.Start(false)

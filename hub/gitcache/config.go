@@ -14,52 +14,51 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Config of a Cache. Store, Dir and Replica are needed; the zero value of
-// anything else is its default.
+// Config configures a Cache. Store, Dir and Replica are required; the zero
+// value of any other field is its default.
 type Config struct {
 	Store Store
-	// Dir is this replica's own folder for mirrors and tarballs. The caller
-	// makes sure that no other process uses it.
+	// Dir is this replica's folder for mirrors and tarballs. The caller ensures
+	// that no other process uses it.
 	Dir string
 	// Replica is the stable name of this replica.
 	Replica string
 
-	// Replicas is how the others are known and asked; nil is a hub of one
+	// Replicas gives access to the other replicas; nil is a hub with one
 	// replica, which owns everything.
 	Replicas *Replicas
 
-	// PollInterval is the base time between polls of an upstream; half of it
-	// is the most that is added at random. Default 2 min.
+	// PollInterval is the base time between polls of an upstream; up to half of
+	// it is added at random. Default 2 min.
 	PollInterval time.Duration
 	// AllowUpstreamCIDRs are the only loopback, private and link-local
 	// addresses that an upstream may have.
 	AllowUpstreamCIDRs []netip.Prefix
 	// AllowHTTP permits http:// upstreams.
 	AllowHTTP bool
-	// Guard is the command that runs a git fetch under guard: it is given
-	// further arguments and must call gitagent.GuardMain with them. Default:
-	// this executable with the argument git-guard.
+	// Guard is the command that runs a git fetch under guard: it is called with
+	// further arguments and must pass them to gitagent.GuardMain. Default: this
+	// executable with the argument git-guard.
 	Guard []string
 
-	// CacheBytes bounds the tarballs on disk that are not pinned.
-	// Default 10 GiB.
+	// CacheBytes limits the unpinned tarballs on disk. Default 10 GiB.
 	CacheBytes int64
-	// MirrorBytes bounds the mirror of one Git repository on disk, and
-	// MirrorsBytes all of them; a repository's own MaxBytes goes before the
-	// first. Zero is no bound.
+	// MirrorBytes limits the mirror of one Git repository on disk, and
+	// MirrorsBytes all of them together; a repository's own MaxBytes overrides
+	// the first. Zero means no limit.
 	MirrorBytes, MirrorsBytes int64
-	// Limits of one tarball.
+	// Limits apply to each tarball.
 	Limits tarball.Limits
-	// Level of compression.
+	// Level is the compression level.
 	Level tarball.Level
 
 	Log *slog.Logger
-	// Clock times polls; leases go by the database's and the machine's.
+	// Clock times polls; leases use the database's and the machine's clocks.
 	Clock clock.Clock
-	// Registerer takes the metrics; nil registers none.
+	// Registerer registers the metrics; nil registers none.
 	Registerer prometheus.Registerer
 
-	gap     time.Duration // between starts; tests of other things shorten it
+	gap     time.Duration // between starts; unrelated tests shorten it
 	maxPack int64         // bytes of one fetch; zero is the agent's default
 }
 

@@ -87,9 +87,9 @@ func (w *world) forget() {
 	w.start(gitcache.ShortenGap)
 }
 
-// TestSubmodules holds that submodules come in their places at the commits that
-// are pinned, nested ones too, only when they are asked for, and that what
-// cannot be had leaves the old content.
+// TestSubmodules checks that submodules, including nested ones, are placed at
+// their pinned commits, only when they are requested, and that a missing one
+// keeps the old content.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -136,7 +136,7 @@ func TestSubmodules(t *testing.T) {
 			t.Errorf("repository %+v is not marked", r)
 		}
 	}
-	// A commit that nobody has is an error of the source, and heals.
+	// A commit that does not exist is an error of the source, and heals.
 	w.link(repoName, "main", "a/lib", strings.Repeat("ab", 20), nil)
 	w.mustRefresh()
 	if broken := w.head(s, saying(`submodule "a/lib"`)); broken.Digest != h.Digest {
@@ -147,7 +147,7 @@ func TestSubmodules(t *testing.T) {
 	w.head(s, good)
 }
 
-// TestSubmodulesRefused holds the rules for URLs that a tree names.
+// TestSubmodulesRefused checks the rules for URLs in a tree.
 func TestSubmodulesRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -173,8 +173,8 @@ func TestSubmodulesRefused(t *testing.T) {
 	}
 }
 
-// TestLFS holds that pointers are replaced by checked files, by the attributes
-// on the way, and that files survive the absence of upstream.
+// TestLFS checks that pointers are replaced with verified files, according to
+// the attributes on the way, and that files survive an outage of upstream.
 func TestLFS(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -199,7 +199,7 @@ func TestLFS(t *testing.T) {
 	if n := w.git.Count(repoName, gitserver.LFS); n != 2 {
 		t.Errorf("%d LFS requests, want a batch and an object", n)
 	}
-	// Upstream is away, the tarball is lost: the files are here.
+	// Upstream is down and the tarball is lost: the files are still here.
 	if err := w.git.Down(); err != nil {
 		t.Fatal(err)
 	}
@@ -225,8 +225,8 @@ func TestLFS(t *testing.T) {
 	}
 }
 
-// TestLFSFaults holds what a bad LFS server leads to: a clear error, the old
-// content, and nothing kept that is not what the pointer says.
+// TestLFSFaults checks that a bad LFS server gives a clear error, keeps the old
+// content, and stores nothing that does not match the pointer.
 func TestLFSFaults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -234,13 +234,13 @@ func TestLFSFaults(t *testing.T) {
 		size  int
 		want  string
 	}{
-		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends other bytes"},
+		"other bytes": {func(w *world) { _ = w.git.DamageLFS(repoName) }, 10, "sends bytes that do not match"},
 		"missing":     {func(w *world) { _ = os.RemoveAll(filepath.Join(w.git.Path(repoName), "lfs")) }, 10, "object does not exist"},
 		"refused":     {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 403}) }, 10, "credentials are refused"},
-		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "there is none"},
+		"not there":   {func(w *world) { w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 404}) }, 10, "not found"},
 		"garbage": {func(w *world) {
 			w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.LFS, Status: 200, Body: "<html>"})
-		}, 10, "no JSON"},
+		}, 10, "did not answer with JSON"},
 		"to inside": {func(w *world) { w.git.SetLFSBase("http://169.254.169.254/") }, 10, "is internal"},
 		"a bomb":    {func(*world) {}, 3 << 20, "more than 2097152 bytes"},
 	} {
@@ -266,8 +266,8 @@ func TestLFSFaults(t *testing.T) {
 	}
 }
 
-// TestVendoredBases holds that pinned remote bases come beside the content, with
-// a map, and what they need themselves, loops included.
+// TestVendoredBases checks that pinned remote bases come beside the content,
+// with a map, and with what they need themselves, loops included.
 func TestVendoredBases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -299,8 +299,8 @@ func TestVendoredBases(t *testing.T) {
 	if text := w.content(h, ".axle/vendor.yaml"); !strings.Contains(text, base) {
 		t.Errorf("the map is %s", text)
 	}
-	// The same again after everything but the mirrors is lost, and nothing
-	// upstream is asked.
+	// The result is the same after everything but the mirrors is lost, without
+	// any request to upstream.
 	if err := w.git.Down(); err != nil {
 		t.Fatal(err)
 	}
@@ -311,8 +311,8 @@ func TestVendoredBases(t *testing.T) {
 	}
 }
 
-// TestUnpinned holds that what moves by itself, or cannot be had, is an error
-// with file and line.
+// TestUnpinned checks that a reference which can move by itself, or cannot be
+// fetched, is an error with file and line.
 func TestUnpinned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"x": "x"}, gitcache.ShortenGap)
@@ -323,7 +323,7 @@ func TestUnpinned(t *testing.T) {
 		"none":     {host + "/team/base.git", "is not pinned"},
 		"branch":   {host + "/team/base.git?ref=main", "has no tag \"main\""},
 		"a file":   {"https://git.example.test/a.yaml", "names no repository"},
-		"other":    {"file:///etc//x?ref=v1", "is no URL"},
+		"other":    {"file:///etc//x?ref=v1", "is not an https or ssh URL"},
 		"folder":   {host + "/team/base.git//none?ref=", "is not pinned"},
 		"internal": {"http://169.254.169.254/a/b//c?ref=v1", "is internal"},
 		"no chart": {"", "is neither https:// nor oci://"},
@@ -343,8 +343,8 @@ func TestUnpinned(t *testing.T) {
 	}
 }
 
-// TestResolveCanBeServed holds that what was resolved without being followed is
-// served, also after it was evicted.
+// TestResolveCanBeServed checks that what was resolved without being followed
+// is served, even after it was evicted.
 func TestResolveCanBeServed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -368,8 +368,8 @@ func TestResolveCanBeServed(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfParts holds that a repository's credentials are used for
-// what it names on the same server, and never for another.
+// TestCredentialsOfParts checks that a repository's credentials are used for
+// references to the same server, and never for another server.
 func TestCredentialsOfParts(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, git: newGit(t, gitserver.Config{Password: "secret"}), store: newStore(), dir: t.TempDir()}

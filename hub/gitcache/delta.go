@@ -17,41 +17,42 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// DeltaContentType is what a delta's bytes are; docs/spec/tarball.md says how
-// they lie.
+// DeltaContentType is the content type of a delta; docs/spec/tarball.md defines
+// the format.
 const DeltaContentType = "application/vnd.axle.delta"
 
-// GzipContentType is what a tarball's bytes are for whoever cannot read zstd.
+// GzipContentType is the content type of a tarball for clients that cannot read
+// zstd.
 const GzipContentType = "application/gzip"
 
 const (
-	// deltaFrom is the size of a tarball below which its delta would save less
-	// than it costs to make and to keep.
+	// deltaFrom is the size of a tarball below which a delta would save less
+	// than it costs to make and to store.
 	deltaFrom = 2 << 10
 	// deltaPatience is how long a caller waits for a delta; it then takes the
-	// whole, and the next caller finds the delta.
+	// whole tarball, and the next caller finds the delta.
 	deltaPatience = 10 * time.Second
-	// deltasAtOnce bounds how many are made at the same time: each holds the
+	// deltasAtOnce limits how many are made at the same time: each holds the
 	// changed files in memory.
 	deltasAtOnce = 2
-	// maxRefusals bounds what is remembered of pairs that have no delta.
+	// maxRefusals limits how many pairs without a delta are remembered.
 	maxRefusals = 4096
-	// variantBytes is the room for deltas and gzip forms, which are made again
-	// when they are missed.
+	// variantBytes is the disk space for deltas and gzip forms, which are made
+	// again when they are missing.
 	variantBytes = 2 << 30
 )
 
-// ErrNoDelta says that the whole tarball is the better answer.
+// ErrNoDelta is returned when the whole tarball is the better answer.
 var ErrNoDelta = tarball.ErrNoDelta
 
-// variants are what is made of stored tarballs: deltas between two, and gzip
-// forms of one. They have room of their own, so that they evict no tarball.
+// variants are derived from stored tarballs: deltas between two, and gzip forms
+// of one. They have their own disk space, so that they evict no tarball.
 type variants struct {
 	stored *nodecache.Cache
 	making chan struct{}
 
 	mu      sync.Mutex
-	refused map[digest.Digest]bool // pairs that have no delta
+	refused map[digest.Digest]bool // pairs without a delta
 }
 
 func newVariants(dir string) (*variants, error) {
@@ -62,7 +63,8 @@ func newVariants(dir string) (*variants, error) {
 	return &variants{stored: stored, making: make(chan struct{}, deltasAtOnce), refused: map[digest.Digest]bool{}}, nil
 }
 
-// key names a variant as if it were content, which is what node caches keep.
+// key names a variant like content, because node caches store content by
+// digest.
 func (v *variants) key(kind string, of ...digest.Digest) digest.Digest {
 	h := sha256.New()
 	io.WriteString(h, kind)
@@ -87,7 +89,7 @@ func (v *variants) refuse(key digest.Digest) {
 	v.refused[key] = true
 }
 
-// get opens a variant, made first when it is not here.
+// get opens a variant, and makes it first when it is not here.
 func (v *variants) get(ctx context.Context, key digest.Digest, build func(ctx context.Context, w io.Writer) error) (*nodecache.File, error) {
 	return v.stored.Get(ctx, key, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
 		select {
@@ -100,10 +102,10 @@ func (v *variants) get(ctx context.Context, key digest.Digest, build func(ctx co
 	})
 }
 
-// Delta returns what leads from one content to another, made of the stored
-// tarballs of both. ErrNoDelta when the whole is better: too little would be
-// saved, too much changed, or one of the two cannot be had right now. The
-// caller makes sure that whoever asks may read both.
+// Delta returns the delta from one content to another, made from the stored
+// tarballs of both. It returns ErrNoDelta when the whole tarball is better: too
+// little would be saved, too much changed, or one of the two is not available
+// now. The caller checks that the client may read both.
 func (c *Cache) Delta(ctx context.Context, from, to digest.Digest) (*Tarball, error) {
 	key := c.variants.key("delta 1", from, to)
 	if from == to || c.variants.isRefused(key) {
@@ -150,7 +152,8 @@ func (c *Cache) makeDelta(ctx context.Context, w io.Writer, d tarball.Delta) err
 	return tarball.WriteDelta(ctx, short, stored(from), stored(to), d)
 }
 
-// stored is a tarball as one that can be read anywhere, when it can.
+// stored returns a reader for a tarball's stored bytes that supports random
+// access where possible.
 func stored(t *Tarball) io.Reader {
 	if at, ok := t.ReadSeekCloser.(io.ReaderAt); ok {
 		return tarball.Stored{Reader: t, ReaderAt: at, Size: t.Size}
@@ -158,7 +161,7 @@ func stored(t *Tarball) io.Reader {
 	return t
 }
 
-// shortWriter gives up when a delta reaches half of the whole.
+// shortWriter aborts when a delta reaches half of the whole.
 type shortWriter struct {
 	w    io.Writer
 	left int64
@@ -172,8 +175,8 @@ func (s *shortWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Gzip returns a tarball packed with gzip instead of zstd. Errors are those of
-// Fetch.
+// Gzip returns a tarball compressed with gzip instead of zstd. Errors are those
+// of Fetch.
 func (c *Cache) Gzip(ctx context.Context, d digest.Digest) (*Tarball, error) {
 	f, err := c.variants.get(ctx, c.variants.key("gzip 1", d), func(ctx context.Context, w io.Writer) error {
 		return c.makeGzip(ctx, w, d)

@@ -19,26 +19,26 @@ import (
 	"github.com/axle-cd/axle/internal/tracing"
 )
 
-// Tarball is an open tarball. Its content is named by the digest, its bytes by
-// the ETag. Close it.
+// Tarball is an open tarball. The digest identifies its content, the ETag its
+// bytes. Close it.
 type Tarball struct {
 	io.ReadSeekCloser
 	Digest digest.Digest
 	Size   int64  // stored bytes
 	ETag   string // quoted, strong: a hash of the stored bytes and encoding
-	// ContentType is what the stored bytes are.
+	// ContentType is the content type of the stored bytes.
 	ContentType string
-	// From says which level had it: disk, built, owner or replica.
+	// From is the level that had it: disk, built, owner or replica.
 	From string
 	// ModTime is when the bytes were stored here. Do not send it to clients:
 	// it differs between replicas.
 	ModTime time.Time
 }
 
-// ContentType of every stored tarball.
+// ContentType is the content type of every stored tarball.
 const ContentType = "application/zstd"
 
-// Where a tarball can come from, in the order of Fetch.
+// The levels that a tarball can come from, in the order of Fetch.
 const (
 	fromDisk    = "disk"    // of this replica
 	fromBuilt   = "built"   // by the git agent of this replica
@@ -47,13 +47,13 @@ const (
 	fromNowhere = "none"
 )
 
-// Fetch returns the tarball of a digest. errcode.NotFound when no recipe for
-// it is known; errcode.Unavailable when it cannot be had right now;
-// errcode.Exhausted when there is no disk space for it.
+// Fetch returns the tarball of a digest. errcode.NotFound when no recipe for it
+// is known; errcode.Unavailable when it cannot be had now; errcode.Exhausted
+// when there is no disk space for it.
 func (c *Cache) Fetch(ctx context.Context, d digest.Digest) (*Tarball, error) {
 	ctx, span := tracing.Start(ctx, "gitcache fetch")
 	from := fromDisk
-	// 1. The files on this replica's disk; everything else goes through them.
+	// 1. The files on this replica's disk; all other levels fill them.
 	f, err := c.node.Get(ctx, d, func(ctx context.Context, w io.Writer) (got digest.Digest, err error) {
 		got, from, err = c.fill(ctx, d, w)
 		return got, err
@@ -75,8 +75,8 @@ func (c *Cache) fill(ctx context.Context, d digest.Digest, w io.Writer) (got dig
 	if err != nil {
 		return "", fromNowhere, err
 	}
-	// 2a. This replica's git agent, when it owns the repository. Whatever goes
-	// wrong with its copy is no reason for others not to have it.
+	// 2a. This replica's git agent, when it owns the repository. A failure of
+	// its copy must not prevent others from having it.
 	if own := c.agent(a.Recipe.RepositoryID); own != nil {
 		if got, err = own.Rebuild(ctx, a.Recipe, w); err == nil {
 			err = digest.Verify(d, got)
@@ -84,15 +84,16 @@ func (c *Cache) fill(ctx context.Context, d digest.Digest, w io.Writer) (got dig
 		if err == nil {
 			return got, fromBuilt, nil
 		}
-		c.config.Log.Warn("a tarball cannot be built here; others are asked for it", logkey.Repository, a.Recipe.RepositoryID, logkey.Error, err)
+		c.config.Log.Warn("a tarball cannot be built here; asking other replicas for it", logkey.Repository, a.Recipe.RepositoryID, logkey.Error, err)
 	}
-	// 2b. The owner: its disk, then its git agent, which alone touches upstream
-	// (3), and not even that for this: what has a recipe is in the mirror.
+	// 2b. The owner: its disk, then its git agent. Only that agent contacts
+	// upstream (3), and it need not for this: what has a recipe is in the
+	// mirror.
 	asked, lost := c.copyFromOwner(ctx, a.Recipe.RepositoryID, d, w)
 	if asked && lost == nil {
 		return d, fromOwner, nil
 	}
-	// The owner is away, or cannot: any replica that has the bytes.
+	// The owner is unreachable or fails: try any replica that has the bytes.
 	if ctx.Err() == nil && c.copyFromAny(ctx, d, w) {
 		return d, fromReplica, nil
 	}
@@ -113,9 +114,9 @@ func (c *Cache) copyFromOwner(ctx context.Context, repositoryID string, d digest
 	})
 }
 
-// copyFrom copies the bytes of another replica and makes sure on the way that
-// they are the content: what a disk there, or something between, spoiled must
-// not lie on this disk for a day.
+// copyFrom copies the bytes of another replica and verifies on the way that
+// they are the content: bytes that were corrupted on its disk or in transit
+// must not stay on this disk for a day.
 func (c *Cache) copyFrom(ctx context.Context, to peer.Replica, d digest.Digest, build bool, w io.Writer) (owned bool, err error) {
 	if err := restart(w); err != nil {
 		return true, err
@@ -156,8 +157,7 @@ func (c *Cache) copyFromAny(ctx context.Context, d digest.Digest, w io.Writer) b
 	return false
 }
 
-// restart empties what a failed attempt left in a tarball that is being
-// written.
+// restart discards what a failed attempt wrote of a tarball.
 func restart(w io.Writer) error {
 	if r, ok := w.(nodecache.Restarter); ok {
 		return r.Restart()
@@ -165,8 +165,8 @@ func restart(w io.Writer) error {
 	return nil
 }
 
-// TarballHere implements peer.Tarballs. It looks no further than this replica,
-// so a question never goes in a circle.
+// TarballHere implements peer.Tarballs. It searches only this replica, so
+// requests never go in a circle.
 func (c *Cache) TarballHere(ctx context.Context, d digest.Digest, build bool) (*peer.Tarball, bool, error) {
 	f, err := c.node.Open(d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,7 @@ func (c *Cache) TarballHere(ctx context.Context, d digest.Digest, build bool) (*
 	return &peer.Tarball{ReadSeekCloser: f, Hash: f.Hash}, true, nil
 }
 
-// unserved gives a code to why a tarball could not be had.
+// unserved adds an error code to the reason why a tarball could not be had.
 func (c *Cache) unserved(ctx context.Context, d digest.Digest, err error) error {
 	var mismatch *digest.MismatchError
 	switch {
@@ -215,15 +215,15 @@ func (c *Cache) Head(ctx context.Context, sourceID string) (Head, error) {
 	return c.store.Head(ctx, sourceID)
 }
 
-// HeadsOf returns what those of the sources point at that were evaluated.
+// HeadsOf returns the heads of those sources that were evaluated.
 func (c *Cache) HeadsOf(ctx context.Context, sourceIDs []string) ([]Head, error) {
 	return c.store.HeadsOf(ctx, sourceIDs)
 }
 
 // Resolve evaluates a source once, at the refs as last read, without following
-// it: for validation. A source that cannot be produced is an error whose code
-// and text are those that the head would carry. errcode.Unavailable while the
-// repository is not copied yet.
+// it, for validation. When a source cannot be used, the error has the code and
+// text that the head would have. errcode.Unavailable while the repository is
+// not copied yet.
 func (c *Cache) Resolve(ctx context.Context, s Source) (Head, error) {
 	if a := c.agent(s.RepositoryID); a != nil {
 		return a.Resolve(ctx, s)
@@ -234,15 +234,14 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (Head, error) {
 	return Head{}, c.unowned(ctx, s.RepositoryID)
 }
 
-// Track makes sure that a source is followed. The store's transaction in ctx,
-// if any, is used. A source that no service refers to any more is dropped
-// after an hour.
+// Track ensures that a source is followed. It uses the store's transaction in
+// ctx, if any. A source without services is dropped after an hour.
 func (c *Cache) Track(ctx context.Context, s Source) error { return c.store.PutSource(ctx, s) }
 
-// Refresh asks for a fetch of a repository and returns at once. It is never
-// lost: it runs as soon as the last start is 5 s old and the kicks of this
-// repository (4, one more per 15 s) allow; several are one.
-// errcode.NotFound.
+// Refresh requests a fetch of a repository and returns at once. The request is
+// never lost: the fetch runs as soon as the last start is 5 s old and the kicks
+// of this repository (4, and one more per 15 s) allow it. Several requests are
+// merged into one. errcode.NotFound.
 func (c *Cache) Refresh(ctx context.Context, repositoryID string) error {
 	if a := c.agent(repositoryID); a != nil {
 		a.Kick()
@@ -251,14 +250,14 @@ func (c *Cache) Refresh(ctx context.Context, repositoryID string) error {
 	if asked, err := c.kickElsewhere(ctx, repositoryID, "", false); asked && err == nil {
 		return nil
 	}
-	// Whoever is, or becomes, the owner finds it in the database.
+	// The current or next owner finds the request in the database.
 	return c.store.RequestKick(ctx, repositoryID)
 }
 
-// RefreshAndWait asks for a fetch and returns when one that began after the
-// call has ended and heads are written. A full commit id that the mirror
-// already has asks for nothing. The error is the fetch's; errcode.NotFound;
-// errcode.Unavailable when ctx ended before.
+// RefreshAndWait requests a fetch and returns when one that began after the
+// call has ended and its heads are written. For a full commit id that the
+// mirror already has, it requests nothing. The error is the fetch's;
+// errcode.NotFound; errcode.Unavailable when ctx ended first.
 func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string) error {
 	before, err := c.store.Repository(ctx, repositoryID)
 	if err != nil {
@@ -270,20 +269,20 @@ func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string)
 			if !errcode.Is(err, errcode.Conflict) {
 				return err
 			}
-			// Its lease is over: somebody gave the repository another URL.
+			// Its lease is over: the repository got another URL.
 		}
 		if done, err := c.kickedElsewhere(ctx, repositoryID, commit); done {
 			return err
 		}
 		if !requested {
-			// Nobody owns it, or this replica is about to.
+			// The repository has no owner, or this replica is about to own it.
 			if err := c.store.RequestKick(ctx, repositoryID); err != nil {
 				return err
 			}
 			requested = true
 		}
 		if jitter.Wait(ctx, jitter.Add(100*time.Millisecond, 200*time.Millisecond)) != nil {
-			return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; it will be, look again later")
+			return errcode.Hide(errcode.Unavailable, ctx.Err(), "the repository was not read in time; the fetch continues, try again later")
 		}
 		if r, err := c.store.Repository(ctx, repositoryID); err == nil && r.Health.CheckedAt.After(before.Health.CheckedAt) {
 			return nil
@@ -291,9 +290,9 @@ func (c *Cache) RefreshAndWait(ctx context.Context, repositoryID, commit string)
 	}
 }
 
-// kickedElsewhere waits for a fetch of another replica. It is not done when
-// that one lost the repository meanwhile: its error then says nothing about
-// upstream.
+// kickedElsewhere waits for a fetch by another replica. When that replica lost
+// the repository meanwhile, the fetch is not done: its error then says nothing
+// about upstream.
 func (c *Cache) kickedElsewhere(ctx context.Context, repositoryID, commit string) (done bool, err error) {
 	before, err := c.Owner(ctx, repositoryID)
 	if err != nil {

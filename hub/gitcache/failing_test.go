@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// pester tells the cache of changed sources, as the feed does when services
-// come and go, until the time is over.
+// pester reports changed sources to the cache, like the feed when services come
+// and go, until the time is over.
 func (w *world) pester(for_ time.Duration) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), for_)
@@ -30,9 +30,9 @@ func (w *world) pester(for_ time.Duration) {
 	}
 }
 
-// TestAFailingHostIsAskedLess holds that six repositories on one host that
-// fails are not asked again and again because services come elsewhere: their
-// back-off and the host's survive it.
+// TestAFailingHostIsAskedLess checks that six repositories on a failing host
+// are not fetched again and again because other services appear: their back-off
+// and the host's stay.
 func TestAFailingHostIsAskedLess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one"})
@@ -59,8 +59,8 @@ func TestAFailingHostIsAskedLess(t *testing.T) {
 	}
 }
 
-// TestLFSOfAFailingServerIsAskedLess is the same for the files behind
-// pointers, which are asked for while sources are worked out.
+// TestLFSOfAFailingServerIsAskedLess is the same for the files behind pointers,
+// which are requested while sources are evaluated.
 func TestLFSOfAFailingServerIsAskedLess(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one"}, gitcache.ShortenGap)

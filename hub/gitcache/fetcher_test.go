@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// noise is text that does not compress, so that a slow server takes time.
+// noise is text that does not compress, so that a slow server needs time.
 func noise(bytes int) string {
 	var b strings.Builder
 	for b.Len() < bytes {
@@ -26,10 +26,10 @@ func noise(bytes int) string {
 	return b.String()
 }
 
-// TestOneFetcherPerRepository holds the promise to upstreams, by their own log:
-// fifty followed folders and forty impatient users make fetches that begin at
-// least 5 s apart and never overlap, also when the hub is killed in the middle
-// of one and started again.
+// TestOneFetcherPerRepository checks the promise to upstreams, by their own
+// log: fifty followed folders and forty impatient users cause fetches that
+// begin at least 5 s apart and never overlap, even when the hub is killed in
+// the middle of one and started again.
 func TestOneFetcherPerRepository(t *testing.T) {
 	t.Parallel()
 	git := newGit(t, gitserver.Config{})
@@ -160,7 +160,7 @@ func TestOneFetcherPerRepositoryCatchesTwo(t *testing.T) {
 	}
 }
 
-// TestConcurrentRefreshesAreOne holds that waiting users share passes.
+// TestConcurrentRefreshesAreOne checks that waiting users share passes.
 func TestConcurrentRefreshesAreOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"})
@@ -178,7 +178,7 @@ func TestConcurrentRefreshesAreOne(t *testing.T) {
 	if n := w.git.Count(repoName, gitserver.LsRefs) - before; n < 1 || n > 2 {
 		t.Errorf("40 refreshes at once listed refs %d times", n)
 	}
-	// A commit that is here already asks for nothing.
+	// A commit that is already here needs no request.
 	id, err := w.git.Resolve(t.Context(), repoName, "main")
 	if err != nil {
 		t.Fatal(err)

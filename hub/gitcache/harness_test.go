@@ -20,7 +20,7 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestMain lets this binary be the guard of its own fetches, as the hub's is.
+// TestMain lets this binary be the guard of its own fetches, like the hub's.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "git-guard" {
 		os.Exit(gitagent.GuardMain(os.Args[2:]))

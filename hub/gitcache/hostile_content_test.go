@@ -54,8 +54,8 @@ func (w rawWorld) nest(leaf string, width, depth int) string {
 	return leaf
 }
 
-// TestHostileContent holds that whatever a tenant commits, the error is theirs
-// and clear, nothing half-written stays, and others are served.
+// TestHostileContent checks that whatever a tenant commits, the tenant gets a
+// clear error, nothing incomplete stays on disk, and others are served.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	w := rawWorld{world: newWorld(t, map[string]gitserver.Content{"good/cm.yaml": "1"}, gitcache.ShortenGap, func(c *gitcache.Config) { c.Limits.Bytes = 1 << 20 })}
@@ -88,7 +88,7 @@ func TestHostileContent(t *testing.T) {
 		"refers-outside":  {w.tree(outside), ""},
 		"yaml-bomb":       {w.tree(w.file("kustomization.yaml", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nresources: *f\n")), ""},
 		"reserved":        {w.tree(gitserver.TreeEntry{Mode: "40000", Name: ".axle", ID: w.tree(w.file("vendor.yaml", "version: 1\nbases: [{reference: x, path: ../../etc}]\n"))}), ""},
-		"bad-chart":       {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: ../../x, repository: \"https://charts.example.test\"}\n")), "a name that no chart can have"},
+		"bad-chart":       {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: ../../x, repository: \"https://charts.example.test\"}\n")), "a name that is not valid for a chart"},
 		"chart-elsewhere": {w.tree(w.file("Chart.yaml", "dependencies:\n- {name: x, repository: \"https://169.254.169.254/\"}\n")), "internal"},
 	}
 	var top []gitserver.TreeEntry

@@ -28,8 +28,8 @@ func gc(t *testing.T, mirror string) {
 	run(t, mirror, "gc", "-q", "--prune=now")
 }
 
-// TestHostileTreeIsRefused holds that a tree which names its parent never gets
-// into a mirror, and that the repository says so.
+// TestHostileTreeIsRefused checks that a tree with ".." as a name never gets
+// into a mirror, and that the repository's status says so.
 func TestHostileTreeIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -70,8 +70,8 @@ func TestHostileTreeIsRefused(t *testing.T) {
 	}
 }
 
-// TestWrongCredentials holds that the error says whose fault it is, and never
-// the secret.
+// TestWrongCredentials checks that the error says what is wrong, and never
+// contains the secret.
 func TestWrongCredentials(t *testing.T) {
 	t.Parallel()
 	const secret = "s3cr3t-Passw0rd-of-mine"
@@ -119,9 +119,9 @@ func TestHTTPSWithCredentialsAndCA(t *testing.T) {
 	w.mustRefresh()
 	w.head(s, at(id))
 	if n := w.git.Count(repoName, gitserver.Refused); n > 2 {
-		t.Errorf("%d requests came without credentials", n) // git's own fetches ask once each
+		t.Errorf("%d requests came without credentials", n) // git's own fetches send one each
 	}
-	// Without the authority nothing is believed.
+	// Without the authority the certificate is not trusted.
 	if _, err := w.cache.UpdateRepository(t.Context(), w.repo, &gitcache.Credentials{Password: "to/ken&<>'\""}); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestHTTPSWithCredentialsAndCA(t *testing.T) {
 	}
 }
 
-// TestInternalAddressIsRefused holds that no tenant reaches into the hub's own
+// TestInternalAddressIsRefused checks that no tenant reaches the hub's own
 // network, by address or by name.
 func TestInternalAddressIsRefused(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestInternalAddressIsRefused(t *testing.T) {
 	}
 }
 
-// TestRedirectElsewhereIsRefused holds that credentials stay with their host.
+// TestRedirectElsewhereIsRefused checks that credentials stay with their host.
 func TestRedirectElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

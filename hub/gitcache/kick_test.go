@@ -13,8 +13,9 @@ import (
 )
 
 // TestKickDuringAFetchIsLookedAfter pushes while the fetch of an earlier push
-// is under way, which does not bring the later one: the kicks of that time are
-// one more look, as soon as upstream may be asked again, and no poll is needed.
+// is running, which does not include the later one. The kicks of that time
+// cause one more fetch, as soon as upstream may be contacted again, without a
+// poll.
 func TestKickDuringAFetchIsLookedAfter(t *testing.T) {
 	t.Parallel()
 	c := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))

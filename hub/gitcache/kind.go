@@ -2,7 +2,7 @@ package gitcache
 
 import "github.com/axle-cd/axle/hub/gitcache/record"
 
-// AuthKind says which of the credentials an upstream is offered.
+// AuthKind says which credentials are used for an upstream.
 type AuthKind = record.AuthKind
 
 // The ways to authenticate.
@@ -18,13 +18,13 @@ const (
 	AuthAzure  = record.AuthAzure
 )
 
-// Options of a repository that are no secrets.
+// Options are the settings of a repository that are not secret.
 type Options = record.Options
 
-// Verify says what must be signed by whom before a head moves.
+// Verify says which signatures are required before a head moves.
 type Verify = record.Verify
 
-// Kind says what sort of upstream a repository is.
+// Kind is the kind of upstream of a repository.
 type Kind = record.Kind
 
 // The kinds of repositories.

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	// maxOpenings is how many agents look at once for what an earlier life
-	// left.
+	// maxOpenings is how many agents at once open what an earlier run left.
 	maxOpenings = 16
-	// maxAgentCalls is how many calls agents make of the store at once. Others
-	// wait here, and not before the renewals of their own leases.
+	// maxAgentCalls is how many calls agents make to the store at once. Further
+	// calls wait here, so that they do not delay the renewals of the agents'
+	// leases.
 	maxAgentCalls = 16
 )
 
-// limited is the store as agents have it: all of them together make so many
-// calls at once.
+// limited is the store for agents. It limits the concurrent calls of all agents
+// together.
 type limited struct {
 	Store
 	slots chan struct{}
@@ -23,7 +23,7 @@ type limited struct {
 
 func newLimited(s Store) *limited { return &limited{s, make(chan struct{}, maxAgentCalls)} }
 
-// in makes one call when there is room.
+// in makes one call when there is a free slot.
 func in[T any](ctx context.Context, l *limited, call func() (T, error)) (T, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -35,7 +35,7 @@ func in[T any](ctx context.Context, l *limited, call func() (T, error)) (T, erro
 	}
 }
 
-// done is a call that returns nothing but its error.
+// done adapts a call that returns only an error.
 func done(err error) (struct{}, error) { return struct{}{}, err }
 
 // StartFetch implements record.Store.

@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestAttributesAreNotApplied holds that a file is what was committed, whatever
-// the repository asks git to make of it on a checkout.
+// TestAttributesAreNotApplied checks that a file has its committed content,
+// whatever attributes the repository sets for a checkout.
 func TestAttributesAreNotApplied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{".gitattributes": "*.txt eol=crlf text\nhidden export-ignore\nsubst export-subst ident\n* filter=evil\n",
@@ -34,7 +34,7 @@ func TestAttributesAreNotApplied(t *testing.T) {
 	}
 }
 
-// TestPacksAreJoined holds that a mirror does not gather packs.
+// TestPacksAreJoined checks that a mirror does not accumulate packs.
 func TestPacksAreJoined(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "0"}, gitcache.ShortenGap)
@@ -65,8 +65,8 @@ func TestPacksAreJoined(t *testing.T) {
 	}
 }
 
-// TestOversizedFetchIsCut holds the limit of what one fetch may bring, which
-// git has none for.
+// TestOversizedFetchIsCut checks the size limit of one fetch; git itself has
+// none.
 func TestOversizedFetchIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap, gitcache.SmallFetches)
@@ -87,13 +87,13 @@ func TestOversizedFetchIsCut(t *testing.T) {
 	}
 }
 
-// TestSecretIsInNoArgumentAndNoEnvironment looks at every process of this
-// machine while git fetches with a password.
+// TestSecretIsInNoArgumentAndNoEnvironment reads every process of this machine
+// while git fetches with a password.
 func TestSecretIsInNoArgumentAndNoEnvironment(t *testing.T) {
 	t.Parallel()
 	const secret = "only-the-pipe-knows-6481"
 	w := &world{t: t, git: newGit(t, gitserver.Config{Password: secret}), store: newStore(), dir: t.TempDir()}
-	// The fetch goes on for longer than it takes to look at every process.
+	// The fetch must take longer than reading every process.
 	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": noise(4 << 20)})
 	w.git.SetFault(repoName, gitserver.Fault{Only: gitserver.Fetch, BytesPS: 100 << 10})
 	w.start(gitcache.ShortenGap)
@@ -132,8 +132,8 @@ func TestSecretIsInNoArgumentAndNoEnvironment(t *testing.T) {
 	})
 }
 
-// TestOtherObjectFormat follows a repository that is made anew upstream with
-// longer ids, which the old mirror cannot hold.
+// TestOtherObjectFormat follows a repository that is created again upstream
+// with longer ids, which the old mirror cannot hold.
 func TestOtherObjectFormat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

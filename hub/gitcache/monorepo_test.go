@@ -138,7 +138,7 @@ func (f *fleet) track(folders int) {
 	f.cache.Changed(f.repo.ID)
 }
 
-// commit pushes a change and waits until it was looked at.
+// commit pushes a change and waits until it was processed.
 func (f *fleet) commit(files map[string]gitserver.Content) {
 	f.tb.Helper()
 	f.push(files)
@@ -195,8 +195,8 @@ func (f *fleet) stored() int {
 	return len(found)
 }
 
-// TestMonorepo holds that a commit costs what it touches: heads, messages and
-// tarballs of the services whose content changed, and of no other.
+// TestMonorepo checks that a commit costs what it touches: heads, messages and
+// tarballs only of the services whose content changed.
 func TestMonorepo(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 60, 5)
@@ -220,8 +220,8 @@ func TestMonorepo(t *testing.T) {
 	}
 }
 
-// TestNewFoldersDoNotDelayAKick holds that many new sources make way for a look
-// at upstream that somebody asked for, and that none of them is lost.
+// TestNewFoldersDoNotDelayAKick checks that a requested fetch comes before the
+// evaluation of many new sources, and that none of them is lost.
 func TestNewFoldersDoNotDelayAKick(t *testing.T) {
 	t.Parallel()
 	const folders = 400
@@ -297,8 +297,8 @@ func cpuOf(tb testing.TB, who int) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// cpuOfAll is the CPU time of this process and its children, those that still
-// run too.
+// cpuOfAll returns the CPU time of this process and its children, including
+// those still running.
 func cpuOfAll(tb testing.TB) float64 {
 	tb.Helper()
 	total := cpuOf(tb, syscall.RUSAGE_SELF) + cpuOf(tb, syscall.RUSAGE_CHILDREN)

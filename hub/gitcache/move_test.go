@@ -25,9 +25,9 @@ func (w *world) moveTo(url string, c *gitcache.Credentials) error {
 	return err
 }
 
-// TestAMovedRepositoryShowsTheNewUpstreamAlone: what another upstream said is
-// never given as what the URL of now says, not while that cannot be read
-// either, and what was delivered stays possible to serve.
+// TestAMovedRepositoryShowsTheNewUpstreamAlone checks that content of the
+// previous upstream is never shown as the new one's, not even while the new one
+// cannot be read, and that delivered content remains servable.
 func TestAMovedRepositoryShowsTheNewUpstreamAlone(t *testing.T) {
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "old"}, gitcache.ShortenGap)
 	a := w.track("main", "a")
@@ -44,7 +44,7 @@ func TestAMovedRepositoryShowsTheNewUpstreamAlone(t *testing.T) {
 	if err := w.moveTo(next.URL(repoName), nil); err != nil {
 		t.Fatal(err)
 	}
-	// The new upstream is away: nothing is known of it.
+	// The new upstream is down: nothing is known about it.
 	eventually.For(t, patience, "the new upstream is asked", func() error {
 		if h := w.health(); h.State != record.Failed {
 			return errors.New("health is " + string(h.State))
@@ -79,7 +79,8 @@ func TestAMovedRepositoryShowsTheNewUpstreamAlone(t *testing.T) {
 	}
 }
 
-// A right to change a repository is none to learn its secrets.
+// The right to change a repository does not include the right to learn its
+// secrets.
 func TestKeptCredentialsFollowNoChangedAddress(t *testing.T) {
 	w := &world{t: t, git: newGit(t, gitserver.Config{Username: "ci", Password: "hunter2"}), store: newStore(), dir: t.TempDir()}
 	w.commit("main", map[string]gitserver.Content{"a/cm.yaml": "x"})

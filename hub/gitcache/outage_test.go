@@ -12,9 +12,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestServesDuringUpstreamOutage holds that nothing of what was read from an
-// upstream is lost while it is away: not the heads, not the tarballs, not
-// those that must be built again, not after a restart of the hub.
+// TestServesDuringUpstreamOutage checks that nothing that was read from an
+// upstream is lost while the upstream is down: not the heads, not the tarballs,
+// not those that must be rebuilt, even after a restart of the hub.
 func TestServesDuringUpstreamOutage(t *testing.T) {
 	for name, outage := range map[string]func(*gitserver.Server) error{
 		"refused": func(s *gitserver.Server) error { return s.Down() },
@@ -63,7 +63,7 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error, options ..
 		t.Errorf("content is %q", got)
 	}
 
-	// A hub that lost its tarballs, and was started anew, builds them again.
+	// A hub that lost its tarballs and was restarted rebuilds them.
 	w.stop()
 	if err := os.RemoveAll(filepath.Join(w.dir, "tarballs")); err != nil {
 		t.Fatal(err)
@@ -92,8 +92,8 @@ func servesDuring(t *testing.T, outage func(*gitserver.Server) error, options ..
 	}
 }
 
-// TestServesDuringUpstreamOutageSeesALoss is the broken rule: a hub whose
-// mirror and tarballs are both gone cannot serve, and says so.
+// TestServesDuringUpstreamOutageSeesALoss breaks the rule on purpose: a hub
+// whose mirror and tarballs are both gone cannot serve, and says so.
 func TestServesDuringUpstreamOutageSeesALoss(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "one"}, gitcache.ShortenGap)

@@ -9,21 +9,21 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ownerAge is how long an owner that was looked up is believed. A call that
-// reaches a former owner says so, and then the lease is read again.
+// ownerAge is how long an owner is cached. A call that reaches a former owner
+// gets an error, and then the lease is read again.
 const ownerAge = time.Second
 
 // Owner is the replica that fetches a repository.
 type Owner struct {
 	Replica string
-	// URL is empty when it cannot be reached by others.
+	// URL is empty when other replicas cannot reach it.
 	URL string
-	// Self says that it is this replica.
+	// Self is set for this replica.
 	Self  bool
 	Epoch int64
 }
 
-// Replica returns the owner as something to call.
+// peer returns the owner as a replica to call.
 func (o Owner) peer() peer.Replica { return peer.Replica{Name: o.Replica, URL: o.URL} }
 
 // lookedUp is an owner with the time at which its lease was read.
@@ -32,8 +32,8 @@ type lookedUp struct {
 	at    time.Time
 }
 
-// Owner returns who holds a repository's lease, at most a second old.
-// errcode.NotFound; errcode.Unavailable when nobody does.
+// Owner returns the holder of a repository's lease, at most a second old.
+// errcode.NotFound; errcode.Unavailable when there is no holder.
 func (c *Cache) Owner(ctx context.Context, repositoryID string) (Owner, error) {
 	return c.owner(ctx, repositoryID, ownerAge)
 }
@@ -65,7 +65,7 @@ func (c *Cache) owner(ctx context.Context, repositoryID string, age time.Duratio
 	return owner, nil
 }
 
-// unowned explains a repository that nobody owns.
+// unowned returns the error for a repository without an owner.
 func (c *Cache) unowned(ctx context.Context, repositoryID string) error {
 	if _, err := c.store.Repository(ctx, repositoryID); err != nil {
 		return err
@@ -73,9 +73,9 @@ func (c *Cache) unowned(ctx context.Context, repositoryID string) error {
 	return errcode.New(errcode.Unavailable, "the repository has no owner right now; it gets one within 40 s, try again").After(time.Second)
 }
 
-// askOwner makes a call to the replica that owns a repository. When that one
-// does not any more, or does not answer, the lease is read again, once, and the
-// next owner is asked. asked is false when there was nobody else to ask.
+// askOwner calls the replica that owns a repository. When that one no longer
+// owns it, or does not answer, the lease is read again, once, and the next
+// owner is called. asked is false when there was no other replica to call.
 func (c *Cache) askOwner(ctx context.Context, repositoryID string, call func(ctx context.Context, to peer.Replica) (owned bool, err error)) (asked bool, err error) {
 	if c.config.Replicas == nil {
 		return false, nil
@@ -119,7 +119,7 @@ func (c *Cache) ResolveOwned(ctx context.Context, repositoryID string, source []
 	}
 	var s Source
 	if err := json.Unmarshal(source, &s); err != nil || s.RepositoryID != repositoryID {
-		return nil, true, errcode.New(errcode.Invalid, "a replica asked for a source that cannot be read; do all replicas run a version that this one knows?")
+		return nil, true, errcode.New(errcode.Invalid, "another replica sent a source that cannot be read; check that all replicas run the same version")
 	}
 	h, err := a.Resolve(ctx, s)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Cache) ResolveOwned(ctx context.Context, repositoryID string, source []
 	return head, true, err
 }
 
-// resolveElsewhere has a source evaluated by the replica that owns it.
+// resolveElsewhere has the owner evaluate a source.
 func (c *Cache) resolveElsewhere(ctx context.Context, s Source) (h Head, asked bool, err error) {
 	source, err := json.Marshal(s)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Cache) resolveElsewhere(ctx context.Context, s Source) (h Head, asked b
 	return h, asked, err
 }
 
-// kickElsewhere has a repository fetched by the replica that owns it.
+// kickElsewhere has the owner fetch a repository.
 func (c *Cache) kickElsewhere(ctx context.Context, repositoryID, commit string, wait bool) (asked bool, err error) {
 	return c.askOwner(ctx, repositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
 		return c.config.Replicas.Client.Kick(ctx, to, repositoryID, commit, wait)

@@ -19,12 +19,12 @@ import (
 )
 
 // parts gives git agents content of other upstreams: submodules, bases and
-// charts that files of a repository name. Each is a source of a repository of
-// its own, one that is registered for the same project, else one that the hub
-// follows for the naming repository alone.
+// charts that files of a repository refer to. Each is a source of another
+// repository: one that is registered in the same project, otherwise one that
+// the hub follows only for the referring repository.
 type parts struct{ cache *Cache }
 
-// followRetry bounds how long a part waits for its repository's first copy.
+// followRetry limits how long a part waits for its repository's first copy.
 const followRetry = 10 * time.Minute
 
 // Find implements gitagent.Parts.
@@ -38,7 +38,8 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 	}
 	ref := w.Ref
 	if w.Kind == record.Git && !upstream.IsID(ref) && !strings.HasPrefix(ref, "refs/tags/") {
-		// What moves at every push would change what runs without a commit.
+		// A ref that moves with every push would change what runs without a
+		// commit.
 		ref = "refs/tags/" + ref
 	}
 	if w.Kind == record.OCI && ref == "" {
@@ -50,13 +51,13 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 	}
 	head, err := c.Resolve(ctx, s)
 	if err != nil {
-		// Its repository is new, or did not need this until now.
+		// Its repository is new, or was not needed until now.
 		if err := c.Track(ctx, s); err != nil {
 			return gitagent.Found{}, err
 		}
 		c.Changed(r.ID)
 		if err := c.RefreshAndWait(ctx, r.ID, ""); err != nil {
-			return gitagent.Found{}, err // it names the URL
+			return gitagent.Found{}, err // the error names the URL
 		}
 		if head, err = c.Resolve(ctx, s); err != nil {
 			return gitagent.Found{}, unpinned(r, w, err)
@@ -66,7 +67,8 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 	return gitagent.Found{Digest: head.Digest, Recipe: a.Recipe, Entry: head.Entry}, err
 }
 
-// unpinned explains a ref that is no tag to those who wrote it.
+// unpinned returns the error for a ref that is not a tag, for the author of the
+// reference.
 func unpinned(r Repository, w gitagent.Wanted, err error) error {
 	if w.Kind == record.Git && !upstream.IsID(w.Ref) && strings.Contains(errcode.Message(err), "refs/tags/"+w.Ref) {
 		return errcode.New(errcode.Unprocessable, "%s has no tag %.200q; name a tag or a full commit id, which branches and short ids are not", r.URL, w.Ref)
@@ -74,9 +76,9 @@ func unpinned(r Repository, w gitagent.Wanted, err error) error {
 	return fmt.Errorf("%s: %w", r.URL, err)
 }
 
-// Open implements gitagent.Parts. What was stored is looked at before it
-// becomes a part of something else, which is seldom: a file that the disk
-// spoiled meanwhile would spoil that, or keep it from being made.
+// Open implements gitagent.Parts. It verifies a stored file before the file
+// becomes a part of another, which is rare: a corrupted file would corrupt
+// that, or prevent it from being made.
 func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error) {
 	p.cache.node.Doubt(part.Digest)
 	t, err := p.cache.Fetch(ctx, part.Digest)
@@ -86,7 +88,7 @@ func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error
 	if !errcode.Is(err, errcode.NotFound) {
 		return nil, err
 	}
-	// Its own row is gone a day after it was found; the recipe is here.
+	// Its own row is deleted a day after it was found; the recipe is here.
 	if a := p.cache.agent(part.Recipe.RepositoryID); a != nil {
 		f, err := p.cache.node.Get(ctx, part.Digest, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
 			return a.Rebuild(ctx, part.Recipe, w)
@@ -108,8 +110,8 @@ func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error
 	return p.cache.Fetch(ctx, part.Digest)
 }
 
-// repository finds or makes the repository of a URL, for the repository that
-// names it.
+// repository finds or creates the repository of a URL, for the repository that
+// refers to it.
 func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wanted) (Repository, error) {
 	c := p.cache
 	parent, err := c.store.Repository(ctx, parentID)
@@ -140,9 +142,10 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 	return p.follow(ctx, parent, followed, Repository{Name: name, ProjectID: parent.ProjectID, Kind: w.Kind, URL: wanted}, all)
 }
 
-// follow makes the internal repository, or brings its credentials up to date.
-// Credentials are used for their own server only: those of the repository that
-// names this one, else of one that is registered there for the same project.
+// follow creates the internal repository, or updates its credentials.
+// Credentials are only used for their own server: those of the referring
+// repository, otherwise those of a repository on that server that is registered
+// in the same project.
 func (p parts) follow(ctx context.Context, parent, old, r Repository, registered []Repository) (Repository, error) {
 	c := p.cache
 	r.Options = record.Options{Internal: true}
@@ -162,7 +165,7 @@ func (p parts) follow(ctx context.Context, parent, old, r Repository, registered
 		created, err := c.CreateRepository(ctx, r, creds)
 		switch {
 		case errcode.Is(err, errcode.Conflict):
-			return c.store.FindRepository(ctx, r.Name, "") // another was quicker
+			return c.store.FindRepository(ctx, r.Name, "") // another replica was faster
 		case errcode.Is(err, errcode.Invalid):
 			return r, errcode.New(errcode.Unprocessable, "%s cannot be followed: %s; register it in the same project", r.URL, errcode.Message(err))
 		case err == nil:
@@ -178,18 +181,19 @@ func (p parts) follow(ctx context.Context, parent, old, r Repository, registered
 	return c.UpdateRepository(ctx, old, &creds)
 }
 
-// lends reports whether the credentials of a repository can be those of
-// another of a kind: a user and password are for a whole server.
+// lends reports whether the credentials of a repository may be used for another
+// of a kind: a user and password apply to a whole server.
 func lends(from Repository, kind Kind) bool {
 	return from.Kind == kind || from.Auth == record.AuthBasic || from.Auth == record.AuthToken
 }
 
-// partURL checks the URL that a file names, as that of a registered one is.
+// partURL checks the URL in a file, as the URL of a registered repository is
+// checked.
 func (c *Cache) partURL(w gitagent.Wanted) (string, error) {
 	if w.Kind != record.Git {
 		u, err := url.Parse(w.URL)
 		if err != nil || u.Host == "" || u.User != nil {
-			return "", errcode.New(errcode.Unprocessable, "%.200q is no URL of a chart repository without user and password", w.URL)
+			return "", errcode.New(errcode.Unprocessable, "%.200q is not a URL of a chart repository, or holds a user or password", w.URL)
 		}
 		return strings.TrimRight(w.URL, "/"), nil
 	}
@@ -203,13 +207,13 @@ func (c *Cache) partURL(w gitagent.Wanted) (string, error) {
 	return loc.String(), nil
 }
 
-// sameURL compares URLs as people write them, with and without .git.
+// sameURL compares URLs with and without .git.
 func sameURL(a, b string) bool {
 	trim := func(s string) string { return strings.TrimSuffix(strings.TrimRight(s, "/"), ".git") }
 	return trim(a) == trim(b)
 }
 
-// origin is the server of a URL; credentials are for one.
+// origin returns the server of a URL; credentials apply to one server.
 func origin(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -218,7 +222,7 @@ func origin(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// internalName is the unique name of a repository that is followed for
+// internalName returns the unique name of a repository that is followed for
 // another.
 func internalName(parentID string, kind Kind, wanted string) string {
 	sum := sha256.Sum256([]byte(parentID + "\x00" + string(kind) + "\x00" + wanted))
@@ -228,11 +232,12 @@ func internalName(parentID string, kind Kind, wanted string) string {
 const (
 	followedPrefix = "followed-"
 	// followedPoll is how often a repository is polled that is followed for
-	// others: what they need of it is pinned, and asked for when it is new.
+	// others: what they need of it is pinned, and new needs are requested at
+	// once.
 	followedPoll = 12 * time.Hour
 )
 
-// pollEvery is the base time between polls of a repository.
+// pollEvery returns the base time between polls of a repository.
 func (c *Cache) pollEvery(r Repository) time.Duration {
 	if r.Options.Internal && strings.HasPrefix(r.Name, followedPrefix) {
 		return followedPoll
@@ -240,11 +245,11 @@ func (c *Cache) pollEvery(r Repository) time.Duration {
 	return c.config.PollInterval
 }
 
-// internalKept is how long a repository that is followed for others stays when
-// nothing needs it any more.
+// internalKept is how long a repository that is followed for others is kept
+// when it is no longer needed.
 const internalKept = 24 * time.Hour
 
-// dropInternal deletes the repositories that nothing needs any more.
+// dropInternal deletes the internal repositories that are no longer needed.
 func (c *Cache) dropInternal(ctx context.Context) error {
 	repos, err := c.store.Repositories(ctx)
 	if err != nil {

@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// relistEvery bounds how long a new repository goes unnoticed that nobody
-	// told of.
+	// relistEvery limits how long a new repository can go unnoticed when its
+	// notice was lost.
 	relistEvery = 30 * time.Second
-	// lookEvery is the same for what replicas do to each other: a lease that
-	// ran out must not be the last to be noticed.
+	// lookEvery is the same for placements and leases: an expired lease must be
+	// noticed soon.
 	lookEvery = 5 * time.Second
-	// lookGap is how long news of repositories gather before a look at them.
+	// lookGap is how long notices of changed repositories are collected before
+	// one read.
 	lookGap = 100 * time.Millisecond
-	// lookLimit bounds one such look at the database.
+	// lookLimit limits one such read of the database.
 	lookLimit = 10 * time.Second
-	// planEvery is how often the one that places repositories looks at them.
+	// planEvery is how often the placing replica plans.
 	planEvery = 5 * time.Second
 )
 
-// follow tells the keeper which repositories there are for this replica, and
+// follow tells the keeper which repositories exist for this replica, and
 // carries out the moves that concern it.
 func (c *Cache) follow(ctx context.Context) error {
 	every := relistEvery
@@ -48,7 +49,7 @@ func (c *Cache) follow(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		case <-c.wake:
-			// Many may come at once, and a look reads them all.
+			// Many notices may come at once, and one read covers them all.
 			if jitter.Wait(ctx, lookGap) != nil {
 				return nil
 			}
@@ -60,7 +61,7 @@ func (c *Cache) follow(ctx context.Context) error {
 	}
 }
 
-// mine returns the repositories that this replica has or may try for.
+// mine returns the repositories that this replica owns or may try to acquire.
 func (c *Cache) mine(ctx context.Context) ([]string, error) {
 	var ids []string
 	if c.config.Replicas == nil {
@@ -85,7 +86,7 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 	all := make([]string, len(rows))
 	for i, row := range rows {
 		all[i] = row.RepositoryID
-		// What is owned is kept until its next owner asks for it.
+		// An owned repository is kept until its next owner asks for it.
 		if owned[row.RepositoryID] != 0 && !c.handing(row.RepositoryID) || shard.May(c.config.Replica, known, row) {
 			ids = append(ids, row.RepositoryID)
 		}
@@ -95,8 +96,8 @@ func (c *Cache) mine(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// remember keeps which repositories there are, so that news of one that is
-// known makes nobody look at all.
+// remember records which repositories exist, so that a notice about a known one
+// causes no full read.
 func remember(c *Cache, ids []string, err error) {
 	if err != nil {
 		return
@@ -110,8 +111,9 @@ func remember(c *Cache, ids []string, err error) {
 	c.known = known
 }
 
-// placed looks for what this replica should do about placements: take over
-// what others still own, and follow what it keeps a second copy of.
+// placed carries out what placements require of this replica: it takes over
+// repositories that others still own, and follows those that it keeps a second
+// copy of.
 func (c *Cache) placed(ctx context.Context, rows []Placement) {
 	c.keepSeconds(ctx, rows)
 	for _, row := range rows {
@@ -122,7 +124,7 @@ func (c *Cache) placed(ctx context.Context, rows []Placement) {
 	}
 }
 
-// place is the work of the one replica that decides who should own what.
+// place is the work of the one replica that places repositories.
 func (c *Cache) place(ctx context.Context, _ int64) error {
 	for {
 		if err := c.plan(ctx); err != nil && ctx.Err() == nil {
@@ -157,7 +159,7 @@ func (c *Cache) plan(ctx context.Context) error {
 			c.config.Log.Info("a repository moves", logkey.Repository, a.RepositoryID, "to", a.Preferred)
 		}
 	}
-	// Fewer rows than a transaction should have at most.
+	// Write at most as many rows as one transaction should have.
 	for len(changes) > 0 {
 		n := min(len(changes), 200)
 		if err := r.Placement.Assign(ctx, changes[:n]); err != nil {
@@ -168,8 +170,8 @@ func (c *Cache) plan(ctx context.Context) error {
 	return nil
 }
 
-// takeOver moves a repository from its well owner to this replica, in its own
-// goroutine: copy, ask the owner to stop, take the lease.
+// takeOver moves a repository from its healthy owner to this replica, in its
+// own goroutine: copy, ask the owner to stop, take the lease.
 func (c *Cache) takeOver(ctx context.Context, row Placement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,8 +196,8 @@ func (c *Cache) takeOver(ctx context.Context, row Placement) {
 	})
 }
 
-// move carries one move out. A failure at any point leaves a repository that
-// is owned, or one that its preferred replica, this one, may take.
+// move carries out one move. A failure at any point leaves a repository that is
+// owned, or one that its preferred replica, this one, may take.
 func (c *Cache) move(ctx context.Context, row Placement) error {
 	from, ok := c.config.Replicas.Members.Named(row.Owner)
 	if !ok || from.URL == "" {
@@ -209,7 +211,7 @@ func (c *Cache) move(ctx context.Context, row Placement) error {
 		return err
 	}
 	c.forget(row.RepositoryID)
-	// Whatever it fetched last; nobody else writes while the lease is free.
+	// Copy what it fetched last; no replica writes while the lease is free.
 	if err := c.seedFinal(ctx, row.RepositoryID, from, refs); err != nil && ctx.Err() == nil {
 		c.config.Log.Warn("the last refs of a former owner were not copied; upstream is asked first", logkey.Repository, row.RepositoryID, logkey.Error, err)
 	}
@@ -218,7 +220,7 @@ func (c *Cache) move(ctx context.Context, row Placement) error {
 }
 
 // HandOver implements peer.Owner: it ends this replica's work on a repository
-// when it is placed on the caller.
+// when the repository is placed on the caller.
 func (c *Cache) HandOver(ctx context.Context, repositoryID, caller string) (refs string, epoch int64, owned bool, err error) {
 	if c.config.Replicas == nil || c.keeper.Owns(repositoryID) == 0 {
 		return "", 0, false, nil
@@ -239,7 +241,7 @@ func (c *Cache) HandOver(ctx context.Context, repositoryID, caller string) (refs
 	return c.refsOf(ctx, repositoryID), epoch, epoch != 0, nil
 }
 
-// forget drops what was looked up of a repository's owner.
+// forget drops the cached owner of a repository.
 func (c *Cache) forget(repositoryID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,7 +264,7 @@ func (c *Cache) setHanding(repositoryID string, on bool) {
 	}
 }
 
-// poke makes follow look now.
+// poke makes follow read at once.
 func (c *Cache) poke() {
 	select {
 	case c.wake <- struct{}{}:

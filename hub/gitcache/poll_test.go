@@ -12,8 +12,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestUpstreamPolledEveryTwoMinutesWithJitter holds the interval at which
-// upstreams are asked, what is asked, and that nothing is fetched meanwhile.
+// TestUpstreamPolledEveryTwoMinutesWithJitter checks the interval at which
+// upstreams are polled, what is requested, and that nothing is fetched
+// meanwhile.
 func TestUpstreamPolledEveryTwoMinutesWithJitter(t *testing.T) {
 	t.Parallel()
 	w, intervals := polled(t, 12)

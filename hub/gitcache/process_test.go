@@ -34,7 +34,7 @@ type hubConfig struct {
 	Level   tarball.Level
 }
 
-// hubMain is the hub process: a cache and nothing else.
+// hubMain is the hub process: only a cache.
 func hubMain(dir string) int {
 	var c hubConfig
 	raw, err := os.ReadFile(filepath.Join(dir, "config.json"))
@@ -55,7 +55,7 @@ func hubMain(dir string) int {
 	return 1
 }
 
-// hubProcess is a hub in another process, whose store lives in this one.
+// hubProcess is a hub in another process, whose store is in this one.
 type hubProcess struct {
 	t     *testing.T
 	dir   string

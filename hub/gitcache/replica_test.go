@@ -12,10 +12,10 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestDigestSameOnEveryReplica holds that the name of content depends on the
-// content alone: two hub processes with folders, compression and processors of
-// their own agree on 200 of them. Their stored bytes differ, which is what the
-// names would do if they were made from those.
+// TestDigestSameOnEveryReplica checks that the digest depends only on the
+// content: two hub processes with different folders, compression and processors
+// agree on 200 of them. Their stored bytes differ, so digests of those would
+// differ too.
 func TestDigestSameOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	const folders = 200

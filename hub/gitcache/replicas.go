@@ -8,38 +8,39 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Placement says who owns a repository, and who should.
+// Placement says which replica owns a repository, and which should.
 type Placement = shard.Placement
 
-// PlacementStore keeps who should own what, beside the leases.
+// PlacementStore stores which replica should own what, beside the leases.
 type PlacementStore interface {
-	// Placements returns those of all repositories, in order of id.
+	// Placements returns the placements of all repositories, in order of id.
 	Placements(ctx context.Context) ([]Placement, error)
-	// Placement returns one of them. errcode.NotFound.
+	// Placement returns one placement. errcode.NotFound.
 	Placement(ctx context.Context, repositoryID string) (Placement, error)
-	// Assign writes who should own and follow repositories, and announces it.
+	// Assign writes which replicas should own and follow repositories, and
+	// announces it.
 	Assign(ctx context.Context, all []shard.Assignment) error
-	// Followed notes that a follower has all that the owner has now.
+	// Followed records that a follower has everything that the owner has now.
 	Followed(ctx context.Context, repositoryID, replica string) error
 }
 
-// Members is who the replicas of this hub are.
+// Members knows the replicas of this hub.
 type Members interface {
-	// Look reads them anew; Known returns what was read last.
+	// Look reads them again; Known returns the last result.
 	Look(ctx context.Context) error
 	Known() []peer.Replica
-	// Others are those that can be asked, without this one.
+	// Others returns the reachable replicas, without this one.
 	Others() []peer.Replica
 	Named(name string) (peer.Replica, bool)
 }
 
-// Replicas is how a cache knows the other replicas and works with them.
+// Replicas is how a cache reaches and works with the other replicas.
 type Replicas struct {
 	Members   Members
 	Placement PlacementStore
 	// Client calls the others.
 	Client *peer.Client
-	// Lease is held by the one that places repositories.
+	// Lease is held by the replica that places repositories.
 	Lease *peer.Lease
 }
 

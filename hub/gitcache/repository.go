@@ -17,7 +17,7 @@ func (c *Cache) Repositories(ctx context.Context) ([]Repository, error) {
 }
 
 // FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those that have the URL. errcode.NotFound.
+// first by name of those with the URL. errcode.NotFound.
 func (c *Cache) FindRepository(ctx context.Context, name, url string) (Repository, error) {
 	return c.store.FindRepository(ctx, name, url)
 }
@@ -28,8 +28,8 @@ func (c *Cache) Repository(ctx context.Context, id string) (Repository, error) {
 }
 
 // CreateRepository checks the URL and stores a new repository, which is polled
-// at once. Name, ProjectID, Kind, URL, Auth and Options of r are taken; no Kind
-// is Git. A user or password inside the URL is moved into the credentials.
+// at once. It uses Name, ProjectID, Kind, URL, Auth and Options of r; an empty
+// Kind is Git. A user or password inside the URL is moved into the credentials.
 // errcode.Invalid, errcode.Conflict.
 func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
@@ -49,8 +49,8 @@ func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Creden
 	return created, err
 }
 
-// settle normalises the URL, takes secrets out of it, and works out how to
-// authenticate when nothing was said.
+// settle normalises the URL, moves secrets out of it, and chooses how to
+// authenticate when nothing was given.
 func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	switch r.Kind {
 	case record.Git:
@@ -98,7 +98,7 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	case r.Auth != record.AuthNone && creds.Password == "":
 		return errcode.New(errcode.Invalid, "authentication %s needs a password or token", r.Auth)
 	}
-	// What cannot be used is told now, not at the first poll.
+	// Report unusable settings now, not at the first poll.
 	s, err := c.git.Server(gitagent.Access(*r, *creds))
 	if err == nil {
 		s.Close()
@@ -107,10 +107,10 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 }
 
 // UpdateRepository replaces name, project, URL, auth and options of a
-// repository, and its credentials unless creds is nil; without them nothing
-// may change where those that are kept go. With another URL the repository is
-// as one that was just made, and services keep what they have until its first
-// fetch. errcode.Invalid, errcode.NotFound, errcode.Conflict.
+// repository, and its credentials unless creds is nil; with nil, a change must
+// not send the stored credentials elsewhere. With another URL the repository is
+// like a new one, and services keep their content until its first fetch.
+// errcode.Invalid, errcode.NotFound, errcode.Conflict.
 func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
@@ -130,9 +130,9 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 	return updated, err
 }
 
-// keepsSecret refuses a change that would send kept credentials elsewhere, and
-// checks what is left of them at another URL. The store asks again, in the
-// transaction of the change.
+// keepsSecret refuses a change that would send stored credentials elsewhere,
+// and checks what is left of them at another URL. The store checks again, in
+// the transaction of the change.
 func keepsSecret(ctx context.Context, c *Cache, r *Repository) error {
 	before, err := c.store.Repository(ctx, r.ID)
 	if err != nil {

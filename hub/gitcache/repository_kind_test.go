@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// TestRepositoriesOfEachKind holds what is refused before it is stored, and
-// what is stored of what is not.
+// TestRepositoriesOfEachKind checks what is refused before it is stored, and
+// how the rest is stored.
 func TestRepositoriesOfEachKind(t *testing.T) {
 	t.Parallel()
 	const helm, oci, bucket = gitcache.KindHelm, gitcache.KindOCI, gitcache.KindBucket
@@ -43,11 +43,11 @@ func TestRepositoriesOfEachKind(t *testing.T) {
 		"no service account": {r: gitcache.Repository{Kind: bucket, URL: "gs://acme", Auth: gitcache.AuthGCP}, creds: gitcache.Credentials{ServiceAccountJSON: "{}"}, err: "service account"},
 		"cosign for helm":    {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com", Options: verify("cosign", "x")}, err: "use provenance"},
 		"verified bucket":    {r: gitcache.Repository{Kind: bucket, URL: "s3://acme", Options: verify("cosign", "x")}, err: "cannot be verified"},
-		"cosign, no key":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign")}, err: "needs the public keys"},
-		"cosign, no PEM":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign", "hello")}, err: "no PEM"},
+		"cosign, no key":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign")}, err: "needs trusted public keys"},
+		"cosign, no PEM":     {r: gitcache.Repository{Kind: oci, URL: "oci://ghcr.io/acme", Options: verify("cosign", "hello")}, err: "not PEM"},
 		"proxy with a user":  {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com", Options: gitcache.Options{Proxy: "http://u:p@proxy:1"}}, err: "proxy's URL holds a user"},
 		"authority":          {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com"}, creds: gitcache.Credentials{CA: "none"}, err: "no PEM certificate"},
-		"endpoint":           {r: gitcache.Repository{Kind: bucket, URL: "s3://acme", Options: gitcache.Options{Endpoint: "s3.example.com"}}, err: "endpoint is no URL"},
+		"endpoint":           {r: gitcache.Repository{Kind: bucket, URL: "s3://acme", Options: gitcache.Options{Endpoint: "s3.example.com"}}, err: "endpoint is not a URL"},
 		"http for helm":      {r: gitcache.Repository{Kind: helm, URL: "https://charts.example.com", Options: gitcache.Options{PlainHTTP: true}}, err: "type oci"},
 	}
 	for name, tt := range tests {

@@ -19,9 +19,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestAFlippedByteInAPartIsMadeGood holds that a stored tarball which the disk
-// spoils after it was read once does not keep what it is a part of from being
-// made: it is dropped and built again.
+// TestAFlippedByteInAPartIsMadeGood checks that a stored tarball which was
+// corrupted on disk after it was verified does not prevent others that include
+// it from being made: it is dropped and rebuilt.
 func TestAFlippedByteInAPartIsMadeGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -97,9 +97,9 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// TestSwappedOffsetsOfAnIndexDeliverNothingWrong holds that a pack's index whose
-// entries lead to each other's bytes gives nobody wrong content: each object is
-// compared with its id as it is read, and the mirror is made again.
+// TestSwappedOffsetsOfAnIndexDeliverNothingWrong checks that a pack index whose
+// entries point at each other's bytes never delivers wrong content: each object
+// is compared with its id when it is read, and the mirror is rebuilt.
 func TestSwappedOffsetsOfAnIndexDeliverNothingWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1", "b/one.yaml": "one one one", "b/two.yaml": "two two two"}, gitcache.ShortenGap)
@@ -191,8 +191,8 @@ func TestAFlippedByteInAnLFSFileIsMadeGood(t *testing.T) {
 	}
 }
 
-// TestARottenMirrorIsMadeAgainWhenSomebodyAsks holds that an agent's question
-// which finds the mirror unreadable has it looked at, without a poll.
+// TestARottenMirrorIsMadeAgainWhenSomebodyAsks checks that an agent's request
+// which finds the mirror unreadable triggers a check of it, without a poll.
 func TestARottenMirrorIsMadeAgainWhenSomebodyAsks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

@@ -16,22 +16,23 @@ import (
 )
 
 const (
-	// followEvery is how often a follower looks by itself whether the owner
-	// has something new; owners tell it, and this repairs what was not told.
+	// followEvery is how often a follower checks by itself whether the owner
+	// has something new. Owners notify it; this check covers lost notices.
 	followEvery = time.Minute
-	// lookedEvery is how often it compares all refs when nothing says that the
-	// owner fetched: that runs git on both sides, and the rest is two questions
-	// to the database.
+	// lookedEvery is how often it compares all refs when there is no sign that
+	// the owner fetched. That runs git on both sides; otherwise it costs two
+	// queries.
 	lookedEvery = 5 * time.Minute
-	// followedEvery is how often a follower that lacks nothing says so again.
+	// followedEvery is how often a follower that lacks nothing reports so
+	// again.
 	followedEvery = 10 * time.Minute
-	// maxCopying bounds the copies of news that run at a time; those of whole
-	// mirrors are bounded by shard.MaxMoving.
+	// maxCopying limits concurrent copies of changes; shard.MaxMoving limits
+	// those of whole mirrors.
 	maxCopying = 4
-	// seedFrom is how long a replica that is gone is still asked for a copy
-	// that this one's disk does not have.
+	// seedFrom is how long a replica that seems gone is still asked for a copy
+	// that this one's disk lacks.
 	seedFrom = 10 * time.Minute
-	// tellLimit bounds telling a follower of news.
+	// tellLimit limits the notification of a follower.
 	tellLimit = 5 * time.Second
 )
 
@@ -56,8 +57,9 @@ func newSeconds() seconds {
 		seeding: make(chan struct{}, shard.MaxMoving), copying: make(chan struct{}, maxCopying)}
 }
 
-// lockCopy waits for the one place from which a mirror on this disk is
-// changed: the agent that owns it, or a copy from another replica.
+// lockCopy waits for the lock of a mirror on this disk. Its holder, the agent
+// that owns the mirror or a copy from another replica, is the only one to
+// change it.
 func (c *Cache) lockCopy(ctx context.Context, name string) (unlock func(), err error) {
 	c.mu.Lock()
 	lock := c.seconds.locks[name]
@@ -74,7 +76,7 @@ func (c *Cache) lockCopy(ctx context.Context, name string) (unlock func(), err e
 	}
 }
 
-// keepSeconds begins and ends second copies as the placements say.
+// keepSeconds starts and stops second copies as the placements require.
 func (c *Cache) keepSeconds(ctx context.Context, rows []Placement) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +123,7 @@ func (c *Cache) FollowNow(repositoryID string) {
 	}
 }
 
-// tellFollower tells whoever keeps the second copy that there is news.
+// tellFollower notifies the follower that there is something new.
 func (c *Cache) tellFollower(repositoryID string) {
 	if c.config.Replicas == nil {
 		return
@@ -136,7 +138,7 @@ func (c *Cache) tellFollower(repositoryID string) {
 	c.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), tellLimit)
 		defer cancel()
-		// It looks by itself when it was not told.
+		// A follower that was not notified checks by itself.
 		_ = c.config.Replicas.Client.Follow(ctx, to, repositoryID)
 	})
 }
@@ -177,27 +179,27 @@ func (c *Cache) keepSecond(ctx context.Context, repositoryID string, wake <-chan
 	}
 }
 
-// lastLook is what a follower saw when it compared its copy with the owner's.
+// lastLook is the result of the last comparison of a follower's copy with the
+// owner's.
 type lastLook struct {
 	at      time.Time
 	owner   string
 	fetched time.Time // by the owner
 }
 
-// enough reports whether nothing happened since that needs another look.
+// enough reports whether nothing happened since that needs another comparison.
 func (l lastLook) enough(owner string, r Repository) bool {
 	return l.owner == owner && l.fetched.Equal(r.Health.FetchedAt) && time.Since(l.at) < lookedEvery
 }
 
 // followOnce copies what the owner has and this replica lacks: the mirror, and
-// the tarballs that must stay possible to serve, of which some are more than
-// the mirror can make. Tarballs are looked through when the mirror had news, or
-// all is set.
+// the tarballs that must remain servable, some of which the mirror cannot
+// rebuild. It checks tarballs when the mirror had changes, or when all is set.
 func (c *Cache) followOnce(ctx context.Context, repositoryID string, looked *lastLook, all bool) (news bool, err error) {
 	owner, err := c.Owner(ctx, repositoryID)
 	switch {
 	case errcode.Is(err, errcode.Unavailable), err == nil && (owner.Self || owner.URL == ""):
-		return false, nil // nobody to follow right now
+		return false, nil // there is no owner to follow right now
 	case err != nil:
 		return false, err
 	}
@@ -221,7 +223,7 @@ func (c *Cache) followOnce(ctx context.Context, repositoryID string, looked *las
 	return news || copied, err
 }
 
-// copyMirror copies from another replica and reports whether anything came.
+// copyMirror copies from another replica and reports whether anything new came.
 func (c *Cache) copyMirror(ctx context.Context, name string, from peer.Replica) (news bool, err error) {
 	unlock, err := c.lockCopy(ctx, name)
 	if err != nil {
@@ -255,8 +257,8 @@ func (c *Cache) copyLocked(ctx context.Context, name string, from peer.Replica) 
 	return err == nil && !same, err
 }
 
-// copyPinned gets every tarball onto this disk that must stay possible to
-// serve. What cannot be had is tried again with the next news.
+// copyPinned copies every tarball that must remain servable onto this disk.
+// Failures are retried with the next change.
 func (c *Cache) copyPinned(ctx context.Context, repositoryID string) (news bool, err error) {
 	pins, err := c.store.Pins(ctx, repositoryID)
 	if err != nil {
@@ -283,8 +285,8 @@ func (c *Cache) copyPinned(ctx context.Context, repositoryID string) (news bool,
 	return news, failed
 }
 
-// mirror is what lies on this disk under the name of a copy, which is what
-// replicas ask each other for: they may not have heard of a move yet.
+// mirror returns the copy of that name on this disk. Replicas request copies by
+// name, because they may not know of a move yet.
 func (c *Cache) mirror(name string) gitagent.Copy {
 	return gitagent.Copy{Git: c.git, Dir: c.mirrorDir(name)}
 }
@@ -323,7 +325,7 @@ func (c *Cache) seedFinal(ctx context.Context, repositoryID string, from peer.Re
 }
 
 // refsOf returns the hash of the refs of this replica's copy, empty when it is
-// not known.
+// unknown.
 func (c *Cache) refsOf(ctx context.Context, repositoryID string) string {
 	r, err := c.store.Repository(ctx, repositoryID)
 	if err != nil {
@@ -332,9 +334,9 @@ func (c *Cache) refsOf(ctx context.Context, repositoryID string) string {
 	return c.mirror(r.Copy()).Refs(ctx)
 }
 
-// seedMissing looks for a copy elsewhere when an owner's disk has none: one
-// that was lost, or never was. Upstream is asked for a whole repository only
-// when no replica has it.
+// seedMissing searches other replicas for a copy when an owner's disk has none,
+// because it was lost or never existed. The whole repository is fetched from
+// upstream only when no replica has it.
 func (c *Cache) seedMissing(ctx context.Context, r Repository) (seeded bool) {
 	if c.config.Replicas == nil || r.Kind != record.Git || c.mirror(r.Copy()).Exists(ctx) {
 		return false
@@ -342,7 +344,7 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) (seeded bool) {
 	c.mu.Lock()
 	follower := c.seconds.names[r.ID]
 	c.mu.Unlock()
-	// Also those that seem to be gone: their rows may be older than they are.
+	// Include those that seem to be gone: their rows may be outdated.
 	others := slices.DeleteFunc(c.config.Replicas.Members.Known(), func(r peer.Replica) bool {
 		return r.URL == "" || r.Name == c.config.Replica || (!r.Present && c.config.Clock.Now().Sub(r.SeenAt) > seedFrom)
 	})
@@ -360,7 +362,7 @@ func (c *Cache) seedMissing(ctx context.Context, r Repository) (seeded bool) {
 	return false
 }
 
-// worth orders replicas by how likely they have a copy and answer.
+// worth ranks a replica by how likely it has a copy and answers.
 func worth(r peer.Replica, follower string) (n int) {
 	if r.Alive {
 		n++
@@ -371,7 +373,7 @@ func worth(r peer.Replica, follower string) (n int) {
 	return n
 }
 
-// stopSecond ends the following of a repository that this replica owns now.
+// stopSecond stops the following of a repository that this replica owns now.
 func (c *Cache) stopSecond(repositoryID string) {
 	c.mu.Lock()
 	s := c.seconds.running[repositoryID]
@@ -382,7 +384,7 @@ func (c *Cache) stopSecond(repositoryID string) {
 	}
 }
 
-// followed is how many second copies this replica keeps.
+// followed returns how many second copies this replica keeps.
 func (c *Cache) followed() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

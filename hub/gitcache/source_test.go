@@ -24,8 +24,9 @@ func saying(words string) func(gitcache.Head) error {
 	}
 }
 
-// TestTagNamedMainIsRefused holds that whoever may push tags does not decide
-// what the followers of a branch run, which git's own lookup would let them.
+// TestTagNamedMainIsRefused checks that somebody who may push tags cannot
+// decide what the followers of a branch run, which git's own lookup would
+// allow.
 func TestTagNamedMainIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "good"}, gitcache.ShortenGap)
@@ -60,8 +61,8 @@ func TestTagNamedMainIsRefused(t *testing.T) {
 	}
 }
 
-// TestRelativeBaseOutsideFolder holds that a folder brings what it refers to,
-// and only that.
+// TestRelativeBaseOutsideFolder checks that a folder's content includes what it
+// refers to, and only that.
 func TestRelativeBaseOutsideFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{
@@ -122,8 +123,8 @@ func TestRelativeBaseOutsideFolder(t *testing.T) {
 	}
 	w.head(w.track("main", "escape"), saying("outside the repository"))
 
-	// A change in the base changes the overlay; one beside it does not. The
-	// second is what happens to a cache that looks at the folder alone.
+	// A change in the base changes the overlay; one beside it does not. A cache
+	// that only checked the folder would miss the first.
 	overlay := w.track("main", "deploy/overlays/dev")
 	before := w.head(overlay, good)
 	w.commit("main", map[string]gitserver.Content{"deploy/components/unused/x": "1", "files/unused.conf": "2"})
@@ -154,8 +155,8 @@ func list(t *testing.T, dir string) []string {
 	return out
 }
 
-// TestUnrelatedCommitCostsNothing holds that a commit which leaves a folder
-// alone writes no head, announces nothing and builds nothing.
+// TestUnrelatedCommitCostsNothing checks that a commit which does not touch a
+// folder writes no head, announces nothing and builds nothing.
 func TestUnrelatedCommitCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1", "b/cm.yaml": "1", "typo/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -212,7 +213,7 @@ func TestSourceErrors(t *testing.T) {
 		files       []string
 		want        string
 	}{
-		"unknown ref":     {"mian", "apps", nil, `ref "mian" is no branch, tag or full commit id of the repository; branches there are: main`},
+		"unknown ref":     {"mian", "apps", nil, `ref "mian" is no branch, tag or full commit id of the repository; it has the branches: main`},
 		"short id":        {"abcdef1", "apps", nil, "is no branch, tag or full commit id"},
 		"expression":      {"main~1", "apps", nil, "is no branch, tag or full commit id"},
 		"ref with a dash": {"--upload-pack=x", "apps", nil, "is no branch"},
@@ -220,7 +221,7 @@ func TestSourceErrors(t *testing.T) {
 		"unknown commit":  {strings.Repeat("ab", 20), "apps", nil, "is not in the repository"},
 		"unknown folder":  {"main", "apps/wbe", nil, `folder "apps/wbe" does not exist or is empty; folders in "apps": api, web`},
 		"unknown parent":  {"main", "aps/x/y", nil, `folders in the root:`},
-		"a file":          {"main", "file", nil, `"file" is a file; give the folder it lies in`},
+		"a file":          {"main", "file", nil, `"file" is a file; give the folder that contains it`},
 		"missing file":    {"main", "apps", []string{"values.yaml"}, `file "values.yaml" does not exist`},
 		"case clash":      {"main", "clash", nil, "differs from \"A\" in case only"},
 		"absolute link":   {"main", "abs", nil, "absolute"},
@@ -260,9 +261,9 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestForcePushKeepsTheOldCommit holds that a rollback finds its bytes although
-// upstream has forgotten the commit, the tarball was evicted and the mirror was
-// collected.
+// TestForcePushKeepsTheOldCommit checks that a rollback finds its bytes
+// although upstream has dropped the commit, the tarball was evicted and the
+// mirror was garbage collected.
 func TestForcePushKeepsTheOldCommit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "old"}, gitcache.ShortenGap)
@@ -306,7 +307,7 @@ func TestForcePushKeepsTheOldCommit(t *testing.T) {
 	}
 	w.start(gitcache.ShortenGap)
 	w.mustRefresh()
-	// The first who asks has the mirror looked at.
+	// The first request triggers a check of the mirror.
 	eventually.For(t, patience, "the words for what is nowhere", func() error {
 		if _, err := w.cache.Fetch(context.WithoutCancel(t.Context()), old.Digest); !errcode.Is(err, errcode.Unprocessable) {
 			return fmt.Errorf("after the ref is gone: %w", err)

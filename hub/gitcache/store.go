@@ -8,40 +8,40 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 )
 
-// The rows, as everybody but the git agent knows them.
+// The rows, under the names for all packages but the agents.
 type (
 	// Repository is one upstream that the hub follows.
 	Repository = record.Repository
 	// Credentials are the secrets of one repository.
 	Credentials = record.Credentials
-	// Health is what is known of an upstream, with ages.
+	// Health is the state of an upstream, with times.
 	Health = record.Health
-	// Source is a folder at a ref of a repository; make it with NewSource.
+	// Source is a folder at a ref of a repository; create it with NewSource.
 	Source = record.Source
 	// Head is what a source points at now.
 	Head = record.Head
-	// Artifact records how the tarball of a digest is made again.
+	// Artifact records how to make the tarball of a digest again.
 	Artifact = record.Artifact
 	// Recipe tells how to rebuild a tarball.
 	Recipe = record.Recipe
-	// Pin names an artifact that must be possible to serve.
+	// Pin names an artifact that must remain servable.
 	Pin = record.Pin
-	// Holder is one life of one replica.
+	// Holder is one run of one replica.
 	Holder = record.Holder
 	// Held is a lease that its holder still has.
 	Held = record.Held
 )
 
-// NewSource normalises the parts of a source and derives its ID from them.
+// NewSource normalises the fields of a source and derives its ID from them.
 func NewSource(repositoryID, ref, folder string, files []string) (Source, error) {
 	return record.NewSource(repositoryID, ref, folder, files)
 }
 
-// Store keeps repositories, sources, heads and artifacts. The SQL one and the
-// one in gitcachetest pass the same suite, gitcachetest.RunStoreSuite. Methods
-// take part in a transaction that is in ctx, where there is one. Times are set
-// by the store from the database's clock where the comment does not say
-// otherwise, to the microsecond, in UTC.
+// Store stores repositories, sources, heads and artifacts. The SQL store and
+// the one in gitcachetest pass the same suite, gitcachetest.RunStoreSuite.
+// Methods take part in the transaction in ctx, where there is one. Unless a
+// comment says otherwise, the store sets times from the database's clock, to
+// the microsecond, in UTC.
 type Store interface {
 	record.Store
 
@@ -49,7 +49,7 @@ type Store interface {
 	Repositories(ctx context.Context) ([]Repository, error)
 
 	// FindRepository returns a repository by name or, when the name is empty,
-	// the first by name of those that have the URL. errcode.NotFound.
+	// the first by name of those with the URL. errcode.NotFound.
 	FindRepository(ctx context.Context, name, url string) (Repository, error)
 
 	// CreateRepository stores a new repository with the given ID, its
@@ -58,12 +58,11 @@ type Store interface {
 	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
 
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
-	// repository with r's ID, and its credentials unless c is nil, and announces it.
-	// Generation grows when URL, Auth or Options differ or c is given; Health is left
-	// alone. With another URL it begins anew, in the same transaction: Moves grows,
-	// its heads and its Health go, and its lease is free under the next epoch.
-	// errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
-	// with the field when kept credentials would go elsewhere (record.KeepsSecret).
+	// repository with r's ID, and its credentials unless c is nil, and
+	// announces it. Generation grows when URL, Auth or Options differ or c is
+	// given; Health stays. With another URL it starts over, in the same
+	// transaction: Moves grows, its heads and its Health are deleted, and its
+	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
 
 	// DeleteRepository removes a repository that nothing uses, with its
@@ -71,11 +70,11 @@ type Store interface {
 	// service still follows it.
 	DeleteRepository(ctx context.Context, id string) error
 
-	// PutSource makes sure that a source is among those in use and announces
-	// it when it is new. errcode.NotFound when its repository does not exist.
+	// PutSource ensures that a source is in use, and announces it when it is
+	// new. errcode.NotFound when its repository does not exist.
 	PutSource(ctx context.Context, s Source) error
 
-	// DropSources deletes, with their heads, sources that no service refers to
+	// DropSources deletes sources, with their heads, that no service follows
 	// and that were last put before the given time. It returns how many.
 	DropSources(ctx context.Context, putBefore time.Time) (int, error)
 
@@ -92,6 +91,6 @@ type Store interface {
 	// Artifact returns the recipe of a digest. errcode.NotFound.
 	Artifact(ctx context.Context, d digest.Digest) (Artifact, error)
 
-	// Pinned returns those of some digests that no cache may evict, sorted.
+	// Pinned returns those of the digests that no cache may evict, sorted.
 	Pinned(ctx context.Context, of []digest.Digest) ([]digest.Digest, error)
 }

@@ -52,7 +52,7 @@ func TestSSHWithAKeyAndKnownHosts(t *testing.T) {
 		t.Errorf("%d fetches over ssh", n)
 	}
 
-	// Another key is refused; another host is not believed.
+	// Another key is refused; another host is not trusted.
 	other, _ := sshKey(t, "pass phrase")
 	for name, wrong := range map[string]gitcache.Credentials{
 		"key":  {PrivateKey: other, Passphrase: "pass phrase", KnownHosts: creds.KnownHosts},
@@ -90,8 +90,8 @@ func TestSHA256Repository(t *testing.T) {
 	}
 }
 
-// TestCutAndGarbledFetches holds that a fetch which broke in the middle
-// changes nothing and that the next one makes up for it.
+// TestCutAndGarbledFetches checks that an interrupted fetch changes nothing and
+// that the next one completes it.
 func TestCutAndGarbledFetches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -117,7 +117,7 @@ func TestCutAndGarbledFetches(t *testing.T) {
 	w.head(s, at(id))
 }
 
-// TestBranchesComeAndGo covers names that stand in each other's way.
+// TestBranchesComeAndGo covers names that conflict with each other.
 func TestBranchesComeAndGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)

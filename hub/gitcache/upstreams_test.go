@@ -19,9 +19,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestLifeOfRefs takes a repository through what happens to refs in the world:
-// each ends in the right head, or in a status that says what to do, and what
-// was delivered before can still be rolled back to.
+// TestLifeOfRefs takes a repository through real changes of refs: each ends in
+// the right head, or in a status that says what to do, and delivered content
+// can still be rolled back to.
 func TestLifeOfRefs(t *testing.T) {
 	t.Parallel()
 	const file = "a/cm.yaml"
@@ -31,12 +31,12 @@ func TestLifeOfRefs(t *testing.T) {
 		before func(w *world) // makes the ref, beside main
 		change func(w *world)
 		text   string // of the head afterwards; empty is as before
-		says   string // of the head's error, or else of the repository's health
+		says   string // of the head's error, otherwise of the repository's health
 		broken bool   // the repository cannot be read
 	}{
 		"force-push": {ref: "main", change: func(w *world) { w.set("refs/heads/main", w.orphan(put("new"))); w.collect() }, text: "new"},
 		"deleted branch": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
-			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is no branch, tag or full commit id of the repository; branches there are: main; its default branch is main`},
+			change: func(w *world) { w.unset("refs/heads/gone"); w.collect() }, says: `ref "gone" is no branch, tag or full commit id of the repository; it has the branches: main; its default branch is main`},
 		"branch that comes back": {ref: "gone", before: func(w *world) { w.commit("gone", put("old")) },
 			change: func(w *world) {
 				w.unset("refs/heads/gone")
@@ -204,7 +204,7 @@ func TestRollBackToEachOfTwenty(t *testing.T) {
 }
 
 // TestDamagedMirrorIsMadeAgain breaks the mirror under a running hub, and once
-// more with upstream away.
+// more while upstream is down.
 func TestDamagedMirrorIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "old", "b/big": noise(300 << 10)}, gitcache.ShortenGap)
@@ -234,11 +234,11 @@ func TestDamagedMirrorIsMadeAgain(t *testing.T) {
 		}
 		return nil
 	})
-	// Upstream is away, the mirror set aside: what was delivered stays.
+	// Upstream is down and the mirror is set aside: delivered content stays.
 	if got := w.content(w.head(a, good), "cm.yaml"); got != "old" {
 		t.Errorf("content is %q", got)
 	}
-	// A hub that starts in the middle of this goes on with it.
+	// A hub that starts in the middle of this continues it.
 	w.stop()
 	w.start(gitcache.ShortenGap)
 	if got := w.content(w.head(a, good), "cm.yaml"); got != "old" {
@@ -289,8 +289,8 @@ func damage(t *testing.T, mirror string) {
 	}
 }
 
-// TestRestOfUpstreamIsKept holds that a server which asks to be left alone is,
-// kicks included, until its row changes.
+// TestRestOfUpstreamIsKept checks that a server's rate limit is respected, by
+// kicks too, until the repository's row changes.
 func TestRestOfUpstreamIsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap)
@@ -315,8 +315,8 @@ func TestRestOfUpstreamIsKept(t *testing.T) {
 	w.mustRefresh()
 }
 
-// TestDiskBudget holds that a repository which outgrows its bound says so and
-// keeps serving, and goes on once it may.
+// TestDiskBudget checks that a repository which exceeds its limit says so and
+// keeps serving, and continues once it may.
 func TestDiskBudget(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]func(*gitcache.Config){
@@ -353,7 +353,7 @@ func TestDiskBudget(t *testing.T) {
 	}
 }
 
-// TestPackBomb holds that a pack without end is cut by its size.
+// TestPackBomb checks that an endless pack is cut off by its size.
 func TestPackBomb(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "1"}, gitcache.ShortenGap, func(c *gitcache.Config) { c.MirrorBytes = 8 << 20 })
@@ -386,8 +386,8 @@ func signing(t *testing.T, dir, name string) (args []string, public string) {
 	return []string{"-c", "gpg.format=ssh", "-c", "user.signingkey=" + path}, string(raw)
 }
 
-// TestSignedHeads holds that a head moves to what a trusted key signed and to
-// nothing else.
+// TestSignedHeads checks that a head moves only to content that a trusted key
+// signed.
 func TestSignedHeads(t *testing.T) {
 	t.Parallel()
 	ada, public := signing(t, t.TempDir(), "ada")
@@ -436,7 +436,7 @@ func TestSignedHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustRefresh()
-	w.head(s, saying("wants signed tags"))
+	w.head(s, saying("requires signed tags"))
 	tag := func(who []string, name, target string) {
 		t.Helper()
 		_, err := w.git.Git(t.Context(), repoName, nil, nil, append(who, "tag", "-f", "-s", "-m", name, name, target)...)
@@ -451,7 +451,7 @@ func TestSignedHeads(t *testing.T) {
 	w.head(v1, at(first))
 	w.head(v2, saying("which is not trusted"))
 	w.head(v3, saying("it is not signed"))
-	w.head(v4, saying("is no annotated tag"))
+	w.head(v4, saying("is not an annotated tag"))
 	tag(ada, "v1", second)
 	w.mustRefresh()
 	w.head(v1, at(second))

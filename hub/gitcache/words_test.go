@@ -15,9 +15,9 @@ import (
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
-// TestAStatusHasTheWordsOfWhoFailed holds that what an upstream says of its
-// trouble, and what this machine does, is in the repository's status: whoever
-// reads it at night has no access to the hub's log.
+// TestAStatusHasTheWordsOfWhoFailed checks that the repository's status has the
+// error of the upstream, or of this machine: its readers have no access to the
+// hub's log.
 func TestAStatusHasTheWordsOfWhoFailed(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2-hunter2"
@@ -57,8 +57,8 @@ func TestAStatusHasTheWordsOfWhoFailed(t *testing.T) {
 	}
 }
 
-// failed waits until the repository's status says what went wrong, and nothing
-// that it must not.
+// failed waits until the repository's status has the error, and checks that the
+// status holds no secret.
 func (w *world) failed(words, secret string) {
 	w.t.Helper()
 	eventually.For(w.t, patience, "the status", func() error {
@@ -77,7 +77,7 @@ func (w *world) failed(words, secret string) {
 }
 
 // TestAStatusHasTheWordsOfThisMachine is the same for a disk that cannot be
-// written, whoever follows.
+// written, for every kind of agent.
 func TestAStatusHasTheWordsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t, git: newGit(t, gitserver.Config{}), store: newStore(), dir: t.TempDir()}

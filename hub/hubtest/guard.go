@@ -8,12 +8,12 @@ import (
 	"github.com/axle-cd/axle/test/pg"
 )
 
-// guarded says that Guard was called. Without it each fetch would start this
-// program anew from its beginning, and that one others, without end.
+// guarded is set by Guard. Without it each fetch would start this program again
+// from its beginning, which would start others, without end.
 var guarded bool
 
-// Guard ends this process as a guard of a git fetch when a hub in it was
-// started as one, and returns at once otherwise. Call it first in main.
+// Guard ends this process as a guard of a git fetch when a hub started it as
+// one, and returns at once otherwise. Call it first in main.
 func Guard() {
 	guarded = true
 	if len(os.Args) > 1 && os.Args[1] == hub.GitGuardCommand {
@@ -21,8 +21,8 @@ func Guard() {
 	}
 }
 
-// Main is TestMain for packages whose tests run hubs; it also ends the Postgres
-// server that they may have started.
+// Main is TestMain for packages whose tests run hubs; it also stops the
+// Postgres server that they may have started.
 func Main(m *testing.M) {
 	Guard()
 	pg.Main(m)

@@ -21,19 +21,19 @@ import (
 // startLimit is how long a hub may take to be ready on a loaded machine.
 const startLimit = 60 * time.Second
 
-// Admin is the first administrator of every hub made here.
+// Admin is the first administrator of every hub that this package starts.
 const Admin = "admin@example.com"
 
 // HubConfig is hub.Config, for tests that may not know the hub's wiring.
 type HubConfig = hub.Config
 
-// Config says what is special about a hub. Only DataDir is needed.
+// Config configures a test hub. Only DataDir is required.
 type Config struct {
 	DataDir string
-	// Hub is the rest; its zero values become a free loopback port, a poll of
-	// upstreams every 2 s, and upstreams on loopback allowed.
+	// Hub holds the other settings; zero values become a free loopback port, a
+	// poll of upstreams every 2 s, and allowed upstreams on loopback.
 	Hub HubConfig
-	// AdminToken is that of the hub whose database this one shares.
+	// AdminToken is the token of the hub whose database this one shares.
 	AdminToken string
 }
 
@@ -42,7 +42,7 @@ type Hub struct {
 	*hub.Hub
 	// URL is its origin.
 	URL string
-	// DataDir is its folder.
+	// DataDir is its data folder.
 	DataDir string
 	// AdminToken is an API token of Admin that may do everything.
 	AdminToken string
@@ -51,7 +51,7 @@ type Hub struct {
 	ended chan error
 }
 
-// adminTokenFile keeps the administrator's token over restarts in one folder.
+// adminTokenFile keeps the administrator's token across restarts in one folder.
 const adminTokenFile = "hubtest-admin-token"
 
 // Start starts a hub and returns when it is ready.
@@ -93,7 +93,7 @@ func (h *Hub) becomeReady(ctx context.Context) error {
 	return h.logIn(ctx)
 }
 
-// logIn sets the hub up as a person does, once per data folder.
+// logIn sets the hub up as a person would, once per data folder.
 func (h *Hub) logIn(ctx context.Context) error {
 	kept := filepath.Join(h.DataDir, adminTokenFile)
 	if text, err := os.ReadFile(kept); err == nil {
@@ -112,8 +112,8 @@ func (h *Hub) logIn(ctx context.Context) error {
 	return os.WriteFile(kept, []byte(h.AdminToken), 0o600)
 }
 
-// Stop stops the hub as SIGTERM does and returns how it ended. It may be
-// called again.
+// Stop stops the hub like SIGTERM and returns its error. It may be called
+// again.
 func (h *Hub) Stop() error {
 	h.stop()
 	err, open := <-h.ended
@@ -123,8 +123,8 @@ func (h *Hub) Stop() error {
 	return err
 }
 
-// New starts a hub for one test and stops it at its end. A data folder of its
-// own is made unless one is given, as for a restart.
+// New starts a hub for one test and stops it at the test's end. It creates a
+// data folder unless one is given, as for a restart.
 func New(t testing.TB, c Config) *Hub {
 	t.Helper()
 	if c.DataDir == "" {
@@ -147,8 +147,8 @@ func New(t testing.TB, c Config) *Hub {
 	return h
 }
 
-// output is a test's own until its end. A line that the last goroutine of a
-// connection logs after that would end all tests of the binary.
+// output writes to a test's log until the test ends. A line that the last
+// goroutine of a connection logged later would fail all tests of the binary.
 type output struct {
 	mu sync.Mutex
 	to io.Writer

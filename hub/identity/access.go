@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Level says what kind of place a binding is about, from the outermost in.
+// Level is the kind of object that a binding is about, from the outermost in.
 type Level string
 
-// The levels. What is given at one holds for all that is below it.
+// The levels. A binding at one level holds for everything below it.
 const (
 	LevelHub     Level = "hub"
 	LevelProject Level = "project"
@@ -17,35 +17,35 @@ const (
 	LevelService Level = "service"
 )
 
-// object is one place that bindings are about.
+// object is one object that bindings are about.
 type object struct {
 	level Level
 	id    string
 }
 
-// accessIndex holds who may do what, so that a decision reads memory alone:
+// accessIndex holds who may do what, so that a decision reads only memory:
 // people with their groups, and the bindings of each subject. Its zero value
-// knows nobody. About 1 KB a person with a few bindings.
+// is empty. It costs about 1 KB per person with a few bindings.
 type accessIndex struct {
-	// loading is held from a read of the database until what it gave is in
-	// place: of two reads the later one is the one that stays.
+	// loading is held from a read of the database until its result is stored:
+	// of two concurrent reads the later result must win.
 	loading sync.Mutex
 
 	mu     sync.RWMutex
 	people map[string]knownPerson
 	groups map[string]Group
-	// bindings are those of a subject by place.
+	// bindings are those of a subject, by object.
 	bindings map[string]map[object][]Binding
 }
 
 // knownPerson is a Person with the names of the groups, as a Principal has
-// them; nobody changes them in place.
+// them. It is never changed in place.
 type knownPerson struct {
 	Person
 	names []string
 }
 
-// person returns somebody by id.
+// person returns a person by id.
 func (x *accessIndex) person(id string) (knownPerson, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -81,8 +81,7 @@ func given(of map[object][]Binding, at object, action Action) (Binding, bool) {
 	return Binding{}, false
 }
 
-// objects are the places whose bindings hold in the scope, the outermost
-// first.
+// objects returns the objects whose bindings hold in the scope, the outermost first.
 func (s Scope) objects(all []object) []object {
 	all = append(all, object{LevelHub, ""})
 	for _, o := range [...]object{{LevelProject, s.Project}, {LevelProject, s.ClusterProject}, {LevelCluster, s.Cluster}, {LevelService, s.Service}} {
@@ -93,8 +92,8 @@ func (s Scope) objects(all []object) []object {
 	return all
 }
 
-// each calls take with every binding that a person has, his own and those of
-// his groups.
+// each calls take with every binding that a person has, their own and those of
+// their groups.
 func (x *accessIndex) each(personID string, take func(Binding)) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -108,7 +107,7 @@ func (x *accessIndex) each(personID string, take func(Binding)) {
 	}
 }
 
-// replace takes everything anew.
+// replace replaces the whole index.
 func (x *accessIndex) replace(people []Person, groups []Group, bindings []Binding) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,8 +115,8 @@ func (x *accessIndex) replace(people []Person, groups []Group, bindings []Bindin
 	x.take(people, groups, bindings)
 }
 
-// update takes what was read of some people and groups; those that are not
-// among what was read are gone.
+// update stores the result of a read of some people and groups; those that were
+// not found are removed.
 func (x *accessIndex) update(personIDs, groupIDs []string, people []Person, groups []Group, bindings []Binding) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -166,7 +165,7 @@ func (x *accessIndex) take(people []Person, groups []Group, bindings []Binding) 
 	}
 }
 
-// rebuildAccess loads everybody and every binding.
+// rebuildAccess loads all people, groups and bindings.
 func (d *Directory) rebuildAccess(ctx context.Context) error {
 	d.access.loading.Lock()
 	defer d.access.loading.Unlock()
@@ -186,9 +185,8 @@ func (d *Directory) rebuildAccess(ctx context.Context) error {
 	return nil
 }
 
-// reloadAccess reads some people and groups again, with their bindings. It
-// must not be called inside a transaction: what is not committed must not be
-// acted by.
+// reloadAccess reads some people and groups again, with their bindings. It must
+// not be called inside a transaction: uncommitted changes must not take effect.
 func (d *Directory) reloadAccess(ctx context.Context, personIDs, groupIDs []string) error {
 	if len(personIDs) == 0 && len(groupIDs) == 0 {
 		return nil

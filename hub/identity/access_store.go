@@ -2,7 +2,7 @@ package identity
 
 import "context"
 
-// Person is a user or a service account with the groups that he is in.
+// Person is a user or a service account with its groups.
 type Person struct {
 	User
 	// Groups are ids, sorted.
@@ -15,19 +15,19 @@ type Group struct {
 	Name        string
 	Description string
 	CreatedAt   int64
-	// Members counts them, filled by reads.
+	// Members is their number, filled by reads.
 	Members int
 }
 
-// Member is one membership. Source is empty when a person set it, else what
-// said so, such as the name of a login provider.
+// Member is one membership. Source is empty when a person set it; otherwise it
+// names the source, such as a login provider.
 type Member struct {
 	GroupID string
 	UserID  string
 	Source  string
 }
 
-// Binding gives one subject one action at one place and below.
+// Binding gives one subject one action on one object and everything below it.
 type Binding struct {
 	ID string
 	// SubjectKind is KindUser, KindServiceAccount or KindGroup; Subject is the
@@ -47,14 +47,13 @@ type Binding struct {
 	CreatedBy string
 }
 
-// AccessStore keeps who may do what. A nil list of ids asks for all.
+// AccessStore stores who may do what. A nil list of ids means all.
 type AccessStore interface {
 	// People returns those of the ids that exist, in order of name.
 	People(ctx context.Context, ids []string) ([]Person, error)
-	// UpdateUser writes whether a user is an administrator, or returns
-	// NotFound.
+	// UpdateUser writes whether a user is an administrator, or returns NotFound.
 	UpdateUser(ctx context.Context, u User) error
-	// DeleteUser removes a user with his memberships and bindings.
+	// DeleteUser removes a user with their memberships and bindings.
 	DeleteUser(ctx context.Context, id string) error
 	// OwnedTokens returns every token of a user, of whatever kind.
 	OwnedTokens(ctx context.Context, ownerID string) ([]Token, error)
@@ -85,6 +84,6 @@ type AccessStore interface {
 	InsertBinding(ctx context.Context, b Binding) (bool, error)
 	// DeleteBinding removes one by id; a missing one is no error.
 	DeleteBinding(ctx context.Context, id string) error
-	// StaleBindings returns up to limit whose place or subject is gone.
+	// StaleBindings returns up to limit bindings whose object or subject was deleted.
 	StaleBindings(ctx context.Context, limit int) ([]Binding, error)
 }

@@ -13,13 +13,12 @@ import (
 
 var allScopes = []string{ScopeRead, ScopeWrite, ScopeAdmin}
 
-// maxName bounds names of tokens and e-mail addresses.
+// maxName limits names of tokens and e-mail addresses, in bytes.
 const maxName = 200
 
-// CreateToken makes an API token for the caller. It can never do more than the
-// token that asked for it, and ends with it; one that is made in a session
-// stands by itself, and wants a proof that is fresh. Invalid, Forbidden,
-// ErrProve.
+// CreateToken creates an API token for the caller. The token can never do more
+// than the token that created it, and ends with it. A token created in a
+// session is independent and needs a fresh proof. Invalid, Forbidden, ErrProve.
 func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenRequest) (CreatedToken, error) {
 	if len(r.Scopes) == 0 {
 		r.Scopes = by.Scopes
@@ -27,9 +26,9 @@ func (d *Directory) CreateToken(ctx context.Context, by Principal, r TokenReques
 	return d.CreateTokenFor(ctx, by, User{ID: by.ID, Kind: by.Kind, Name: by.Name, Admin: by.Admin}, r)
 }
 
-// CreateTokenFor makes an API token of somebody, which is his own: it outlives
-// the one that made it. Its scopes cannot exceed the caller's. Invalid,
-// Forbidden, ErrProve.
+// CreateTokenFor creates an API token for another account. The token belongs to
+// that account and outlives the one that created it. Its scopes cannot exceed
+// the caller's. Invalid, Forbidden, ErrProve.
 func (d *Directory) CreateTokenFor(ctx context.Context, by Principal, owner User, r TokenRequest) (CreatedToken, error) {
 	if owner.Kind != KindUser && owner.Kind != KindServiceAccount {
 		return CreatedToken{}, errcode.New(errcode.Forbidden, "only people and service accounts have API tokens")
@@ -38,7 +37,7 @@ func (d *Directory) CreateTokenFor(ctx context.Context, by Principal, owner User
 		return CreatedToken{}, err
 	}
 	if owner.Admin && owner.ID != by.ID && !(by.Admin && by.HasScope(ScopeAdmin)) {
-		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator makes tokens of an administrator")
+		return CreatedToken{}, errcode.New(errcode.Forbidden, "only an administrator may create tokens for an administrator")
 	}
 	if err := checkTokenName(r.Name); err != nil {
 		return CreatedToken{}, err
@@ -72,8 +71,8 @@ func checkLifetime(wanted, standard time.Duration) (time.Duration, error) {
 	return wanted, nil
 }
 
-// create stores a token of the given terms with a new secret, and with what it
-// owes to the one that makes it.
+// create stores a token with the given terms and a new secret, bound to the
+// caller's token as descend decides.
 func (d *Directory) create(ctx context.Context, by Principal, t Token, l lifetime, entry event.Entry) (CreatedToken, error) {
 	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -95,7 +94,8 @@ func (d *Directory) create(ctx context.Context, by Principal, t Token, l lifetim
 	return made, nil
 }
 
-// mint gives a token its id, secret and times; an end that it has is the latest.
+// mint gives a token its id, secret and times; an end that is already set is
+// the latest possible.
 func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
 	bearer := bearertoken.New()
 	hash := bearertoken.Hash(bearer)
@@ -107,7 +107,7 @@ func (d *Directory) mint(t Token, lifetime time.Duration) CreatedToken {
 }
 
 // Tokens lists API and bootstrap tokens, newest first: all for an
-// administrator, else the caller's own.
+// administrator, otherwise the caller's own.
 func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	owner := by.ID
 	if by.Admin && by.HasScope(ScopeAdmin) {
@@ -117,8 +117,8 @@ func (d *Directory) Tokens(ctx context.Context, by Principal) ([]Token, error) {
 	return d.tokens.standing(all, d.now()), err
 }
 
-// RevokeToken ends a token, and with it those that it made. NotFound also when it is not the caller's own and
-// he is no administrator.
+// RevokeToken ends a token and those that it created. It returns NotFound also
+// when the token is not the caller's own and the caller is not an administrator.
 func (d *Directory) RevokeToken(ctx context.Context, by Principal, id string) error {
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
 		t, err := d.store.Token(ctx, id)

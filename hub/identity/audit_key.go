@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// SignCheckpoint signs a checkpoint of the audit log by the key in force.
+// SignCheckpoint signs a checkpoint of the audit log with the key in force.
 func (d *Directory) SignCheckpoint(ctx context.Context, payload []byte) (keyID string, signature []byte, err error) {
 	s, err := d.Sign(ctx, payload)
 	return s.KeyID, s.Bytes, err
@@ -25,9 +25,9 @@ func (d *Directory) CheckpointKeys(ctx context.Context) (map[string]ed25519.Publ
 	}
 	keys := map[string]ed25519.PublicKey{}
 	for _, k := range append(inForce, retired...) {
-		// The private half is sealed by the hub's own key, and so it says which
-		// public half is right: whoever can write to the database alone cannot
-		// put a key of his own there.
+		// The private half is sealed with the hub's own key, so it determines
+		// the right public half: somebody who can write only to the database
+		// cannot insert a key of their own.
 		opened, err := d.open([]StoredSigningKey{k})
 		if err != nil {
 			return nil, err

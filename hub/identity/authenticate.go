@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// withoutDatabase is how long known tokens work while the database does
-	// not answer: nobody could revoke one meanwhile.
+	// withoutDatabase is how long known tokens work while the database does not
+	// answer: nothing can be revoked meanwhile.
 	withoutDatabase = time.Hour
-	// coarseUse is how exact the last use of an API token is.
+	// coarseUse is the precision of an API token's last use.
 	coarseUse = 5 * time.Minute
-	// missesPerSecond bounds look-ups of unknown bearers in the database.
+	// missesPerSecond limits look-ups of unknown bearers in the database.
 	missesPerSecond = 20
-	// missTimeout bounds one of them.
+	// missTimeout limits one of them.
 	missTimeout = 2 * time.Second
 )
 
 var (
 	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
-	errAlien    = errcode.New(errcode.Unauthorized, "what was sent is no token of a hub, which begins with %s; log in again", bearertoken.Prefix)
-	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, or the one was that made it; log in again")
+	errAlien    = errcode.New(errcode.Unauthorized, "the bearer token is not a token of an Axle hub, which begins with %s; log in again", bearertoken.Prefix)
+	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, itself or with the token that created it; log in again")
 	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
-	errUnasked  = errcode.New(errcode.Unavailable, "this hub has not heard of the token yet, and its database does not answer; try again in a second").After(time.Second)
+	errUnasked  = errcode.New(errcode.Unavailable, "this hub does not know the token yet, and its database does not answer; try again in a second").After(time.Second)
 	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
 )
 
-// Authenticate returns the caller of a bearer, from memory. Unauthorized when
-// nobody knows it; Unavailable while tokens are not loaded, the database has
-// been away for more than 1 h, or cannot be asked for one that is unknown here.
-// Only an unknown bearer may cost a look-up, at most 20 a second: another
-// replica may have made it a moment ago. A session's bearer is a cookie's value
-// and is nobody here.
+// Authenticate returns the caller of a bearer token, from memory. It returns
+// Unauthorized when the token is unknown, and Unavailable while tokens are not
+// loaded, when the database has been unavailable for more than 1 h, or when an
+// unknown token cannot be looked up. Only an unknown token may cost a look-up,
+// at most 20 a second, because another replica may have created it a moment
+// ago. A session's bearer is valid only as a cookie and is refused here.
 func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal, error) {
 	t, err := d.known(ctx, bearer)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal,
 	return d.principal(t), nil
 }
 
-// known returns the token of a bearer that is good now.
+// known returns the token of a bearer that is valid now.
 func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	switch {
 	case bearer == "":
@@ -77,7 +77,7 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	return t, d.stands(ctx, t, now)
 }
 
-// used notes that a token was used.
+// used records that a token was used.
 func (d *Directory) used(t Token, now int64) {
 	coarse := t.Kind == TokenAPI || t.ofLogin()
 	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (coarse || t.LastUsedAt == 0) {
@@ -85,8 +85,7 @@ func (d *Directory) used(t Token, now int64) {
 	}
 }
 
-// lookUp asks the database for a token that this replica may not have heard of
-// yet.
+// lookUp asks the database for a token that this replica may not have heard of yet.
 func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, error) {
 	if !d.misses.take(now) {
 		return Token{}, errUnknown
@@ -109,8 +108,8 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 		}
 	}
 	d.tokens.put(t)
-	// Had it been revoked between the read and the put, the feed's row may have
-	// come before the put, and nothing would take it out again.
+	// If it was revoked between the read and the put, the feed's row may have
+	// come before the put, and nothing would remove it again.
 	_, err = d.store.TokenByHash(ctx, hash)
 	switch {
 	case err == nil:
@@ -124,9 +123,9 @@ func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, 
 	return Token{}, err
 }
 
-// unasked is the answer to who has a token that the database could not be asked
-// for. It may be a good one that another replica just made: whoever has it
-// tries again, and neither logs in nor gives it up.
+// unasked is the error for a token that could not be looked up in the database.
+// It may be valid and created by another replica just now, so the client should
+// retry instead of logging in again or discarding it.
 func (d *Directory) unasked(err error) error {
 	d.log.Warn("an unknown token cannot be looked up", logkey.Error, err)
 	return errUnasked
@@ -134,8 +133,8 @@ func (d *Directory) unasked(err error) error {
 
 func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }
 
-// principal is the caller that a token stands for. A person's name, rights and
-// groups are those of now, whatever the token was read with.
+// principal returns the caller that a token stands for. A person's name, rights
+// and groups are the current ones, whatever the token was read with.
 func (d *Directory) principal(t Token) Principal {
 	p := Principal{TokenID: t.ID, TokenExpiresAt: t.ExpiresAt, Scopes: t.Scopes, Session: t.Kind == TokenSession}
 	switch t.Kind {

@@ -11,7 +11,7 @@ import (
 // Action is what a caller wants to do.
 type Action string
 
-// The actions that bindings give, about projects and what is in them. Writing
+// The actions that bindings give, on projects and what is in them. Writing
 // implies reading and creating.
 const (
 	ActionRead   Action = "read"
@@ -22,26 +22,27 @@ const (
 )
 
 // The actions that no binding gives. ActionAdmin is about the hub itself,
-// ActionDeliver is what agents do for their own cluster, ActionSelf is what a
-// person does about himself: who he is, his own tokens, what he may do.
+// ActionDeliver is what agents do for their own cluster, and ActionSelf is what
+// people do about themselves: who they are, their own tokens, what they may do.
 const (
 	ActionAdmin   Action = "admin"
 	ActionDeliver Action = "deliver"
 	ActionSelf    Action = "self"
 )
 
-// implies reports whether a binding of a gives b.
+// implies reports whether a binding of a also gives b.
 func (a Action) implies(b Action) bool {
 	return a == b || a == ActionWrite && (b == ActionRead || b == ActionCreate)
 }
 
-// Scope is where, by ids. Empty fields mean the hub as a whole; a cluster and a
-// service come with the project that they are in.
+// Scope is the object of an action, by ids. Empty fields mean the hub as a
+// whole; a cluster and a service come with the project that they are in.
 type Scope struct {
-	// Project is the project of what is meant.
+	// Project is the object's project.
 	Project string
 	Cluster string
-	// ClusterProject is the cluster's project where a service is in another.
+	// ClusterProject is the project of the service's cluster, where it is
+	// another one.
 	ClusterProject string
 	Service        string
 }
@@ -51,32 +52,32 @@ var tokenScopes = map[Action]string{
 	ActionRead: ScopeRead, ActionSelf: ScopeRead, ActionWrite: ScopeWrite, ActionCreate: ScopeWrite, ActionGit: ScopeWrite, ActionAdmin: ScopeAdmin,
 }
 
-// ErrNoBinding is in the errors of people whom no binding gives what they ask
-// for, ErrNoAccess besides when none gives them anything. A caller that knows
-// the names of things may say more.
+// ErrNoBinding is wrapped in the errors of people who have no binding for the
+// action; ErrNoAccess also, when they have no binding at all. A caller that
+// knows the names of objects may say more.
 var (
 	ErrNoBinding = errors.New("no role binding gives it")
 	ErrNoAccess  = fmt.Errorf("%w, nor anything else", ErrNoBinding)
 )
 
-// Decision is why a caller may do something, or may not.
+// Decision says why a caller may do something, or may not.
 type Decision struct {
-	// Err is nil when he may; otherwise it is what Authorize returns.
+	// Err is nil when the caller may; otherwise it is what Authorize returns.
 	Err error
-	// Admin says that he may because he is an administrator.
+	// Admin is set when the caller may as an administrator.
 	Admin bool
-	// Binding is what gives it otherwise.
+	// Binding is otherwise the binding that allows it.
 	Binding Binding
 }
 
-// Authorize returns nil when the caller may do the action there, else a
-// Forbidden error, or Unauthorized when there is no caller. It is the only
-// place that decides, and it reads memory alone.
+// Authorize returns nil when the caller may do the action in the scope, a
+// Forbidden error when they may not, and Unauthorized when there is no caller.
+// It is the only function that decides, and it reads only memory.
 func (d *Directory) Authorize(ctx context.Context, p Principal, action Action, scope Scope) error {
 	return d.Decide(ctx, p, action, scope).Err
 }
 
-// Decide is Authorize with the reason.
+// Decide is Authorize with the reason for the decision.
 func (d *Directory) Decide(_ context.Context, p Principal, action Action, scope Scope) Decision {
 	switch p.Kind {
 	case KindUser, KindServiceAccount:
@@ -85,7 +86,7 @@ func (d *Directory) Decide(_ context.Context, p Principal, action Action, scope 
 		if action == ActionDeliver && scope.Cluster != "" && scope.Cluster == p.ID {
 			return Decision{}
 		}
-		return refuse("cluster %s may only ask for what is its own", p.Name)
+		return refuse("cluster %s may only request its own data", p.Name)
 	case "":
 		return Decision{Err: errcode.New(errcode.Unauthorized, "no identity; log in first")}
 	}
@@ -99,8 +100,8 @@ func refuse(format string, args ...any) Decision {
 func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decision {
 	admin := d.admin(p)
 	if action == ActionAdmin && !admin {
-		// Before the token's scopes: another token would not help.
-		return refuse("%s is no administrator; one of them can do this", p.Name)
+		// Check this before the token's scopes: another token would not help.
+		return refuse("%s is not an administrator; ask one to do this", p.Name)
 	}
 	if err := p.capped(action); err != nil {
 		return Decision{Err: err}
@@ -119,8 +120,7 @@ func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decisi
 	return Decision{Err: d.unbound(p, action, scope)}
 }
 
-// capped returns an error when the token's scopes do not let the action
-// through.
+// capped returns an error when the token's scopes do not allow the action.
 func (p Principal) capped(action Action) error {
 	wanted := tokenScopes[action]
 	if wanted == "" {
@@ -140,7 +140,7 @@ func (d *Directory) admin(p Principal) bool {
 	return p.Admin
 }
 
-// unbound says what would give it.
+// unbound returns the error for a missing binding, with the command that creates it.
 func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	any := false
 	d.access.each(p.ID, func(Binding) { any = true })
@@ -159,8 +159,8 @@ func (d *Directory) unbound(p Principal, action Action, scope Scope) error {
 	return errcode.New(errcode.Forbidden, "%s may not %s here: %w; an administrator does with: %s", p.Name, action, ErrNoBinding, p.BindCommand(action, where))
 }
 
-// BindCommand is what gives the caller an action at a place, which is a flag
-// with its value.
+// BindCommand returns the command that gives the caller an action on an object;
+// place is a flag with its value.
 func (p Principal) BindCommand(action Action, place string) string {
 	subject := "--user"
 	if p.Kind == KindServiceAccount {

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// known returns a directory that knows people, groups and bindings as a feed
-// would have brought them.
+// known returns a directory with people, groups and bindings as a feed would
+// have delivered them.
 func known(people []Person, groups []Group, bindings ...Binding) *Directory {
 	d := &Directory{}
 	d.access.replace(people, groups, bindings)

@@ -9,17 +9,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxBindings bounds the bindings of one subject; one with more belongs to a
-// project or a group.
+// maxBindings limits the bindings of one subject; a subject that needs more
+// should be bound to a project or through a group.
 const maxBindings = 1000
 
-// boundActions are those that bindings give.
+// boundActions are the actions that bindings can give.
 var boundActions = []Action{ActionRead, ActionWrite, ActionCreate, ActionGit}
 
-// NewBinding asks for bindings of one subject at one place.
+// NewBinding asks for bindings of one subject on one object.
 type NewBinding struct {
-	// SubjectKind and Subject name a user by e-mail, a service account or a
-	// group.
+	// SubjectKind and Subject name a user by e-mail, a service account or a group.
 	SubjectKind Kind
 	Subject     string
 	Actions     []Action
@@ -29,15 +28,15 @@ type NewBinding struct {
 	Object   string
 }
 
-// check returns an Invalid error about what no binding can be.
+// check returns an Invalid error when no such binding can exist.
 func (n NewBinding) check() error {
 	switch n.SubjectKind {
 	case KindUser, KindServiceAccount, KindGroup:
 	default:
-		return errcode.New(errcode.Invalid, "subject: %.40q is no kind of subject; name a user, a service account or a group", n.SubjectKind)
+		return errcode.New(errcode.Invalid, "subject: %.40q is not a kind of subject; use a user, a service account or a group", n.SubjectKind)
 	}
 	if n.Subject == "" || len(n.Subject) > maxName {
-		return errcode.New(errcode.Invalid, "subject: a binding needs the name of one of at most %d bytes", maxName)
+		return errcode.New(errcode.Invalid, "subject: give a name of at most %d bytes", maxName)
 	}
 	if len(n.Actions) == 0 {
 		return errcode.New(errcode.Invalid, "actions: name at least one of read, write, create and git")
@@ -54,7 +53,7 @@ func (n NewBinding) check() error {
 	return nil
 }
 
-// subject finds who a binding is for.
+// subject finds the subject of a binding.
 func (d *Directory) subject(ctx context.Context, kind Kind, name string) (id string, what changed, err error) {
 	if kind == KindGroup {
 		g, err := d.store.GroupByName(ctx, name)
@@ -67,8 +66,8 @@ func (d *Directory) subject(ctx context.Context, kind Kind, name string) (id str
 	return u.ID, changed{users: []string{u.ID}}, err
 }
 
-// Bind gives a subject actions at a place and below, and returns the bindings
-// that are new. It may be repeated. Invalid, NotFound.
+// Bind gives a subject actions on an object and everything below it, and
+// returns the bindings that are new. It may be repeated. Invalid, NotFound.
 func (d *Directory) Bind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (d *Directory) Bind(ctx context.Context, by string, n NewBinding) ([]Bindin
 	return made, err
 }
 
-// String says what a binding gives, as "write on project shop".
+// String describes a binding, as "write on project shop".
 func (b Binding) String() string {
 	if b.Level == LevelHub {
 		return fmt.Sprintf("%s on the whole hub", b.Action)
@@ -128,8 +127,8 @@ func (b Binding) entry(kind, by string) event.Entry {
 	return e
 }
 
-// Unbind takes actions at a place back and returns what is gone. NotFound when
-// there was nothing.
+// Unbind removes a subject's actions on an object and returns the removed
+// bindings. NotFound when there were none.
 func (d *Directory) Unbind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -155,7 +154,7 @@ func (d *Directory) Unbind(ctx context.Context, by string, n NewBinding) ([]Bind
 			}
 		}
 		if len(gone) == 0 {
-			return changed{}, errcode.New(errcode.NotFound, "%s has no such binding; axle auth bindings shows those that there are", n.Subject)
+			return changed{}, errcode.New(errcode.NotFound, "%s has no such binding; axle auth bindings lists the existing ones", n.Subject)
 		}
 		return what, nil
 	})
@@ -169,8 +168,8 @@ func (d *Directory) endBinding(ctx context.Context, by string, b Binding) error 
 	return event.Record(ctx, b.entry("binding.deleted", by))
 }
 
-// Bindings returns every binding for an administrator, else those that the
-// caller and his groups have. Those whose place is gone are left out.
+// Bindings returns every binding for an administrator, and for others those of
+// the caller and their groups. Bindings whose object was deleted are left out.
 func (d *Directory) Bindings(ctx context.Context, by Principal) ([]Binding, error) {
 	var subjects []string
 	if !(d.admin(by) && by.HasScope(ScopeAdmin)) {
@@ -183,11 +182,11 @@ func (d *Directory) Bindings(ctx context.Context, by Principal) ([]Binding, erro
 	}), err
 }
 
-// staleChunk is how many bindings one transaction of the sweep ends.
+// staleChunk is how many bindings one transaction of the sweep deletes.
 const staleChunk = 500
 
-// sweepBindings ends bindings whose project, cluster or service is gone. They
-// give nothing: ids are not used again.
+// sweepBindings deletes bindings whose project, cluster or service was deleted.
+// They give no access: ids are never reused.
 func (d *Directory) sweepBindings(ctx context.Context) error {
 	stale, err := d.store.StaleBindings(ctx, staleChunk)
 	if err != nil || len(stale) == 0 {

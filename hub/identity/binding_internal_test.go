@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("service account %q: %v, want good %v", name, err, good)
 		}
 	}
-	// Names of groups are looked at before anything is asked or written.
+	// Names of groups are checked before anything is read or written.
 	for _, name := range []string{"", "axle:admins", "Axle:x", "system:masters", "SYSTEM:masters", " web", "web ", "a\nb", "a,b", strings.Repeat("a", 200)} {
 		if _, err := new(Directory).CreateGroup(t.Context(), "ann", name, ""); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("group %q: %v", name, err)
@@ -67,8 +67,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzBinding looks for input that check lets through and that is more than a
-// binding may be, and for names that a cluster would take for its own.
+// FuzzBinding searches for input that check accepts and that no binding may
+// have, and for names that a cluster would treat as its own.
 func FuzzBinding(f *testing.F) {
 	f.Add("user", "ann@example.com", "read,write", "project", "prj_1")
 	f.Add("group", "system:masters", "admin", "hub", "")

@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// keptBoots is how many past boots are remembered to be known again.
+	// keptBoots is how many past boots are remembered, to recognise one that
+	// comes back.
 	keptBoots = 8
-	// bootTrusted is how long a boot is taken for the present one without
-	// looking: another replica may have seen a newer.
+	// bootTrusted is how long a boot counts as the current one without a read
+	// of the database: another replica may have seen a newer one.
 	bootTrusted = 10 * time.Minute
-	// calmAfter is how long after the last conflict it is shown no more.
+	// calmAfter is how long after the last conflict the problem is cleared.
 	calmAfter = 15 * time.Minute
-	// showAgain is how often a lasting conflict is noted.
+	// showAgain is how often a lasting conflict is recorded again.
 	showAgain = 5 * time.Minute
 )
 
@@ -25,8 +26,8 @@ type knownBoot struct {
 	at     int64
 }
 
-// CheckBoot notes the boot of a cluster's agent, without SQL while it does not
-// change. Conflict when an earlier boot comes back: two agents use one
+// CheckBoot records the boot of a cluster's agent, without SQL while it does
+// not change. Conflict when an earlier boot comes back: two agents use one
 // identity. Edges call it with each report and ping.
 func (d *Directory) CheckBoot(ctx context.Context, clusterID, bootID string) error {
 	now := d.now()
@@ -37,7 +38,7 @@ func (d *Directory) CheckBoot(ctx context.Context, clusterID, bootID string) err
 		}
 	}
 	if bootID == "" || len(bootID) > maxText {
-		return errcode.New(errcode.Invalid, "an agent sends its boot id with each report")
+		return errcode.New(errcode.Invalid, "the report has no boot id; an agent sends it with each report")
 	}
 	key, err := d.store.AgentKey(ctx, clusterID)
 	if err != nil {
@@ -84,16 +85,16 @@ func (d *Directory) noteBoot(ctx context.Context, key AgentKey, bootID string, n
 	return nil
 }
 
-// conflict returns a problem when the boot is one that was followed by others.
+// conflict returns a problem when the boot is one that later boots have replaced.
 func (k AgentKey) conflict(bootID string) *problem {
 	if k.BootID == bootID || !slices.Contains(k.PastBoots, bootID) {
 		return nil
 	}
 	return &problem{k.ClusterID, "two agents use the identity of cluster " + k.ClusterName +
-		" in turns; stop one of them, then restart the other"}
+		" by turns; stop one of them, then restart the other"}
 }
 
-// shiftBoot makes the boot the present one in the transaction of the context.
+// shiftBoot makes the boot the current one, in the transaction of the context.
 func (d *Directory) shiftBoot(ctx context.Context, key AgentKey, bootID string) (AgentKey, error) {
 	if p := key.conflict(bootID); p != nil {
 		return key, p

@@ -9,25 +9,25 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxUses bounds how many clusters one bootstrap token may bring in.
+// maxUses limits how many clusters one bootstrap token may register.
 const maxUses = 10000
 
-// anyValue in allowed tags lets a cluster choose the value.
+// anyValue, as the value of an allowed tag, lets a cluster choose the value.
 const anyValue = "*"
 
-// CreateBootstrapToken makes a token with which agents may register. It names
-// the hub's signing key, so that an agent believes no other at its
-// registration. Its life is cut to its maker's as CreateToken does. Invalid when
-// its terms make no sense.
+// CreateBootstrapToken creates a token with which agents may register. It
+// contains the hub's public signing key, so that an agent trusts no other key
+// at its registration. Its life is limited to its creator's, as for
+// CreateToken. Invalid when its terms are inconsistent.
 func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r BootstrapRequest) (CreatedToken, error) {
 	if _, err := path.Match(r.NamePattern, ""); err != nil {
-		return CreatedToken{}, errcode.New(errcode.Invalid, "name pattern %q is no glob; use * and ? as in edge-*", r.NamePattern)
+		return CreatedToken{}, errcode.New(errcode.Invalid, "name pattern %q is not a valid glob; use * and ? as in edge-*", r.NamePattern)
 	}
 	if r.MaxUses == 0 {
 		r.MaxUses = 1
 	}
 	if r.MaxUses < 0 || r.MaxUses > maxUses || (r.ClusterID != "" && r.MaxUses != 1) {
-		return CreatedToken{}, errcode.New(errcode.Invalid, "a bootstrap token is used 1 to %d times, once when it is for one cluster", maxUses)
+		return CreatedToken{}, errcode.New(errcode.Invalid, "max uses: give 1 to %d, and 1 for a token that is fixed to one cluster", maxUses)
 	}
 	standard, name := bootstrapLifetime, "bootstrap "+r.NamePattern
 	if r.ClusterID != "" {
@@ -56,7 +56,7 @@ func (d *Directory) CreateBootstrapToken(ctx context.Context, by Principal, r Bo
 func (b BootstrapTerms) check(name string, tags map[string]string) error {
 	if b.NamePattern != "" {
 		if ok, err := path.Match(b.NamePattern, name); err != nil || !ok {
-			return errcode.New(errcode.Forbidden, "cluster name %.80q does not match %q, which the bootstrap token asks for", name, b.NamePattern)
+			return errcode.New(errcode.Forbidden, "cluster name %.80q does not match %q, which the bootstrap token requires", name, b.NamePattern)
 		}
 	}
 	for key, value := range tags {

@@ -6,11 +6,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Caller returns the present caller of a token by the token's id, from memory
-// unless this replica has not heard of it yet. It is for what was begun with
-// the token and goes on: a stream, a ticket, a credential made by it.
-// Unauthorized when the token was revoked or has expired; Unavailable as
-// Authenticate.
+// Caller returns the current caller of a token by the token's id, from memory
+// unless this replica does not know it yet. It is for what was begun with the token
+// and continues: a stream, a ticket, a credential created with it. Unauthorized
+// when the token was revoked or has expired; Unavailable as Authenticate.
 func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, error) {
 	t, found, loaded, goodAt := d.tokens.find(tokenID)
 	now := d.now()
@@ -34,7 +33,7 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 	return d.principal(t), nil
 }
 
-// lookUpID asks the database, as lookUp does, and keeps nothing: the feed
+// lookUpID reads the database, as lookUp does, and caches nothing: the feed
 // brings the token in a moment.
 func (d *Directory) lookUpID(ctx context.Context, tokenID string, now int64) (Token, error) {
 	if !d.misses.take(now) {

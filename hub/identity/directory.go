@@ -11,28 +11,29 @@ import (
 	"github.com/axle-cd/axle/internal/passhash"
 )
 
-// Sealer keeps secrets unreadable at rest. The purpose is bound to what is
-// sealed, so that one row's bytes are of no use in another.
+// Sealer encrypts secrets at rest. The purpose is bound to the sealed text, so
+// that one row's bytes cannot be used in another.
 type Sealer interface {
 	Seal(plain []byte, purpose string) string
 	Open(sealed, purpose string) ([]byte, error)
 }
 
-// Config is what a Directory needs. All but Issuers, Clock and Log are required.
+// Config holds a Directory's dependencies. All but Issuers, Clock and Log are
+// required.
 type Config struct {
 	Store    Store
 	Writer   Writer
 	Clusters Clusters
 	Sealer   Sealer
-	// Issuers checks federated tokens; nil takes none. PlainIssuers lets them
-	// be http:// URLs, for tests.
+	// Issuers verifies federated tokens; nil accepts none. PlainIssuers allows
+	// http:// issuer URLs, for tests.
 	Issuers      Issuers
 	PlainIssuers bool
 	Clock        clock.Clock
 	Log          *slog.Logger
 }
 
-// Directory answers who calls and what he may do.
+// Directory authenticates and authorizes callers.
 type Directory struct {
 	store    Store
 	writer   Writer
@@ -51,14 +52,14 @@ type Directory struct {
 	// boots maps cluster ids to knownBoot.
 	boots sync.Map
 	keys  keyRing
-	// door lets one registration in at a time. Many agents come with one
-	// bootstrap token, whose row counts them: on Postgres, transactions that
-	// meet there would run again and again until they give up.
+	// door admits one registration at a time. Many agents come with one
+	// bootstrap token, whose row counts its uses: on Postgres, concurrent
+	// transactions on that row would retry until they give up.
 	door      chan struct{}
 	passwords *passhash.Hasher
 }
 
-// New returns a Directory that knows no token until Rebuild.
+// New returns a Directory, which knows tokens only after Rebuild.
 func New(c Config) (*Directory, error) {
 	if c.Store == nil || c.Writer == nil || c.Clusters == nil || c.Sealer == nil {
 		return nil, errors.New("identity: a directory needs a store, a writer, clusters and a sealer")
@@ -81,19 +82,19 @@ var _ event.Subscriber = (*Directory)(nil)
 
 func (d *Directory) now() int64 { return clock.Micros(d.clock.Now()) }
 
-// change is the feed row of a token.
+// change returns the feed row of a token.
 func change(t Token) event.Change {
 	return event.Change{Kind: event.KindToken, Key: t.ID, Cluster: t.ClusterID}
 }
 
-// tokensOf is what a transaction relies on that ends what somebody has: of one
-// that makes a token for them meanwhile, the later sees the earlier.
+// tokensOf is what a transaction that revokes a user's credentials relies on:
+// of it and a concurrent transaction that creates a token for that user, the
+// later sees the earlier.
 func tokensOf(ownerID string) event.Change {
 	return event.Change{Kind: event.KindToken, Key: "of " + ownerID}
 }
 
-// insertToken keeps a new token and tells the feed, in the transaction of the
-// context.
+// insertToken stores a new token and its feed row, in the transaction of the context.
 func insertToken(ctx context.Context, store TokenStore, t Token) error {
 	if err := store.InsertToken(ctx, t); err != nil {
 		return err
@@ -106,7 +107,7 @@ func insertToken(ctx context.Context, store TokenStore, t Token) error {
 	return event.Append(ctx, change(t))
 }
 
-// appendTokens tells the feed of changed tokens.
+// appendTokens appends the feed rows of changed tokens.
 func appendTokens(ctx context.Context, tokens ...Token) error {
 	for _, t := range tokens {
 		if err := event.Append(ctx, change(t)); err != nil {

@@ -1,23 +1,28 @@
-// Package identity knows who calls and what he may do: people and programs
-// with API tokens, clusters with agent keys and deploy tokens, and the keys
-// that sign what clusters are told.
+// Package identity authenticates callers and authorizes what they do. It holds
+// people and programs with API tokens, clusters with agent keys and deploy
+// tokens, and the keys that sign what the hub sends to clusters.
 //
-// Every edge asks Authenticate once a request and Authorize once an action;
-// there is no other place that decides. It stores through Store, which
-// hub/store implements, and knows clusters only by the Clusters interface,
-// which hub/fleet implements. It does not speak HTTP and does not know what a
-// service is.
+// Every edge calls Authenticate once per request and Authorize once per action;
+// access is decided nowhere else. It stores through Store, which hub/store
+// implements, and knows clusters only by the Clusters interface, which
+// hub/fleet implements. It does not speak HTTP and does not know what a service
+// is.
 //
 // Invariants:
-//   - A bearer is stored as its SHA-256 and shown once, when it is made.
-//   - Authenticate reads memory alone. A revoked token is refused at once by
-//     the replica that revoked it and within 5 s by the others, through the
-//     change feed. While the database is away, what is known works for 1 h.
-//   - Deploy tokens live 24 h; the one before stays good until its successor
-//     was used. API tokens live 90 days unless asked otherwise.
-//   - Decide reads memory alone as well: people, groups and role bindings follow
-//     the same feed. Bindings flow down (hub, project, cluster, service) and
-//     only add; a token's scopes cap what they give. One administrator stays.
-//   - A bootstrap token gives no tag that it does not allow.
-//   - One nonce renews once; requests more than 10 min off are refused.
+//   - A bearer token is stored as its SHA-256 and shown once, when it is
+//     created.
+//   - Authenticate reads only memory. A revoked token is refused at once by the
+//     replica that revoked it and within 5 s by the others, through the change
+//     feed. While the database is unavailable, tokens that a replica already
+//     knows work for 1 h.
+//   - Deploy tokens live 24 h; the previous one stays valid until its successor
+//     was used. API tokens live 90 days by default.
+//   - Decide reads only memory as well: people, groups and role bindings follow
+//     the same feed. Bindings are inherited downwards (hub, project, cluster,
+//     service) and only add permissions; a token's scopes limit them. At least
+//     one administrator always remains.
+//   - A cluster that registers with a bootstrap token gets only tags that the
+//     token allows.
+//   - A nonce renews only once; requests whose time is more than 10 min off are
+//     refused.
 package identity

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// federatedLifetime is the longest that an exchanged token lives.
+	// federatedLifetime is the longest life of an exchanged token.
 	federatedLifetime = time.Hour
-	// skewedFederated is what one lives that is over by the hub's clock and not
-	// by its issuer's.
+	// skewedFederated is the life of an exchanged token whose original has
+	// expired by the hub's clock, but not by its issuer's.
 	skewedFederated = time.Minute
-	// replayKept is how long beyond its end a token is known to be used.
+	// replayKept is how long beyond its end a token is remembered as used.
 	replayKept = 15 * time.Minute
-	// maxTrusts bounds what one exchange looks through.
+	// maxTrusts limits the trusts that one exchange searches.
 	maxTrusts = 1000
 	maxPEM    = 64 << 10
 )
@@ -32,15 +32,15 @@ const (
 type Trust struct {
 	ID   string
 	Name string
-	// Issuer is the token's iss; Audience must be in its aud.
+	// Issuer is the required iss of a token; Audience must be in its aud.
 	Issuer, Audience string
 	// Claims are patterns by claim: globs, or regular expressions between
-	// slashes. Each must match the whole of it.
+	// slashes. Each must match the claim's whole value.
 	Claims map[string]string
-	// AccountID is the service account; Account its name, filled by reads.
+	// AccountID is the service account; Account is its name, filled by reads.
 	AccountID, Account string
 	Scopes             []string
-	// Lifetime is microseconds.
+	// Lifetime is in microseconds.
 	Lifetime   int64
 	CAPEM      string
 	CreatedAt  int64
@@ -48,7 +48,7 @@ type Trust struct {
 	LastUsedAt int64
 }
 
-// FederationStore keeps trusts.
+// FederationStore stores trusts.
 type FederationStore interface {
 	// InsertTrust adds one; Conflict when the name is taken.
 	InsertTrust(ctx context.Context, t Trust) error
@@ -56,14 +56,14 @@ type FederationStore interface {
 	DeleteTrust(ctx context.Context, id string) error
 	// Trusts returns all, or those of an issuer, in order of name.
 	Trusts(ctx context.Context, issuer string) ([]Trust, error)
-	// TouchTrust notes a use, or returns NotFound.
+	// TouchTrust records a use, or returns NotFound.
 	TouchTrust(ctx context.Context, id string, at int64) error
 }
 
-// Issuers checks tokens that others issued; hub/identity/federation does.
+// Issuers verifies tokens of other issuers; hub/identity/federation implements it.
 type Issuers interface {
-	// Verify returns the claims and the end of a token that the issuer signed
-	// for the audience and that is in force. Unauthorized, Unavailable.
+	// Verify returns the claims and the expiry of a valid token that the issuer
+	// signed for the audience. Unauthorized, Unavailable.
 	Verify(ctx context.Context, issuer, caPEM, audience, token string) (claims map[string]any, expires time.Time, err error)
 }
 
@@ -109,11 +109,11 @@ func (d *Directory) CreateTrust(ctx context.Context, by Principal, t Trust) (Tru
 
 func (d *Directory) checkTrust(t Trust) error {
 	if !accountName.MatchString(t.Name) {
-		return errcode.New(errcode.Invalid, "name: %.80q is no name; use up to 63 small letters, digits, dashes and dots", t.Name)
+		return errcode.New(errcode.Invalid, "name: %.80q is not valid; use up to 63 small letters, digits, dashes and dots", t.Name)
 	}
 	u, err := url.Parse(t.Issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && !(d.plainIssuers && u.Scheme == "http") || len(t.Issuer) > maxText {
-		return errcode.New(errcode.Invalid, "issuer: %.200q is no https URL; it is the iss of the tokens, such as https://token.actions.githubusercontent.com", t.Issuer)
+		return errcode.New(errcode.Invalid, "issuer: %.200q is not an https URL; give the iss of the tokens, such as https://token.actions.githubusercontent.com", t.Issuer)
 	}
 	if t.Audience == "" || len(t.Audience) > maxText {
 		return errcode.New(errcode.Invalid, "audience: give the aud that the CI puts into the tokens for this hub, such as the hub's URL")
@@ -130,8 +130,8 @@ func (d *Directory) checkTrust(t Trust) error {
 // Trusts returns all trusts in order of name.
 func (d *Directory) Trusts(ctx context.Context) ([]Trust, error) { return d.store.Trusts(ctx, "") }
 
-// DeleteTrust removes a trust by name and ends the tokens that were exchanged
-// by it. NotFound.
+// DeleteTrust removes a trust by name and revokes the tokens that were
+// exchanged through it. NotFound.
 func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) error {
 	var ended []Token
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -141,7 +141,7 @@ func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) 
 		}
 		i := slices.IndexFunc(all, func(t Trust) bool { return t.Name == name })
 		if i < 0 {
-			return errcode.New(errcode.NotFound, "trust %.80q does not exist; axle federation list shows those that do", name)
+			return errcode.New(errcode.NotFound, "trust %.80q does not exist; axle federation list shows the existing ones", name)
 		}
 		if err := d.store.DeleteTrust(ctx, all[i].ID); err != nil {
 			return err
@@ -162,9 +162,9 @@ func (d *Directory) DeleteTrust(ctx context.Context, by Principal, name string) 
 	return nil
 }
 
-// Exchange trades a token of a trusted issuer for one of the hub, of at most
-// an hour; name chooses the trust, empty is the one that fits. A token is
-// traded once. Unauthorized, Conflict when several trusts fit, Unavailable.
+// Exchange trades a token of a trusted issuer for a hub token that lives at most
+// an hour. name chooses the trust; empty chooses the one that fits. A token can
+// be traded once. Unauthorized, Conflict when several trusts fit, Unavailable.
 func (d *Directory) Exchange(ctx context.Context, name, token string) (CreatedToken, error) {
 	said, err := assertion.Parse(token)
 	if err != nil {
@@ -205,13 +205,13 @@ func (d *Directory) Exchange(ctx context.Context, name, token string) (CreatedTo
 		d.log.Info("a federated token was refused", logkey.Reason, why)
 		return CreatedToken{}, errcode.New(errcode.Unauthorized, "the token fits no trust of this hub: %s", errcode.Message(why))
 	}
-	return CreatedToken{}, errcode.New(errcode.Unauthorized, "this hub trusts no such token; an administrator can: axle federation create")
+	return CreatedToken{}, errcode.New(errcode.Unauthorized, "no trust of this hub fits the token; an administrator can add one with: axle federation create")
 }
 
-// verify returns the claims of a token that a trust lets in.
+// verify returns the claims of a token that a trust accepts.
 func (d *Directory) verify(ctx context.Context, t Trust, token string) (map[string]any, time.Time, error) {
 	if d.issuers == nil {
-		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "this hub takes no tokens of other issuers")
+		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "this hub does not accept tokens of other issuers")
 	}
 	claims, expires, err := d.issuers.Verify(ctx, t.Issuer, t.CAPEM, t.Audience, token)
 	if err != nil {
@@ -220,11 +220,12 @@ func (d *Directory) verify(ctx context.Context, t Trust, token string) (map[stri
 	return claims, expires, assertion.Match(t.Claims, claims)
 }
 
-// exchange makes the token unless this was done for the same one before.
+// exchange creates the token, unless the same one was exchanged before.
 func (d *Directory) exchange(ctx context.Context, t Trust, used string, expires time.Time) (CreatedToken, error) {
 	left := time.Duration(expires.UnixMicro()-d.now()) * time.Microsecond
 	if left <= 0 {
-		// It is over by our clock, and was let in since the issuer's may differ.
+		// It has expired by our clock, and was accepted because the issuer's
+		// clock may differ.
 		left = skewedFederated
 	}
 	lifetime := min(left, time.Duration(t.Lifetime)*time.Microsecond)
@@ -249,7 +250,7 @@ func (d *Directory) exchange(ctx context.Context, t Trust, used string, expires 
 		if err := insertToken(ctx, d.store, made.Token); err != nil {
 			return err
 		}
-		// A trust that is deleted meanwhile is found here: the row is written.
+		// The row is written so that a concurrent deletion of the trust is noticed.
 		if err := d.store.TouchTrust(ctx, t.ID, d.now()); err != nil {
 			return err
 		}
@@ -275,7 +276,7 @@ func checkScopes(by Principal, scopes []string) error {
 	return nil
 }
 
-// Principal is the caller that the token was made for.
+// Principal returns the caller that the token was created for.
 func (t CreatedToken) Principal() Principal {
 	return Principal{Kind: t.OwnerKind, ID: t.OwnerID, Name: t.OwnerName, Admin: t.OwnerAdmin, Scopes: t.Scopes, TokenID: t.ID, TokenExpiresAt: t.ExpiresAt}
 }

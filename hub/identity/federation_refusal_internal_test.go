@@ -34,7 +34,7 @@ func TestTrustsThatCannotBe(t *testing.T) {
 	if err := (&Directory{plainIssuers: true}).checkTrust(Trust{Name: "a", Issuer: "http://ci", Audience: "a", Claims: good.Claims}); err != nil {
 		t.Errorf("an issuer by http where that is allowed: %v", err)
 	}
-	// Nobody gives others what he has not got himself.
+	// Nobody can give others scopes that they do not have themselves.
 	for scope, code := range map[string]errcode.Code{ScopeAdmin: errcode.Forbidden, "root": errcode.Invalid} {
 		bad := good
 		bad.Scopes = []string{scope}

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// maxGroups bounds the groups of the hub.
+	// maxGroups limits the groups of the hub.
 	maxGroups = 10_000
-	// maxDescription bounds what is said of one.
+	// maxDescription limits a group's description, in bytes.
 	maxDescription = 1000
 )
 
-// groupName is what may stand in a header, since groups are sent to clusters.
+// groupName matches names that are valid in a header, since groups are sent to
+// clusters.
 var groupName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:/@+-]{0,198}$`)
 
 // CreateGroup adds an empty group. Invalid, Conflict.
 func (d *Directory) CreateGroup(ctx context.Context, by, name, description string) (Group, error) {
 	if !groupName.MatchString(name) || strings.HasSuffix(name, " ") || reserved(name) {
-		return Group{}, errcode.New(errcode.Invalid, "name: %.80q is no name of a group; use letters, digits and . _ : / @ + - and begin neither with system: nor with axle:", name)
+		return Group{}, errcode.New(errcode.Invalid, "name: %.80q is not a valid group name; use letters, digits and . _ : / @ + - and begin neither with system: nor with axle:", name)
 	}
 	if len(description) > maxDescription {
 		return Group{}, errcode.New(errcode.Invalid, "description: has more than %d bytes", maxDescription)
@@ -48,8 +49,8 @@ func (d *Directory) CreateGroup(ctx context.Context, by, name, description strin
 // Groups returns all groups in order of name.
 func (d *Directory) Groups(ctx context.Context) ([]Group, error) { return d.store.Groups(ctx, nil) }
 
-// GroupMembers returns a group and who is in it, in order of name, each with
-// where the membership comes from.
+// GroupMembers returns a group and its members in order of name, each with the
+// source of the membership.
 func (d *Directory) GroupMembers(ctx context.Context, name string) (Group, []Person, map[string][]string, error) {
 	g, err := d.store.GroupByName(ctx, name)
 	if err != nil {
@@ -93,19 +94,18 @@ func (d *Directory) DeleteGroup(ctx context.Context, by, name string) error {
 	})
 }
 
-// AddMember puts a user or service account into a group by hand. It may be
-// repeated.
+// AddMember puts a user or service account into a group by hand. It may be repeated.
 func (d *Directory) AddMember(ctx context.Context, by, group, user string) error {
 	return d.changeMember(ctx, by, group, user, "group.member_added", d.store.PutMember)
 }
 
-// RemoveMember takes a membership back that was given by hand. NotFound when
-// there is none.
+// RemoveMember removes a membership that was added by hand. NotFound when there
+// is none.
 func (d *Directory) RemoveMember(ctx context.Context, by, group, user string) error {
 	return d.changeMember(ctx, by, group, user, "group.member_removed", func(ctx context.Context, m Member) (bool, error) {
 		was, err := d.store.DeleteMember(ctx, m)
 		if err == nil && !was {
-			return false, errcode.New(errcode.NotFound, "%s is not in group %q by hand; what a login provider says ends with the login after it says so no more", user, group)
+			return false, errcode.New(errcode.NotFound, "%s was not added to group %q by hand; remove a membership that comes from a login provider at the provider, and it ends at the user's next login", user, group)
 		}
 		return was, err
 	})
@@ -129,13 +129,13 @@ func (d *Directory) changeMember(ctx context.Context, by, group, user, kind stri
 	})
 }
 
-// SyncGroups makes the memberships that a source gives a user those of the
-// named groups that exist; names that are no groups of the hub give nothing,
-// so that a claim never passes by itself. Memberships of other sources stay.
-// It writes only what differs.
+// SyncGroups sets the memberships that a source gives a user to those of the
+// named groups that exist. Names without a group of the hub are ignored, so a
+// claim alone never gives access. Memberships from other sources stay. It
+// writes only what differs.
 func (d *Directory) SyncGroups(ctx context.Context, by, userID, source string, names []string) error {
 	if source == "" {
-		return errcode.New(errcode.Internal, "memberships without a source are set by people alone")
+		return errcode.New(errcode.Internal, "memberships without a source can only be set by people")
 	}
 	return d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
 		groups, err := d.store.Groups(ctx, nil)

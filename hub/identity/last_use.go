@@ -14,9 +14,9 @@ import (
 const (
 	// flushEvery is how often last uses are written.
 	flushEvery = 10 * time.Second
-	// flushTimeout bounds one turn of Run.
+	// flushTimeout limits one round of Run.
 	flushTimeout = 20 * time.Second
-	// maxPending bounds uses that wait; more are dropped and noted at the
+	// maxPending limits uses that wait; more are dropped and recorded at the
 	// token's next use.
 	maxPending = 20000
 	// sweepEvery is how often expired tokens are removed.
@@ -25,7 +25,7 @@ const (
 	keepExpired = 7 * 24 * time.Hour
 )
 
-// pendingUses are uses that the database has not heard of.
+// pendingUses are uses that are not yet in the database.
 type pendingUses struct {
 	mu   sync.Mutex
 	uses map[string]use
@@ -41,8 +41,8 @@ func newPendingUses() *pendingUses {
 	return &pendingUses{uses: map[string]use{}, wake: make(chan struct{}, 1)}
 }
 
-// add notes a use. The first use of a deploy token ends its predecessors, so
-// that one is written at once.
+// add records a use. The first use of a deploy token revokes its predecessors,
+// so that one is written at once.
 func (p *pendingUses) add(t Token, at int64) {
 	p.mu.Lock()
 	if len(p.uses) < maxPending {
@@ -76,8 +76,8 @@ func (p *pendingUses) putBack(uses map[string]use) {
 	}
 }
 
-// Run writes last uses in batches, ends deploy tokens whose successor was
-// used, and removes what expired, until the context ends.
+// Run writes last uses in batches, revokes deploy tokens whose successor was
+// used, and deletes what expired, until the context ends.
 func (d *Directory) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	swept := int64(0)
@@ -129,7 +129,7 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 		d.tokens.sweep(now)
 		*swept = now
 	}
-	// A read that answers tells that revocations would be heard of; nobody has this token.
+	// A successful read proves that revocations would arrive; no token has this hash.
 	if _, err := d.store.TokenByHash(ctx, nil); err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}
@@ -170,7 +170,7 @@ func (d *Directory) flush(ctx context.Context) error {
 	return nil
 }
 
-// endPredecessors removes the deploy tokens that are older than the one used.
+// endPredecessors deletes the deploy tokens that are older than the one used.
 func (d *Directory) endPredecessors(ctx context.Context, used Token) ([]string, error) {
 	tokens, err := d.store.ClusterTokens(ctx, used.ClusterID)
 	if err != nil {

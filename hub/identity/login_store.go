@@ -9,18 +9,18 @@ type StoredProvider struct {
 	Sealed string
 }
 
-// Subject ties an account at a provider to a user of the hub.
+// Subject links an account at a provider to a user of the hub.
 type Subject struct {
 	ProviderID string
-	// Subject is the provider's own, never changing name of the account.
+	// Subject is the provider's own, immutable name of the account.
 	Subject string
 	UserID  string
-	// Email is what the provider said at the last login.
+	// Email is the address that the provider sent at the last login.
 	Email       string
 	LastLoginAt int64
 }
 
-// StoredPassword is the local way in of one user.
+// StoredPassword is the local login of one user.
 type StoredPassword struct {
 	UserID string
 	// Hash is an argon2id hash in its usual text form.
@@ -38,44 +38,44 @@ type Passkey struct {
 	ID     string
 	UserID string
 	Name   string
-	// Credential is what hub/login keeps of it, as JSON; no secret.
+	// Credential is hub/login's record of it, as JSON; it holds no secret.
 	Credential string
 	CreatedAt  int64
 	LastUsedAt int64
 }
 
-// StoredSession is what is known of a session beside its token.
+// StoredSession is the data of a session beside its token.
 type StoredSession struct {
 	TokenID string
 	UserID  string
 	SessionTerms
-	// Sealed is the provider's ID token, sealed for the token's id: a logout
-	// at the provider names the session by it.
+	// Sealed is the provider's ID token, sealed for the token's id: a logout at
+	// the provider identifies the session by it.
 	Sealed string
 }
 
-// Device is one login of a command line that shows a code.
+// Device is one device login: a command line that shows a code.
 type Device struct {
-	// Hash is of the device code, UserCode what a person types.
+	// Hash is of the device code, UserCode is what the person types.
 	Hash     []byte
 	UserCode string
-	// Client and Source say who asked, for the person who decides.
+	// Client and Source describe the requester, for the person who decides.
 	Client   string
 	Source   string
 	Scopes   []string
 	Lifetime int64
-	// UserID is who allowed it, empty until then. Denied ends it.
+	// UserID is the user who allowed it, empty until then. Denied ends it.
 	UserID    string
 	UserToken string
 	Denied    bool
 	PolledAt  int64
-	// Interval is how many microseconds must lie between two polls.
+	// Interval is the minimum time between two polls, in microseconds.
 	Interval  int64
 	CreatedAt int64
 	ExpiresAt int64
 }
 
-// LoginStore keeps people's ways in.
+// LoginStore stores how people log in.
 type LoginStore interface {
 	ProviderStore
 	PasswordStore
@@ -83,7 +83,7 @@ type LoginStore interface {
 	DeviceStore
 }
 
-// ProviderStore keeps login providers and who came through them.
+// ProviderStore stores login providers and the users who came through them.
 type ProviderStore interface {
 	// InsertProvider adds a provider; Conflict when the name is taken.
 	InsertProvider(ctx context.Context, p StoredProvider) error
@@ -108,7 +108,7 @@ type ProviderStore interface {
 	DeleteSubjects(ctx context.Context, userID string) error
 }
 
-// PasswordStore keeps passwords and second factors.
+// PasswordStore stores passwords and second factors.
 type PasswordStore interface {
 	// Password returns a user's, or NotFound.
 	Password(ctx context.Context, userID string) (StoredPassword, error)
@@ -127,9 +127,9 @@ type PasswordStore interface {
 	DeletePasskey(ctx context.Context, userID, id string) (bool, error)
 }
 
-// SessionStore keeps what is known of sessions beside their tokens.
+// SessionStore stores the data of sessions beside their tokens.
 type SessionStore interface {
-	// PutSession adds one, or writes when its person proved to be who they are.
+	// PutSession adds a session, or updates when its person last gave a proof.
 	PutSession(ctx context.Context, s StoredSession) error
 	// Session returns one by its token's id, or NotFound.
 	Session(ctx context.Context, tokenID string) (StoredSession, error)
@@ -139,15 +139,15 @@ type SessionStore interface {
 	// LoginTokens returns the sessions and command line tokens of a user,
 	// newest first.
 	LoginTokens(ctx context.Context, userID string) ([]Token, error)
-	// DropSessions removes what belongs to tokens that are gone, those that
-	// ended with them too, and marks and devices that expired before now.
+	// DropSessions removes the data of tokens that are gone, the tokens that
+	// ended with them, and marks and devices that expired before now.
 	DropSessions(ctx context.Context, now int64) error
-	// UseOnce notes a key until it expires, or returns Conflict when it was
-	// noted before.
+	// UseOnce records a key until it expires, or returns Conflict when it was
+	// recorded before.
 	UseOnce(ctx context.Context, key string, expires int64) error
 }
 
-// DeviceStore keeps device logins.
+// DeviceStore stores device logins.
 type DeviceStore interface {
 	// InsertDevice adds one; Conflict when the user code is taken.
 	InsertDevice(ctx context.Context, d Device) error
@@ -155,12 +155,12 @@ type DeviceStore interface {
 	Device(ctx context.Context, hash []byte) (Device, error)
 	// DeviceByUserCode returns one, or NotFound.
 	DeviceByUserCode(ctx context.Context, code string) (Device, error)
-	// UpdateDevice writes who decided what, and how it is polled.
+	// UpdateDevice writes the decision, and how the device is polled.
 	UpdateDevice(ctx context.Context, d Device) error
 	// DeleteDevice removes one; a missing one is no error.
 	DeleteDevice(ctx context.Context, hash []byte) error
 	// CountDevices counts those that have not expired, and those of a source.
 	CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error)
-	// DropBusiestDevice removes the oldest device of the source that has most.
+	// DropBusiestDevice removes the oldest device of the source that has the most.
 	DropBusiestDevice(ctx context.Context, now int64) error
 }

@@ -12,32 +12,31 @@ import (
 )
 
 const (
-	// proofLifetime is how long it counts that somebody showed a password or a
-	// passkey.
+	// proofLifetime is how long a proof counts, such as a password or a passkey.
 	proofLifetime = 10 * time.Minute
-	// maxDescent bounds how many tokens stand one upon the other.
+	// maxDescent limits the length of a chain of tokens that created each other.
 	maxDescent = 8
 )
 
-// ErrProve is the answer to a session that wants something lasting while its
-// person showed nothing for more than proofLifetime: a cookie that was copied
-// is not enough for it.
+// ErrProve is returned to a session that asks for something lasting when its person
+// gave no proof within proofLifetime: a copied cookie must not be enough for that.
 var ErrProve = errcode.New(errcode.Forbidden, "this needs your password or passkey again, from the last %d minutes: open /login/again in the browser, then repeat it", int(proofLifetime.Minutes()))
 
-// Origin says what a token was made with, for people and for what it may make
-// itself.
+// Origin records what a token was created with, for people and to limit what
+// the token may create itself.
 type Origin struct {
-	// Token is the id of the token or session that made it, By that one's
-	// owner by name.
+	// Token is the id of the token or session that created it, By the name of
+	// that token's owner.
 	Token string `json:"token,omitempty"`
 	By    string `json:"by,omitempty"`
-	// Owners are the ids of those whose tokens it descends from, its own owner
-	// not among them; Depth counts the tokens that it stands upon.
+	// Owners are the ids of the owners of the tokens it descends from, without
+	// its own owner; Depth counts the tokens it descends from.
 	Owners []string `json:"owners,omitempty"`
 	Depth  int      `json:"depth,omitempty"`
 }
 
-// MadeBy is whose token or session made it, empty when none did.
+// MadeBy returns the owner of the token or session that created it, empty when
+// there is none.
 func (o *Origin) MadeBy() string {
 	if o == nil {
 		return ""
@@ -45,20 +44,19 @@ func (o *Origin) MadeBy() string {
 	return o.By
 }
 
-// lifetime is how long a token was asked to live, and how long it does when
-// nobody says.
+// lifetime is the requested lifetime of a token, and the default.
 type lifetime struct{ wanted, standard time.Duration }
 
-// descend fills in what a new token owes to the one that makes it, in the
+// descend sets how a new token depends on the token that creates it, in the
 // transaction of the context, and returns how long it lives:
 //
-//   - made with a token of the same owner it ends with that one, so that no
-//     thief lives on in what he made;
-//   - made in a session it stands by itself, and so its person must have shown
-//     a password or a passkey a moment ago;
-//   - made for another account it is that account's own. It is never one of an
-//     owner that its maker descends from: two accounts would prolong each
-//     other.
+//   - A token created with a token of the same owner ends with that token, so
+//     that a stolen token cannot be prolonged.
+//   - A token created in a session is independent; its person must therefore
+//     have given a proof a moment ago.
+//   - A token created for another account belongs to that account. It must not
+//     belong to an owner that its creator descends from: otherwise two accounts
+//     could prolong each other's tokens.
 func (d *Directory) descend(ctx context.Context, by Principal, t *Token, l lifetime) (time.Duration, error) {
 	length, err := checkLifetime(l.wanted, l.standard)
 	if err != nil || by.TokenID == "" {
@@ -71,7 +69,7 @@ func (d *Directory) descend(ctx context.Context, by Principal, t *Token, l lifet
 	if err != nil {
 		return 0, err
 	}
-	// Whoever ends the maker does not see what is not committed yet.
+	// A transaction that ends the creator does not see what is not committed yet.
 	if err := event.Rely(ctx, change(maker)); err != nil {
 		return 0, err
 	}
@@ -87,7 +85,7 @@ func (d *Directory) descend(ctx context.Context, by Principal, t *Token, l lifet
 			return 0, err
 		}
 	case maker.Kind == TokenFederated && t.Kind != TokenBootstrap:
-		return 0, errcode.New(errcode.Forbidden, "a token that was exchanged for a CI's makes no others; exchange a new one, or let a person make it")
+		return 0, errcode.New(errcode.Forbidden, "a token that was exchanged for a CI token cannot create tokens; exchange a new one, or let a person create it")
 	case maker.OwnerID == t.OwnerID:
 		return endWith(t, maker, length, d.now(), l.wanted)
 	}
@@ -95,27 +93,27 @@ func (d *Directory) descend(ctx context.Context, by Principal, t *Token, l lifet
 		t.Origin.Owners, t.Origin.Depth = append(slices.Clone(from.Owners), maker.OwnerID), 0
 	}
 	if slices.Contains(from.Owners, t.OwnerID) || len(t.Origin.Owners) > maxDescent {
-		return 0, errcode.New(errcode.Forbidden, "this token was made with one of %s, and so it makes none for %s; let a person make it", from.By, t.OwnerName)
+		return 0, errcode.New(errcode.Forbidden, "this token was created with a token of %s, so it cannot create one for %s; let a person create it", from.By, t.OwnerName)
 	}
 	return length, nil
 }
 
-// endWith binds a token to the one that makes it, and returns how long it then
-// lives.
+// endWith makes a token end with the one that creates it, and returns how long
+// it then lives.
 func endWith(t *Token, maker Token, length time.Duration, now int64, wanted time.Duration) (time.Duration, error) {
 	if t.Origin.Depth > maxDescent {
-		return 0, errcode.New(errcode.Forbidden, "this token stands upon %d others already; make the new one with an earlier one of them", t.Origin.Depth-1)
+		return 0, errcode.New(errcode.Forbidden, "this token is already the last of %d that created each other; create the new one with an earlier token", t.Origin.Depth-1)
 	}
 	t.EndsWith, t.ExpiresAt = maker.ID, maker.ExpiresAt
 	if maker.ExpiresAt != 0 && now+wanted.Microseconds() > maker.ExpiresAt {
-		return 0, errcode.New(errcode.Invalid, "a token that is made with another one ends with it, here at %s; ask for less, or make it in the browser at /login/account, which asks for your password or passkey",
+		return 0, errcode.New(errcode.Invalid, "a token that is created with another one ends with it, here at %s; ask for a shorter lifetime, or create it in the browser at /login/account, which asks for your password or passkey",
 			clock.FromMicros(maker.ExpiresAt).Format(time.RFC3339))
 	}
 	return length, nil
 }
 
-// stands returns nil when the tokens are good that a token ends with. Those
-// are known here; one that another replica made a moment ago is looked up.
+// stands returns nil when the tokens that a token ends with are valid. Usually
+// they are known here; one that another replica created a moment ago is looked up.
 func (d *Directory) stands(ctx context.Context, t Token, now int64) error {
 	for range maxDescent + 1 {
 		if !t.descends() {
@@ -135,11 +133,11 @@ func (d *Directory) stands(ctx context.Context, t Token, now int64) error {
 	return errUnknown
 }
 
-// descends reports whether the token ends with another one. A federated one
-// ends with its trust, which takes its tokens along.
+// descends reports whether the token ends with another token. A federated token
+// ends with its trust, which revokes its tokens itself.
 func (t Token) descends() bool { return t.EndsWith != "" && t.Kind != TokenFederated }
 
-// holds is stands of a token as far as this replica knows, without the lock.
+// holds is stands as far as this replica knows. The caller holds the lock.
 func (x *tokenIndex) holds(t Token, now int64) bool {
 	for range maxDescent + 1 {
 		if t.expired(now) {
@@ -157,7 +155,7 @@ func (x *tokenIndex) holds(t Token, now int64) bool {
 	return false
 }
 
-// standing returns those of some tokens that nothing has ended.
+// standing returns those of the tokens that are still valid.
 func (x *tokenIndex) standing(tokens []Token, now int64) []Token {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -165,16 +163,17 @@ func (x *tokenIndex) standing(tokens []Token, now int64) []Token {
 }
 
 // Proved returns nil when the person of a session has shown a password or a
-// passkey in the last ten minutes, or has logged in anew at the provider; else
-// ErrProve. Who comes with a token is not asked: what tokens make ends with
-// them.
+// passkey in the last ten minutes, or has logged in again at the provider;
+// otherwise ErrProve. Callers with a token need no proof, because tokens that
+// they create end with their token.
 func (d *Directory) Proved(ctx context.Context, by Principal) error {
 	at, err := d.ProvedAt(ctx, by)
 	return fresh(by, at, d.now(), err)
 }
 
-// ProvedForCLI is Proved for letting a command line in, which ends with the
-// session: having logged in is enough, also where the provider asked nothing.
+// ProvedForCLI is Proved for allowing a command line, whose token ends with the
+// session: a login is enough as proof, even where the provider asked for no
+// credentials.
 func (d *Directory) ProvedForCLI(ctx context.Context, by Principal) error {
 	at, err := d.ProvedAt(ctx, by)
 	if err != nil {
@@ -191,7 +190,8 @@ func fresh(by Principal, at, now int64, err error) error {
 	return err
 }
 
-// ProvedAt is when the person of a session last did, 0 when that is not known.
+// ProvedAt returns when the person of a session last gave a proof, 0 when that
+// is unknown.
 func (d *Directory) ProvedAt(ctx context.Context, by Principal) (int64, error) {
 	row, err := d.store.Session(ctx, by.TokenID)
 	if errcode.Is(err, errcode.NotFound) {
@@ -200,10 +200,10 @@ func (d *Directory) ProvedAt(ctx context.Context, by Principal) (int64, error) {
 	return row.ProvedAt, err
 }
 
-// Prove notes that the person of a session has shown a password or a passkey
-// at that time, and gives the session another value: a copy of the cookie that
-// somebody waits with is worth nothing from then on. Command lines that the
-// session logged in go on.
+// Prove records that the person of a session has shown a password or a passkey
+// at that time, and gives the session a new cookie value, so that a copy of the
+// old cookie becomes worthless. Command lines that the session logged in
+// continue to work.
 func (d *Directory) Prove(ctx context.Context, by Principal, at int64) (CreatedToken, error) {
 	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {

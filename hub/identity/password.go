@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/passhash"
 )
 
-// errWrong is the one answer to every bad login, so that nobody learns which
-// accounts there are.
+// errWrong is returned for every bad login, so that the answer does not reveal
+// which accounts exist.
 var errWrong = errcode.New(errcode.Unauthorized, "the e-mail or the password is wrong")
 
 // SecondFactor says what a user needs beside the password.
@@ -22,9 +22,9 @@ type SecondFactor struct {
 // Needed reports whether there is one.
 func (f SecondFactor) Needed() bool { return f.TOTP || f.Passkeys > 0 }
 
-// CheckPassword returns the user of an e-mail and a password, and what he
-// needs beside them. An account that is not there costs as much time as one
-// that is. Unauthorized; Exhausted when too many log in at once.
+// CheckPassword returns the user of an e-mail and a password, and the second
+// factors that are required. A missing account takes as much time as an
+// existing one. Unauthorized; Exhausted when too many log in at once.
 func (d *Directory) CheckPassword(ctx context.Context, email, password string) (User, SecondFactor, error) {
 	if len(password) > passhash.Max || len(email) > maxName {
 		return User{}, SecondFactor{}, errWrong
@@ -57,7 +57,7 @@ func (d *Directory) localUser(ctx context.Context, name string) (User, StoredPas
 	return user, stored, err
 }
 
-// HasPassword reports whether a user may log in here without a provider.
+// HasPassword reports whether a user may log in with a local password.
 func (d *Directory) HasPassword(ctx context.Context, userID string) (bool, error) {
 	_, err := d.store.Password(ctx, userID)
 	if errcode.Is(err, errcode.NotFound) {
@@ -66,10 +66,10 @@ func (d *Directory) HasPassword(ctx context.Context, userID string) (bool, error
 	return err == nil, err
 }
 
-// ChangePassword sets the caller's own password, who must know the present
-// one, and ends every session of theirs, this one too: a copy of its cookie may
-// be somebody else's. It ends their tokens as well when tokens is set. Invalid,
-// Unauthorized.
+// ChangePassword sets the caller's own password. The caller must give the
+// current one. It ends all their sessions, including this one, because somebody
+// else may hold a copy of its cookie. It also revokes their tokens when tokens
+// is set. Invalid, Unauthorized.
 func (d *Directory) ChangePassword(ctx context.Context, by Principal, present, wanted string, tokens bool) error {
 	stored, err := d.store.Password(ctx, by.ID)
 	if errcode.Is(err, errcode.NotFound) {
@@ -83,7 +83,7 @@ func (d *Directory) ChangePassword(ctx context.Context, by Principal, present, w
 		return err
 	}
 	if !good {
-		return errcode.New(errcode.Unauthorized, "the present password is wrong")
+		return errcode.New(errcode.Unauthorized, "the current password is wrong")
 	}
 	hash, err := d.passwords.Hash(ctx, by.Name, wanted)
 	if err != nil {

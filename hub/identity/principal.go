@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind says what sort of caller a Principal is.
+// Kind is the type of a Principal.
 type Kind string
 
 // The kinds of callers.
@@ -22,10 +22,10 @@ const (
 // KindGroup is a subject of bindings that never calls by itself.
 const KindGroup Kind = "group"
 
-// AdminsGroup is what every administrator is in, besides the hub's groups.
+// AdminsGroup is a group that every administrator is in, besides the hub's groups.
 const AdminsGroup = "axle:admins"
 
-// The scopes of API tokens, each with all that those before it allow.
+// The scopes of API tokens; each includes those before it.
 const (
 	ScopeRead  = "read"
 	ScopeWrite = "write"
@@ -41,20 +41,20 @@ type Principal struct {
 	Name string
 	// Groups are the names of the hub's groups that the caller is in, sorted.
 	Groups []string
-	// Admin may do everything that the token's scopes let through.
+	// Admin may do everything that the token's scopes allow.
 	Admin bool
 	// Scopes of the token; empty for clusters.
 	Scopes  []string
 	TokenID string
-	// TokenExpiresAt is microseconds since 1970 UTC, 0 is never.
+	// TokenExpiresAt is microseconds since 1970 UTC; 0 means never.
 	TokenExpiresAt int64
-	// Session says that the token is a browser's session.
+	// Session is set when the token is a browser's session.
 	Session bool
-	// Project limits the caller to one project by id; empty is no limit.
+	// Project limits the caller to one project by id; empty means no limit.
 	Project string
 }
 
-// By is how events name the caller.
+// By returns the caller's name for events.
 func (p Principal) By() string {
 	switch p.Kind {
 	case KindCluster:
@@ -81,7 +81,7 @@ func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// FromContext returns the caller that WithPrincipal put there.
+// FromContext returns the caller that WithPrincipal stored.
 func FromContext(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok

@@ -22,38 +22,38 @@ type Provider struct {
 	// Name is in URLs, Title on the button.
 	Name  string
 	Title string
-	// Issuer is the URL that discovery starts from; it must be what tokens say.
+	// Issuer is the URL that discovery starts from; it must equal the iss of tokens.
 	Issuer   string
 	ClientID string
-	// Scopes are asked for beside openid.
+	// Scopes are requested beside openid.
 	Scopes []string
 	// GroupsClaim names the claim with the groups, with dots into objects;
-	// empty takes none. Groups maps its values to groups of the hub: a value
-	// that is not in it gives nothing.
+	// empty uses none. Groups maps the claim's values to groups of the hub;
+	// values that are not in it are ignored.
 	GroupsClaim string
 	Groups      map[string]string
-	// EmailDomains are the only ones that may come in; empty allows any.
+	// EmailDomains are the only domains that may log in; empty allows any.
 	EmailDomains []string
-	// AllowUnverified takes e-mail addresses that the provider does not call
-	// verified.
+	// AllowUnverified accepts e-mail addresses that the provider does not mark
+	// as verified.
 	AllowUnverified bool
-	// CAPEM are certificates to trust for it instead of the system's.
+	// CAPEM are certificates to trust for the provider instead of the system's.
 	CAPEM     string
 	CreatedAt int64
 }
 
-// CallbackPath is where the provider sends people back to, below the hub's URL;
-// each has its own, so that one cannot answer for another.
+// CallbackPath is where the provider redirects people to, below the hub's URL.
+// Each provider has its own, so that one cannot answer for another.
 func (p Provider) CallbackPath() string { return "/login/callback/" + p.Name }
 
-// Claims are what a provider says of somebody, after its token was checked.
+// Claims are a provider's claims about an account, from a token that was verified.
 type Claims struct {
 	Subject       string
 	Email         string
 	EmailVerified bool
 	Groups        []string
-	// AuthenticatedAt is when the account showed its password or the like at
-	// the provider, 0 when that does not say.
+	// AuthenticatedAt is when the account last authenticated at the provider, 0
+	// when the provider does not say.
 	AuthenticatedAt int64
 }
 
@@ -69,7 +69,7 @@ func purposeSecret(id string) string { return "client secret of login provider "
 // checked returns the provider with its defaults. Invalid.
 func (p Provider) checked() (Provider, error) {
 	if !providerName.MatchString(p.Name) {
-		return p, errcode.New(errcode.Invalid, "provider name %.60q is none: use up to 40 of a-z, 0-9 and dashes, such as okta", p.Name)
+		return p, errcode.New(errcode.Invalid, "provider name %.60q is not valid: use up to 40 of a-z, 0-9 and dashes, such as okta", p.Name)
 	}
 	if p.Title == "" {
 		p.Title = p.Name
@@ -86,18 +86,18 @@ func (p Provider) checked() (Provider, error) {
 	p.Scopes = slices.DeleteFunc(slices.Clone(p.Scopes), func(s string) bool { return s == "openid" })
 	for _, s := range p.Scopes {
 		if s == "" || strings.ContainsAny(s, " \"\\") || len(p.Scopes) > 50 {
-			return p, errcode.New(errcode.Invalid, "scope %.40q is none", s)
+			return p, errcode.New(errcode.Invalid, "scope %.40q is not a valid OAuth scope", s)
 		}
 	}
 	if len(p.Groups) > maxMapped {
 		return p, errcode.New(errcode.Invalid, "a provider maps at most %d groups", maxMapped)
 	}
 	if len(p.Groups) > 0 && p.GroupsClaim == "" {
-		return p, errcode.New(errcode.Invalid, "groups are mapped, but no claim says which ones somebody has; name it, often it is groups")
+		return p, errcode.New(errcode.Invalid, "groups are mapped, but no groups claim is set; name the claim, which is often called groups")
 	}
 	for i, domain := range p.EmailDomains {
 		if p.EmailDomains[i] = strings.ToLower(strings.TrimPrefix(domain, "@")); !strings.Contains(domain, ".") || strings.ContainsAny(domain, " /*") {
-			return p, errcode.New(errcode.Invalid, "%.60q is no domain of e-mail addresses such as example.com", domain)
+			return p, errcode.New(errcode.Invalid, "%.60q is not an e-mail domain such as example.com", domain)
 		}
 	}
 	if p.CAPEM != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(p.CAPEM)) {
@@ -106,22 +106,22 @@ func (p Provider) checked() (Provider, error) {
 	return p, nil
 }
 
-// checkIssuer wants https, or http on this machine.
+// checkIssuer requires https, or http on this machine.
 func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "https" && u.Scheme != "http") {
-		return errcode.New(errcode.Invalid, "issuer %.200q is no plain https URL", issuer)
+		return errcode.New(errcode.Invalid, "issuer %.200q is not a plain https URL", issuer)
 	}
 	host := u.Hostname()
 	if ip := net.ParseIP(host); u.Scheme == "http" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errcode.New(errcode.Invalid, "issuer %.200q is not https: whoever listens on the way could log in as anybody", issuer)
+		return errcode.New(errcode.Invalid, "issuer %.200q is not https: anybody on the network path could log in as any user", issuer)
 	}
 	return nil
 }
 
-// CreateProvider adds a login provider, with the secret that the hub has as
-// its client; empty for a public client. Invalid, Conflict, NotFound when a
-// group that it maps to does not exist.
+// CreateProvider adds a login provider, with the client secret that it gave the
+// hub; the secret is empty for a public client. Invalid, Conflict, NotFound
+// when a group that it maps to does not exist.
 func (d *Directory) CreateProvider(ctx context.Context, by Principal, p Provider, secret string) (Provider, error) {
 	p, err := p.checked()
 	if err != nil {
@@ -147,9 +147,10 @@ func (d *Directory) CreateProvider(ctx context.Context, by Principal, p Provider
 	return p, err
 }
 
-// UpdateProvider changes one; a nil secret stays as it is, and is then sent to
-// nobody else than before: with another authority somebody else may be believed
-// to be the issuer. NotFound, Invalid.
+// UpdateProvider changes a provider. A nil secret keeps the stored one, and
+// only while the secret goes to the same server: a change of the certificate
+// authority, which could make another server count as the issuer, needs the
+// secret again. NotFound, Invalid.
 func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name string, secret *string, change func(*Provider)) (Provider, error) {
 	var p Provider
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -164,7 +165,7 @@ func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name strin
 		}
 		stored.ID, stored.Name, stored.CreatedAt = before.ID, before.Name, before.CreatedAt
 		if before.Issuer != stored.Issuer {
-			return errcode.New(errcode.Invalid, "another issuer is another provider: its accounts have other names; delete this one and make a new one")
+			return errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
 		}
 		if secret == nil && before.CAPEM != stored.CAPEM {
 			kept, err := d.sealer.Open(stored.Sealed, purposeSecret(stored.ID))
@@ -172,7 +173,7 @@ func (d *Directory) UpdateProvider(ctx context.Context, by Principal, name strin
 				return fmt.Errorf("the client secret of provider %s: %w", name, err)
 			}
 			if len(kept) > 0 {
-				return errcode.New(errcode.Invalid, "ca_pem: changes whom the hub believes to be %s; give the client secret again in the same call", before.Issuer)
+				return errcode.New(errcode.Invalid, "ca_pem: a new authority changes which server the hub accepts as %s; give the client secret again in the same call", before.Issuer)
 			}
 		}
 		if secret != nil {
@@ -200,7 +201,7 @@ func (d *Directory) groupsExist(ctx context.Context, p Provider) error {
 }
 
 // DeleteProvider removes a provider, the sessions that came through it and the
-// memberships that it gave. Users stay.
+// memberships that it gave. Its users stay.
 func (d *Directory) DeleteProvider(ctx context.Context, by Principal, name string) error {
 	var ended []Token
 	var users []string
@@ -256,7 +257,7 @@ func (d *Directory) Providers(ctx context.Context) ([]Provider, error) {
 	return all, nil
 }
 
-// ProviderByName returns one with the hub's secret there, for hub/login alone.
+// ProviderByName returns a provider with the hub's client secret, only for hub/login.
 func (d *Directory) ProviderByName(ctx context.Context, name string) (p Provider, secret string, err error) {
 	stored, err := d.store.ProviderByName(ctx, cut(name, maxName))
 	if err != nil {
@@ -269,14 +270,14 @@ func (d *Directory) ProviderByName(ctx context.Context, name string) (p Provider
 	return stored.Provider, string(plain), nil
 }
 
-// emailOf returns the address that claims give, if it may come in.
+// emailOf returns the e-mail address in the claims, if it may log in.
 func (p Provider) emailOf(c Claims) (string, error) {
 	address, err := mail.ParseAddress(c.Email)
 	switch {
 	case c.Email == "":
-		return "", errcode.New(errcode.Forbidden, "%s says no e-mail address of this account; let its client have the scope email", p.Title)
+		return "", errcode.New(errcode.Forbidden, "%s sent no e-mail address for this account; allow its client the scope email", p.Title)
 	case err != nil || address.Address != c.Email || len(c.Email) > maxName || strings.HasPrefix(strings.ToLower(c.Email), "system:"):
-		return "", errcode.New(errcode.Forbidden, "%s says an e-mail address that is none", p.Title)
+		return "", errcode.New(errcode.Forbidden, "%s sent an e-mail address that is not valid", p.Title)
 	case !c.EmailVerified && !p.AllowUnverified:
 		return "", errcode.New(errcode.Forbidden, "%s has not verified the e-mail address of this account; verify it there, or an administrator may allow unverified addresses for this provider", p.Title)
 	}

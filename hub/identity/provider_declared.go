@@ -8,16 +8,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// CheckProvider says what is wrong with a provider before it is kept. Invalid.
+// CheckProvider returns what is wrong with a provider before it is stored. Invalid.
 func CheckProvider(p Provider) error {
 	_, err := p.checked()
 	return err
 }
 
-// DeclareProvider makes a provider what a declaration says, with its secret,
-// and the groups that it maps to where they are missing: a group alone gives
-// nobody rights. It reports whether anything was different. Invalid; Conflict
-// when another replica was quicker, which the next call settles.
+// DeclareProvider makes a provider equal to its declaration, with its secret,
+// and creates the groups that it maps to where they are missing: a group without
+// bindings gives no rights. It reports whether anything changed. Invalid;
+// Conflict when another replica was faster, which the next call resolves.
 func (d *Directory) DeclareProvider(ctx context.Context, by Principal, p Provider, secret string) (changed bool, err error) {
 	if p, err = p.checked(); err != nil {
 		return false, err
@@ -49,7 +49,7 @@ func (d *Directory) DeclareProvider(ctx context.Context, by Principal, p Provide
 	return err == nil, err
 }
 
-// same compares what one may choose of a provider.
+// same compares the fields of a provider that can be chosen.
 func (p Provider) same(o Provider) bool {
 	return p.Name == o.Name && p.Title == o.Title && p.Issuer == o.Issuer && p.ClientID == o.ClientID && slices.Equal(p.Scopes, o.Scopes) &&
 		p.GroupsClaim == o.GroupsClaim && maps.Equal(p.Groups, o.Groups) && slices.Equal(p.EmailDomains, o.EmailDomains) &&

@@ -11,11 +11,11 @@ import (
 // maxSubject is what the standard allows a subject.
 const maxSubject = 255
 
-// LoginBy returns the user that a provider's claims are about, and makes him
-// at his first login. He is known by the provider's subject from then on: an
-// e-mail address that wanders to somebody else opens nothing. Memberships that
-// this provider gave become what the claims map to now. Forbidden says why
-// somebody may not come in.
+// LoginBy returns the user that a provider's claims are about, and creates the
+// user at their first login. From then on the provider's subject identifies the
+// user: an e-mail address that is later given to somebody else opens nothing.
+// Memberships that this provider gave become what the claims map to now.
+// Forbidden says why the login is refused.
 func (d *Directory) LoginBy(ctx context.Context, p Provider, c Claims) (User, error) {
 	if c.Subject == "" || len(c.Subject) > maxSubject {
 		return User{}, errcode.New(errcode.Forbidden, "%s does not say whose account it is", p.Title)
@@ -41,7 +41,7 @@ func (d *Directory) LoginBy(ctx context.Context, p Provider, c Claims) (User, er
 	return user, d.reloadAccess(ctx, []string{user.ID}, nil)
 }
 
-// userOf finds or makes the user of a subject.
+// userOf finds or creates the user of a subject.
 func (d *Directory) userOf(ctx context.Context, p Provider, subject, email string) (User, error) {
 	known, err := d.store.Subject(ctx, p.ID, subject)
 	if err == nil {
@@ -49,7 +49,7 @@ func (d *Directory) userOf(ctx context.Context, p Provider, subject, email strin
 		if err == nil || !errcode.Is(err, errcode.NotFound) {
 			return user, err
 		}
-		// The user was deleted since; he begins anew, with no rights.
+		// The user was deleted since; they start again, with no rights.
 	} else if !errcode.Is(err, errcode.NotFound) {
 		return User{}, err
 	}
@@ -70,14 +70,14 @@ func (d *Directory) userOf(ctx context.Context, p Provider, subject, email strin
 	return user, d.mayLink(ctx, p, user)
 }
 
-// mayLink refuses to give an account that somebody has to whoever has its
-// address now.
+// mayLink refuses to link an existing account to another person who now has its
+// e-mail address.
 func (d *Directory) mayLink(ctx context.Context, p Provider, user User) error {
 	if user.Kind != KindUser {
-		return errcode.New(errcode.Forbidden, "%s is no person's account", user.Name)
+		return errcode.New(errcode.Forbidden, "%s is not the account of a person", user.Name)
 	}
 	if p.AllowUnverified {
-		return errcode.New(errcode.Forbidden, "there is an account %s already, and %s does not verify addresses", user.Name, p.Title)
+		return errcode.New(errcode.Forbidden, "the account %s exists already, and %s does not verify addresses", user.Name, p.Title)
 	}
 	local, err := d.HasPassword(ctx, user.ID)
 	if err != nil {
@@ -91,13 +91,13 @@ func (d *Directory) mayLink(ctx context.Context, p Provider, user User) error {
 		return err
 	}
 	if len(linked) > 0 {
-		return errcode.New(errcode.Forbidden, "%s belongs to another account at a provider already; an administrator can take that link away", user.Name)
+		return errcode.New(errcode.Forbidden, "%s belongs to another account at a provider already; an administrator can remove that link", user.Name)
 	}
 	return event.Record(ctx, event.Entry{Kind: "user.linked", Object: "user " + user.Name, By: user.Name, Message: "to an account at " + p.Name})
 }
 
-// setGroups makes the memberships that this provider gave what the claims map
-// to. Others, made by hand or by another provider, stay.
+// setGroups sets the memberships that this provider gives to what the claims
+// map to. Memberships that were added by hand or by another provider stay.
 func (d *Directory) setGroups(ctx context.Context, user User, p Provider, claimed []string) error {
 	present, err := d.store.MembershipsOf(ctx, user.ID, p.Name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *Directory) setGroups(ctx context.Context, user User, p Provider, claime
 	return event.Append(ctx, event.Change{Kind: event.KindUser, Key: user.ID})
 }
 
-// mapped returns the ids of the hub's groups that claimed ones stand for.
+// mapped returns the ids of the hub's groups that the claimed values map to.
 func (d *Directory) mapped(ctx context.Context, p Provider, claimed []string) ([]string, error) {
 	var all []string
 	for _, value := range claimed {
@@ -153,8 +153,8 @@ func (d *Directory) mapped(ctx context.Context, p Provider, claimed []string) ([
 	return all, nil
 }
 
-// Unlink forgets which accounts at providers a user has, so that the next one
-// with the address becomes the user's. NotFound.
+// Unlink removes the links between a user and accounts at providers, so that
+// the next account with the user's address is linked. NotFound.
 func (d *Directory) Unlink(ctx context.Context, by Principal, name string) error {
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		user, err := d.store.UserByName(ctx, name)

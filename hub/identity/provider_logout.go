@@ -14,33 +14,33 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// LogoutPath is where the provider says that somebody logged out there, below
-// the hub's URL; each has its own, as with CallbackPath.
+// LogoutPath is where the provider sends back-channel logouts, below the hub's
+// URL. Each provider has its own, as with CallbackPath.
 func (p Provider) LogoutPath() string { return "/login/backchannel/" + p.Name }
 
-// Logout is what a provider says of an account that logged out there, after
-// its token was checked.
+// Logout is a provider's message that an account logged out there, from a token
+// that was verified.
 type Logout struct {
 	// Subject is the account and Session the provider's own session; one of
 	// the two may be empty.
 	Subject, Session string
-	// TokenID is the token's name. It counts once; after Until the token is too
-	// old to be believed.
+	// TokenID is the token's id. It counts once; after Until the token is too
+	// old to be accepted.
 	TokenID string
 	Until   time.Time
 }
 
-// LogoutBy ends what a provider says has ended, and returns how many sessions
-// and command lines that were. Of a session of the provider's the ones here
-// that began with it end; of an account without one all that came through the
-// provider, and its command lines. Other replicas refuse them within 5 s.
-// Conflict when the token was used before.
+// LogoutBy ends what a provider reports as logged out, and returns how many
+// sessions and command lines ended. For a session at the provider, it ends the
+// sessions here that began with it. For an account without a session, it ends
+// everything that came through the provider, and its command lines. Other
+// replicas refuse them within 5 s. Conflict when the token was used before.
 func (d *Directory) LogoutBy(ctx context.Context, p Provider, l Logout) (int, error) {
 	used := sha256.Sum256([]byte(l.TokenID))
 	var tokens []Token
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
-		// In the transaction: of a logout that failed here the provider may tell
-		// again.
+		// Record this in the transaction: after a logout that failed here the
+		// provider may send it again.
 		if err := d.store.UseOnce(ctx, "logout "+p.ID+" "+hex.EncodeToString(used[:]), clock.Micros(l.Until)); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (d *Directory) LogoutBy(ctx context.Context, p Provider, l Logout) (int, er
 	return len(tokens), nil
 }
 
-// tokensOfSubject are those that end with a logout that names an account.
+// tokensOfSubject returns the tokens that end with a logout of an account.
 func (d *Directory) tokensOfSubject(ctx context.Context, p Provider, l Logout) ([]Token, error) {
 	subject, err := d.store.Subject(ctx, p.ID, l.Subject)
 	if errcode.Is(err, errcode.NotFound) {
@@ -79,8 +79,7 @@ func (d *Directory) tokensOfSubject(ctx context.Context, p Provider, l Logout) (
 		if row.ProviderID != p.ID {
 			continue
 		}
-		// One that does not say which session of the provider's it began with
-		// may be the one.
+		// A session that does not record its session at the provider may be the one.
 		if sid := d.sessionAtProvider(row); l.Session == "" || sid == "" || sid == l.Session {
 			over[row.TokenID] = true
 		}
@@ -94,7 +93,7 @@ func (d *Directory) tokensOfSubject(ctx context.Context, p Provider, l Logout) (
 	}), nil
 }
 
-// tokensOfSession are those that end with a session of the provider's.
+// tokensOfSession returns the tokens that end with a session at the provider.
 func (d *Directory) tokensOfSession(ctx context.Context, p Provider, session string) ([]Token, error) {
 	rows, err := d.store.SessionsOf(ctx, "", p.ID)
 	if err != nil || session == "" {
@@ -117,8 +116,8 @@ func (d *Directory) tokensOfSession(ctx context.Context, p Provider, session str
 	return tokens, nil
 }
 
-// sessionAtProvider is the claim sid of the ID token that a session began
-// with, which was believed then; empty when it has none.
+// sessionAtProvider returns the claim sid of the ID token that a session began
+// with, which was verified then; empty when it has none.
 func (d *Directory) sessionAtProvider(row StoredSession) string {
 	plain, err := d.sealer.Open(row.Sealed, purposeIDToken(row.TokenID))
 	if err != nil {

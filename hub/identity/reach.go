@@ -7,13 +7,13 @@ import (
 )
 
 // Reach is where a caller may do one action, for lists: everywhere, or in some
-// projects, on some clusters and to some services, by sorted ids.
+// projects, clusters and services, by sorted ids.
 type Reach struct {
 	Everywhere bool
 	Projects   []string
 	Clusters   []string
 	Services   []string
-	// Only limits all of that to one project; empty is no limit.
+	// Only limits the reach to one project; empty means no limit.
 	Only string
 }
 
@@ -29,8 +29,8 @@ func (r Reach) Covers(s Scope) bool {
 	return r.Everywhere || has(r.Projects, s.Project) || has(r.Projects, s.ClusterProject) || has(r.Clusters, s.Cluster) || has(r.Services, s.Service)
 }
 
-// Reach returns where the caller may do the action. Errors are those of
-// Authorize when that is nowhere.
+// Reach returns where the caller may do the action. When that is nowhere, the
+// errors are those of Authorize.
 func (d *Directory) Reach(ctx context.Context, p Principal, action Action) (Reach, error) {
 	hub := Scope{Project: p.Project}
 	err := d.Authorize(ctx, p, action, hub)

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// maxText bounds uids, boot ids and versions that agents send.
+// maxText limits uids, boot ids and versions that agents send, in bytes.
 const maxText = 200
 
 // problem is a conflict that is also shown on the cluster.
@@ -35,7 +35,7 @@ func (d *Directory) writeInTurn(ctx context.Context, fn func(ctx context.Context
 }
 
 // Register trades a bootstrap token for an identity. The same key and cluster
-// uid may call again with the same token, also when it has no uses left.
+// uid may register again with the same token, even when it has no uses left.
 // Unauthorized, Forbidden (tags, name), Invalid (proof), Conflict.
 func (d *Directory) Register(ctx context.Context, bearer string, r Registration) (Registered, error) {
 	if err := r.check(); err != nil {
@@ -72,7 +72,7 @@ func (d *Directory) Register(ctx context.Context, bearer string, r Registration)
 
 func (r Registration) check() error {
 	if len(r.PublicKey) != ed25519.PublicKeySize {
-		return errcode.New(errcode.Invalid, "an agent's key is %d bytes of Ed25519", ed25519.PublicKeySize)
+		return errcode.New(errcode.Invalid, "public key: an agent's key is an Ed25519 key of %d bytes", ed25519.PublicKeySize)
 	}
 	for _, text := range []string{r.ClusterUID, r.BootID} {
 		if text == "" || len(text) > maxText {
@@ -83,7 +83,7 @@ func (r Registration) check() error {
 		return errcode.New(errcode.Invalid, "an agent registers with at most 100 tags and a version of %d bytes", maxText)
 	}
 	if !ed25519.Verify(r.PublicKey, []byte("axle-register\n"+r.ClusterUID+"\n"+r.BootID), r.Proof) {
-		return errcode.New(errcode.Invalid, "the proof does not fit the agent's public key")
+		return errcode.New(errcode.Invalid, "the proof was not signed with the agent's key")
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (d *Directory) bootstrapToken(ctx context.Context, bearer string) (Token, e
 	return t, nil
 }
 
-// enroll finds or makes the identity of a registration.
+// enroll finds or creates the identity of a registration.
 func (d *Directory) enroll(ctx context.Context, token Token, r Registration) (Enrolled, error) {
 	known, err := d.store.AgentKeyByPublicKey(ctx, r.PublicKey)
 	if err == nil {
@@ -112,7 +112,7 @@ func (d *Directory) enroll(ctx context.Context, token Token, r Registration) (En
 		if !errcode.Is(err, errcode.NotFound) {
 			return enrolled, err
 		}
-		// The cluster was deleted since; the agent comes as a new one.
+		// The cluster was deleted since; the agent registers as a new one.
 		if err := d.store.DeleteAgentKey(ctx, known.ClusterID); err != nil {
 			return Enrolled{}, err
 		}
@@ -154,12 +154,12 @@ func (d *Directory) enroll(ctx context.Context, token Token, r Registration) (En
 	})
 }
 
-// enrollAgain answers an agent whose key is known: its answer was lost, or it
-// was installed again with its old Secret.
+// enrollAgain answers an agent whose key is known: the answer was lost, or the
+// agent was reinstalled with its old Secret.
 func (d *Directory) enrollAgain(ctx context.Context, token Token, known AgentKey, r Registration) (Enrolled, error) {
 	if known.ClusterUID != r.ClusterUID {
 		return Enrolled{}, &problem{known.ClusterID, "two clusters use one agent key: the key of cluster " + known.ClusterName +
-			" was seen in another cluster; delete the agent's identity Secret there and register it anew"}
+			" was seen in another cluster; delete the agent's identity Secret there and register it again"}
 	}
 	if known.TokenID != token.ID && (token.Bootstrap.UsesLeft <= 0 || (token.ClusterID != "" && token.ClusterID != known.ClusterID)) {
 		return Enrolled{}, errcode.New(errcode.Conflict, "this agent is registered as cluster %s already", known.ClusterName)
@@ -173,8 +173,8 @@ func (d *Directory) enrollAgain(ctx context.Context, token Token, known AgentKey
 	})
 }
 
-// releaseKey makes room for a new key of a fixed cluster: the same cluster may
-// come back with a new key, as when its agent's namespace was deleted.
+// releaseKey deletes the key of a fixed cluster to allow a new one: the same cluster
+// may come back with a new key, for example when its agent's namespace was deleted.
 func (d *Directory) releaseKey(ctx context.Context, token Token, r Registration) error {
 	known, err := d.store.AgentKey(ctx, token.ClusterID)
 	if errcode.Is(err, errcode.NotFound) {
@@ -203,11 +203,11 @@ func (d *Directory) releaseKey(ctx context.Context, token Token, r Registration)
 	return d.store.DeleteTokens(ctx, ids)
 }
 
-// maxDeployTokens bounds the tokens of one cluster whose answers were lost.
+// maxDeployTokens limits the deploy tokens of one cluster whose answers were lost.
 const maxDeployTokens = 8
 
-// mintDeploy makes a deploy token. Its predecessors stay good until it is
-// used, so that a lost answer locks nobody out.
+// mintDeploy creates a deploy token. Its predecessors stay valid until it is
+// used, so that a lost answer cannot lock an agent out.
 func (d *Directory) mintDeploy(ctx context.Context, clusterID, clusterName string) (CreatedToken, error) {
 	tokens, err := d.store.ClusterTokens(ctx, clusterID)
 	if err != nil {
@@ -239,7 +239,7 @@ func (d *Directory) mintDeploy(ctx context.Context, clusterID, clusterName strin
 	return made, event.Append(ctx, change(made.Token))
 }
 
-// show notes a problem on its cluster and turns it into a Conflict.
+// show records a problem on its cluster and turns it into a Conflict.
 func (d *Directory) show(ctx context.Context, err error) error {
 	var p *problem
 	if !errors.As(err, &p) {

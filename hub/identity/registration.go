@@ -2,13 +2,13 @@ package identity
 
 import "context"
 
-// Registration is what an agent says when it introduces itself.
+// Registration is what an agent sends to register.
 type Registration struct {
 	// PublicKey is Ed25519, 32 bytes.
 	PublicKey []byte
 	// ClusterUID is the uid of the cluster's kube-system namespace.
 	ClusterUID string
-	// Name is wanted; empty when the token fixes it.
+	// Name is the wanted name; empty when the token fixes it.
 	Name         string
 	Tags         map[string]string
 	BootID       string
@@ -25,13 +25,12 @@ type Registered struct {
 	// DeployToken is shown once.
 	DeployToken          string
 	DeployTokenExpiresAt int64
-	// SigningKeys are all in force, Signature and More are over KeysPayload of
-	// them, as in Renewed: a bootstrap token may name a key that was retired
-	// since.
+	// SigningKeys are all keys in force. Signature and More sign their KeysPayload,
+	// as in Renewed: a bootstrap token may name a key that was retired since.
 	SigningKeys []SigningKey
 	Signature   Signature
 	More        []Signature
-	// Pending clusters wait for a person.
+	// Pending clusters wait for a person's approval.
 	Pending bool
 }
 
@@ -53,14 +52,14 @@ type Renewal struct {
 type Renewed struct {
 	DeployToken          string
 	DeployTokenExpiresAt int64
-	// SigningKeys are all in force, Signature is over KeysPayload of them.
+	// SigningKeys are all keys in force; Signature signs their KeysPayload.
 	SigningKeys []SigningKey
 	Signature   Signature
-	// More are signatures of the same by other keys that an agent may know.
+	// More are signatures of the same payload by other keys that an agent may know.
 	More []Signature
 }
 
-// Enrollment is what Clusters needs to know of a new agent.
+// Enrollment is what Clusters needs for a new agent.
 type Enrollment struct {
 	// ClusterID is set when the token is fixed to a cluster.
 	ClusterID    string
@@ -70,7 +69,7 @@ type Enrollment struct {
 	ClusterUID   string
 	AgentVersion string
 	Pending      bool
-	// By is who made the token, for the event.
+	// By is the token's creator, for the event.
 	By string
 }
 
@@ -81,13 +80,13 @@ type Enrolled struct {
 	Pending   bool
 }
 
-// Clusters is where registrations make clusters. Calls run in the transaction
-// of the context.
+// Clusters creates clusters for registrations. Calls run in the transaction of
+// the context.
 type Clusters interface {
-	// Enroll marks the named cluster as registered, making it when it does
+	// Enroll marks the named cluster as registered, and creates it when it does
 	// not exist. Conflict when the name belongs to a registered cluster.
 	Enroll(ctx context.Context, e Enrollment) (Enrolled, error)
-	// SetIdentityProblem notes what is wrong with a cluster's identity; empty
+	// SetIdentityProblem records a problem with a cluster's identity; empty
 	// text clears it.
 	SetIdentityProblem(ctx context.Context, clusterID, problem string) error
 }

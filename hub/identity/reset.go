@@ -11,11 +11,11 @@ import (
 
 var errReset = errcode.New(errcode.Unauthorized, "this link to choose a password is not known, was used, or is older than an hour; make another on the hub's machine with: axle-hub admin reset EMAIL")
 
-// PrepareReset makes a token with which a person chooses a new password, once
-// and within the hour, and ends everything that they have: sessions, command
-// lines, API and bootstrap tokens, and earlier reset tokens. Whoever else knew
-// the password may have made them. dropFactors takes second factors away as
-// well. It returns how many ended. NotFound, Invalid for a service account.
+// PrepareReset creates a token with which a person chooses a new password, once
+// and within the hour. It ends everything that they have: sessions, command lines,
+// API and bootstrap tokens, and earlier reset tokens, because somebody else who
+// knew the password may have created them. dropFactors removes second factors as
+// well. It returns how many tokens ended. NotFound, Invalid for a service account.
 func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string, dropFactors bool) (made CreatedToken, ended int, err error) {
 	user, err := d.UserByName(ctx, email)
 	if err != nil {
@@ -49,8 +49,8 @@ func (d *Directory) PrepareReset(ctx context.Context, by Principal, email string
 	return made, len(gone), nil
 }
 
-// dropFactors takes one-time codes and passkeys of a person away in the
-// transaction of the context.
+// dropFactors removes a person's one-time codes and passkeys in the transaction
+// of the context.
 func (d *Directory) dropFactors(ctx context.Context, userID string) error {
 	keys, err := d.store.Passkeys(ctx, userID)
 	if err != nil {
@@ -72,7 +72,7 @@ func (d *Directory) dropFactors(ctx context.Context, userID string) error {
 	return d.store.PutPassword(ctx, p)
 }
 
-// CheckReset returns whose password a reset token is for. Unauthorized.
+// CheckReset returns the user whose password a reset token may set. Unauthorized.
 func (d *Directory) CheckReset(ctx context.Context, bearer string) (User, error) {
 	_, user, err := d.resetToken(ctx, bearer)
 	return user, err
@@ -94,10 +94,9 @@ func (d *Directory) resetToken(ctx context.Context, bearer string) (Token, User,
 	return t, user, err
 }
 
-// ResetPassword sets the password of a reset token's person, uses the token
-// up, and ends what began with the old password meanwhile, tokens too. Second
-// factors stay.
-// Unauthorized, Invalid.
+// ResetPassword sets the password of a reset token's person, consumes the
+// token, and ends sessions and tokens that were created with the old password
+// meanwhile. Second factors stay. Unauthorized, Invalid.
 func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) (User, error) {
 	user, err := d.CheckReset(ctx, bearer)
 	if err != nil {
@@ -120,7 +119,7 @@ func (d *Directory) ResetPassword(ctx context.Context, bearer, password string) 
 		if err := d.store.PutPassword(ctx, p); err != nil {
 			return err
 		}
-		// The token that is used is one of them.
+		// The used token is one of them.
 		by := Principal{Kind: KindUser, ID: user.ID, Name: user.Name}
 		if gone, err = d.endOf(ctx, by, user.ID, true); err != nil {
 			return err

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// totpPeriod is the time step of one-time codes; the one before and the one
-	// after are good too.
+	// totpPeriod is the time step of one-time codes; the previous and the next
+	// step are accepted too.
 	totpPeriod = 30 * time.Second
 	totpSkew   = 1
-	// maxPasskeys bounds those of one user.
+	// maxPasskeys limits the passkeys of one user.
 	maxPasskeys = 20
 )
 
@@ -38,7 +38,7 @@ func (d *Directory) SecondFactor(ctx context.Context, userID string) (SecondFact
 	return SecondFactor{TOTP: stored.SealedTOTP != "", Passkeys: len(keys)}, err
 }
 
-// CheckTOTP takes a one-time code, once. Unauthorized.
+// CheckTOTP accepts a one-time code, once. Unauthorized.
 func (d *Directory) CheckTOTP(ctx context.Context, userID, code string) error {
 	stored, err := d.store.Password(ctx, userID)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Directory) CheckTOTP(ctx context.Context, userID, code string) error {
 	return err
 }
 
-// totpStep returns the time step whose code it is.
+// totpStep returns the time step of a code.
 func totpStep(now time.Time, secret, code string) (int64, bool) {
 	if secret == "" || len(code) != otp.DigitsSix.Length() {
 		return 0, false
@@ -79,25 +79,25 @@ func totpStep(now time.Time, secret, code string) (int64, bool) {
 	return found, found != 0
 }
 
-// NewTOTP returns a new secret for the caller, which is kept only once
-// SetTOTP has seen a code of it.
+// NewTOTP returns a new secret for the caller. It is stored only after SetTOTP
+// has seen a code of it.
 func NewTOTP(by Principal, hub string) (*otp.Key, error) {
 	return totp.Generate(totp.GenerateOpts{Issuer: "Axle " + hub, AccountName: by.Name, Period: totpOptions.Period, Digits: totpOptions.Digits, Algorithm: totpOptions.Algorithm})
 }
 
-// SetTOTP keeps a secret of one-time codes, given a code of it. Invalid, and
+// SetTOTP stores a secret of one-time codes, given a code of it. Invalid;
 // ErrProve as with every change of a second factor.
 func (d *Directory) SetTOTP(ctx context.Context, by Principal, secret, code string) error {
 	step, ok := totpStep(d.clock.Now(), secret, code)
 	if !ok {
-		return errcode.New(errcode.Invalid, "the code does not fit; is the clock of the phone right?")
+		return errcode.New(errcode.Invalid, "the code is wrong; check that the phone's clock is correct")
 	}
 	return d.changePassword(ctx, by, "user.second_factor_added", "one-time codes", func(p *StoredPassword) {
 		p.SealedTOTP, p.TOTPStep = d.sealer.Seal([]byte(secret), purposeTOTP(by.ID)), step
 	})
 }
 
-// DropTOTP ends one-time codes.
+// DropTOTP removes one-time codes.
 func (d *Directory) DropTOTP(ctx context.Context, by Principal) error {
 	return d.changePassword(ctx, by, "user.second_factor_removed", "one-time codes", func(p *StoredPassword) { p.SealedTOTP, p.TOTPStep = "", 0 })
 }
@@ -109,7 +109,7 @@ func (d *Directory) changePassword(ctx context.Context, by Principal, kind, mess
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		p, err := d.store.Password(ctx, by.ID)
 		if errcode.Is(err, errcode.NotFound) {
-			return errcode.New(errcode.Invalid, "second factors are the provider's matter for those who log in through one")
+			return errcode.New(errcode.Invalid, "you log in through a provider; set up second factors there")
 		}
 		if err != nil {
 			return err
@@ -130,8 +130,8 @@ func (d *Directory) Passkeys(ctx context.Context, userID string) ([]Passkey, err
 // User returns a user by id, or NotFound.
 func (d *Directory) User(ctx context.Context, id string) (User, error) { return d.store.User(ctx, id) }
 
-// AddPasskey keeps a credential of the caller. Conflict when it is known,
-// Exhausted when he has too many, ErrProve.
+// AddPasskey stores a credential of the caller. Conflict when it is known,
+// Exhausted when they have too many, ErrProve.
 func (d *Directory) AddPasskey(ctx context.Context, by Principal, k Passkey) error {
 	if err := d.Proved(ctx, by); err != nil {
 		return err
@@ -155,13 +155,13 @@ func (d *Directory) AddPasskey(ctx context.Context, by Principal, k Passkey) err
 	})
 }
 
-// UsedPasskey notes that a passkey was used; its counter is in the credential.
+// UsedPasskey records that a passkey was used; its counter is in the credential.
 func (d *Directory) UsedPasskey(ctx context.Context, k Passkey) error {
 	k.LastUsedAt = d.now()
 	return d.writer.Write(ctx, func(ctx context.Context) error { return d.store.UpdatePasskey(ctx, k) })
 }
 
-// DropPasskey removes one of the caller's. NotFound, ErrProve.
+// DropPasskey removes one of the caller's passkeys. NotFound, ErrProve.
 func (d *Directory) DropPasskey(ctx context.Context, by Principal, id string) error {
 	if err := d.Proved(ctx, by); err != nil {
 		return err
@@ -178,8 +178,8 @@ func (d *Directory) DropPasskey(ctx context.Context, by Principal, id string) er
 	})
 }
 
-// UseOnce notes that something was used, until it would have expired anyway;
-// Conflict when it was used before.
+// UseOnce records a use until it would have expired anyway; Conflict when it
+// was used before.
 func (d *Directory) UseOnce(ctx context.Context, key string, expires time.Time) error {
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		return d.store.UseOnce(ctx, key, clock.Micros(expires))

@@ -7,10 +7,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ServiceAccount is an identity of a program, with what is known of its tokens.
+// ServiceAccount is the identity of a program, with a summary of its tokens.
 type ServiceAccount struct {
 	User
-	// Tokens work now; LastUsedAt is the last use of any, to a few minutes.
+	// Tokens is the number of valid tokens; LastUsedAt is the last use of any,
+	// accurate to a few minutes.
 	Tokens     int
 	LastUsedAt int64
 }
@@ -32,11 +33,11 @@ func (d *Directory) ServiceAccounts(ctx context.Context) ([]ServiceAccount, erro
 	return accounts, nil
 }
 
-// CreateServiceAccount adds one. Invalid, Conflict, Forbidden for an
-// administrator by a token that is none itself.
+// CreateServiceAccount adds a service account. Invalid, Conflict; Forbidden for
+// an administrator's account when the caller's token is not an administrator's.
 func (d *Directory) CreateServiceAccount(ctx context.Context, by Principal, name string, admin bool) (ServiceAccount, error) {
 	if admin && !(by.Admin && by.HasScope(ScopeAdmin)) {
-		return ServiceAccount{}, errcode.New(errcode.Forbidden, "only an administrator makes another one")
+		return ServiceAccount{}, errcode.New(errcode.Forbidden, "only an administrator may create an administrator")
 	}
 	u, err := d.CreateUser(ctx, by.By(), KindServiceAccount, name, admin)
 	return ServiceAccount{User: u}, err
@@ -46,13 +47,13 @@ func (d *Directory) CreateServiceAccount(ctx context.Context, by Principal, name
 func (d *Directory) serviceAccount(ctx context.Context, name string) (User, error) {
 	u, err := d.store.UserByName(ctx, name)
 	if errcode.Is(err, errcode.NotFound) || err == nil && u.Kind != KindServiceAccount {
-		return User{}, errcode.New(errcode.NotFound, "service account %.80q does not exist; axle serviceaccounts list shows those that do", name)
+		return User{}, errcode.New(errcode.NotFound, "service account %.80q does not exist; axle serviceaccounts list shows the existing ones", name)
 	}
 	return u, err
 }
 
-// DeleteServiceAccount removes one, its tokens, and the trusts that lead to
-// it. NotFound.
+// DeleteServiceAccount removes a service account, its tokens, and the trusts
+// that refer to it. NotFound.
 func (d *Directory) DeleteServiceAccount(ctx context.Context, by Principal, name string) error {
 	u, err := d.serviceAccount(ctx, name)
 	if err != nil {
@@ -61,7 +62,7 @@ func (d *Directory) DeleteServiceAccount(ctx context.Context, by Principal, name
 	if err := d.DeleteUser(ctx, by.By(), u.Name); err != nil {
 		return err
 	}
-	// Nobody comes by them any more: an exchange asks for the account.
+	// The trusts already give no access: an exchange looks up the account.
 	return d.writer.Write(ctx, func(ctx context.Context) error {
 		all, err := d.store.Trusts(ctx, "")
 		if err != nil {
@@ -82,7 +83,7 @@ func (d *Directory) DeleteServiceAccount(ctx context.Context, by Principal, name
 	})
 }
 
-// CreateServiceAccountToken makes an API token for a service account, as
+// CreateServiceAccountToken creates an API token for a service account, as
 // CreateTokenFor. NotFound.
 func (d *Directory) CreateServiceAccountToken(ctx context.Context, by Principal, account string, r TokenRequest) (CreatedToken, error) {
 	u, err := d.serviceAccount(ctx, account)
@@ -100,7 +101,7 @@ type tokenUse struct {
 	lastUsedAt int64
 }
 
-// byOwner counts tokens that work, by owner.
+// byOwner counts valid tokens by owner.
 func (x *tokenIndex) byOwner(now int64) map[string]tokenUse {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

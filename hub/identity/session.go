@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// sessionLifetime ends a session however much it is used.
+	// sessionLifetime ends a session even when it is in use.
 	sessionLifetime = 7 * 24 * time.Hour
-	// sessionIdle ends one that nobody used.
+	// sessionIdle ends a session that was not used for so long.
 	sessionIdle = 12 * time.Hour
-	// maxSessions bounds a person's sessions; the oldest ends.
+	// maxSessions limits a person's sessions; beyond it the oldest ends.
 	maxSessions = 50
 )
 
-// The ways in to a session.
+// The ways to log in to a session.
 const (
 	MethodPassword = "password"
 	MethodPasskey  = "passkey"
@@ -27,19 +27,19 @@ const (
 	MethodSetup    = "setup"
 )
 
-// SessionTerms say how a session began.
+// SessionTerms describe how a session began.
 type SessionTerms struct {
 	Method     string
 	ProviderID string
 	// Source is the address that it began from, Agent the browser's name.
 	Source string
 	Agent  string
-	// ProvedAt is when its person last showed a password or a passkey, or the
-	// provider says that they did; 0 when it does not say.
+	// ProvedAt is when its person last gave a proof, here or by the provider's
+	// statement; 0 when the provider does not say.
 	ProvedAt int64
 }
 
-// Session is one of a person's ways in that are open now.
+// Session is one of a person's open sessions or command lines.
 type Session struct {
 	Token
 	SessionTerms
@@ -48,8 +48,8 @@ type Session struct {
 // purposeIDToken binds a sealed ID token to its session.
 func purposeIDToken(tokenID string) string { return "id token of session " + tokenID }
 
-// StartSession opens a session for a user who has shown who he is. Its bearer
-// is a cookie's value and is refused wherever a token is asked for.
+// StartSession opens a session for a user who has authenticated. Its bearer is
+// valid only as a cookie and is refused where a token is required.
 func (d *Directory) StartSession(ctx context.Context, user User, terms SessionTerms, idToken string) (CreatedToken, error) {
 	if user.Kind != KindUser {
 		return CreatedToken{}, errcode.New(errcode.Forbidden, "only people have sessions")
@@ -105,7 +105,7 @@ func ids(tokens []Token) []string {
 	return all
 }
 
-// cut bounds a text that a stranger sent.
+// cut shortens a text that an unauthenticated client sent.
 func cut(text string, n int) string {
 	if len(text) > n {
 		return text[:n]
@@ -113,8 +113,8 @@ func cut(text string, n int) string {
 	return text
 }
 
-// AuthenticateSession returns whose session a cookie's value is, from memory;
-// like Authenticate. It ends after 7 days, or 12 h without use.
+// AuthenticateSession returns the caller of a session cookie, from memory, like
+// Authenticate. A session ends after 7 days, or 12 h without use.
 func (d *Directory) AuthenticateSession(ctx context.Context, bearer string) (Principal, error) {
 	t, err := d.known(ctx, bearer)
 	if err != nil {
@@ -125,9 +125,9 @@ func (d *Directory) AuthenticateSession(ctx context.Context, bearer string) (Pri
 	}
 	now := d.now()
 	if idle(t, now) {
-		// Another replica may have seen it since.
+		// Another replica may have recorded a use since.
 		if t, err = d.store.Token(ctx, t.ID); err != nil || idle(t, now) {
-			return Principal{}, errcode.New(errcode.Unauthorized, "the session ended because nobody used it for %d h; log in again", int(sessionIdle.Hours()))
+			return Principal{}, errcode.New(errcode.Unauthorized, "the session ended because it was not used for %d h; log in again", int(sessionIdle.Hours()))
 		}
 		d.tokens.put(t)
 	}
@@ -140,7 +140,7 @@ func idle(t Token, now int64) bool {
 }
 
 // Sessions lists a person's sessions and command line tokens, newest first. An
-// administrator may ask for somebody else's.
+// administrator may list those of other users.
 func (d *Directory) Sessions(ctx context.Context, by Principal, userID string) ([]Session, error) {
 	userID, err := d.whose(by, userID)
 	if err != nil {
@@ -168,8 +168,8 @@ func (d *Directory) Sessions(ctx context.Context, by Principal, userID string) (
 	return all, nil
 }
 
-// whose returns the user that a call is about: the caller, or somebody else
-// for an administrator.
+// whose returns the user that a call is about: the caller, or another user for
+// an administrator.
 func (d *Directory) whose(by Principal, userID string) (string, error) {
 	if by.Kind != KindUser && by.Kind != KindServiceAccount {
 		return "", errcode.New(errcode.Forbidden, "only people have sessions")
@@ -178,13 +178,13 @@ func (d *Directory) whose(by Principal, userID string) (string, error) {
 		return by.ID, nil
 	}
 	if !by.Admin || !by.HasScope(ScopeAdmin) {
-		return "", errcode.New(errcode.Forbidden, "only an administrator may look after somebody else's sessions")
+		return "", errcode.New(errcode.Forbidden, "only an administrator may manage the sessions of other users")
 	}
 	return userID, nil
 }
 
 // LogoutHint returns the provider of a session and the ID token that it began
-// with; both are empty for a local one.
+// with; both are empty for a local session.
 func (d *Directory) LogoutHint(ctx context.Context, tokenID string) (providerID, idToken string, err error) {
 	row, err := d.store.Session(ctx, tokenID)
 	if err != nil {
@@ -197,8 +197,8 @@ func (d *Directory) LogoutHint(ctx context.Context, tokenID string) (providerID,
 	return row.ProviderID, string(plain), nil
 }
 
-// EndSession ends one session or command line token, the caller's own or, for
-// an administrator, anybody's. NotFound. Other replicas refuse it within 5 s.
+// EndSession ends one session or command line token: the caller's own, or
+// anybody's for an administrator. NotFound. Other replicas refuse it within 5 s.
 func (d *Directory) EndSession(ctx context.Context, by Principal, id string) error {
 	var t Token
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -219,9 +219,9 @@ func (d *Directory) EndSession(ctx context.Context, by Principal, id string) err
 	return nil
 }
 
-// EndSessions ends all sessions and command line tokens of a user, and the
-// tokens that they made as well when tokens is set, and returns how many there
-// were. The user is the caller when empty.
+// EndSessions ends all sessions and command line tokens of a user, and with
+// tokens also the tokens that they created, and returns how many there were. An
+// empty user is the caller.
 func (d *Directory) EndSessions(ctx context.Context, by Principal, userID string, tokens bool) (int, error) {
 	userID, err := d.whose(by, userID)
 	if err != nil {
@@ -239,8 +239,8 @@ func (d *Directory) EndSessions(ctx context.Context, by Principal, userID string
 	return len(gone), nil
 }
 
-// endOf ends the logins of a user in the transaction of the context, or
-// everything that they have, and returns it.
+// endOf ends a user's logins, or everything that they have, in the transaction
+// of the context, and returns what ended.
 func (d *Directory) endOf(ctx context.Context, by Principal, userID string, everything bool) ([]Token, error) {
 	if err := event.Rely(ctx, tokensOf(userID)); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func (d *Directory) endOf(ctx context.Context, by Principal, userID string, ever
 	return all, d.endTokens(ctx, all, by, "session.all_ended")
 }
 
-// endTokens deletes tokens in the transaction of the context and tells of it.
+// endTokens deletes tokens in the transaction of the context and records an event.
 func (d *Directory) endTokens(ctx context.Context, tokens []Token, by Principal, kind string) error {
 	if len(tokens) == 0 {
 		return nil
@@ -267,6 +267,6 @@ func (d *Directory) endTokens(ctx context.Context, tokens []Token, by Principal,
 	return event.Record(ctx, event.Entry{Kind: kind, Object: "user " + tokens[0].OwnerName, By: by.By()})
 }
 
-// ofLogin reports whether a login made the token, so that logging out
+// ofLogin reports whether the token came from a login, so that logging out
 // everywhere ends it.
 func (t Token) ofLogin() bool { return t.Kind == TokenSession || t.Kind == TokenCLI }

@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// cliLifetime is what a command line's token lives when it asks for no
-	// less: a working day. A browser that is still logged in makes the next
-	// login one click.
+	// cliLifetime is the default life of a command line's token: a working day.
+	// With a browser that is still logged in, the next login is one click.
 	cliLifetime = 12 * time.Hour
-	// maxCLILifetime is the most that it may ask for, as long as a session.
+	// maxCLILifetime is the longest that may be requested, as long as a session.
 	maxCLILifetime = sessionLifetime
 	// codeLifetime is how long a command line has to trade its code.
 	codeLifetime = 2 * time.Minute
-	// purposeCode binds a sealed code to what it is.
+	// purposeCode binds a sealed code to its purpose.
 	purposeCode = "code of a command line's login"
 )
 
-// CLIRequest is what a command line asks a person for.
+// CLIRequest is what a command line asks a person to allow.
 type CLIRequest struct {
-	// Client says which machine and program asks, for people.
+	// Client names the requesting machine and program, for people.
 	Client string
 	// Scopes default to all that a session has.
 	Scopes []string
-	// Lifetime defaults to 12 h, at most 7 days and what the session has left.
+	// Lifetime defaults to 12 h; it is limited to 7 days and to the rest of the
+	// session.
 	Lifetime time.Duration
 	// Challenge is the base64url SHA-256 of the verifier (PKCE, S256).
 	Challenge string
@@ -63,7 +63,7 @@ func (r CLIRequest) Check() (CLIRequest, error) {
 	return r, nil
 }
 
-// printable drops what could disturb a page or a terminal.
+// printable drops runes that could disturb a page or a terminal.
 func printable(r rune) rune {
 	if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
 		return -1
@@ -71,8 +71,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// cliCode is what a code says; it is sealed, so that nothing is kept of codes
-// that nobody trades.
+// cliCode is the content of a code. It is sealed into the code itself, so that
+// codes which are never traded need no storage.
 type cliCode struct {
 	Nonce     string        `json:"n"`
 	UserID    string        `json:"u"`
@@ -84,8 +84,8 @@ type cliCode struct {
 	ExpiresAt int64         `json:"e"`
 }
 
-// AllowCLI returns the code that a command line trades for its token, after
-// the person of a session said yes. ErrProve when the login was long ago.
+// AllowCLI returns the code that a command line trades for its token, after the
+// person of a session agreed. ErrProve when the login was too long ago.
 func (d *Directory) AllowCLI(ctx context.Context, by Principal, r CLIRequest) (string, error) {
 	r, err := r.Check()
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *Directory) AllowCLI(ctx context.Context, by Principal, r CLIRequest) (s
 		return "", err
 	}
 	if sum, err := base64.RawURLEncoding.DecodeString(r.Challenge); err != nil || len(sum) != sha256.Size {
-		return "", errcode.New(errcode.Invalid, "the code challenge is no base64url SHA-256")
+		return "", errcode.New(errcode.Invalid, "the code challenge is not a SHA-256 in base64url")
 	}
 	text, err := json.Marshal(cliCode{
 		Nonce: newID(""), UserID: by.ID, Session: by.TokenID, Challenge: r.Challenge, Client: r.Client, Scopes: r.Scopes,
@@ -133,8 +133,8 @@ func (d *Directory) ExchangeCode(ctx context.Context, code, verifier string) (Cr
 	})
 }
 
-// issueCLI makes a command line's token for the person of a session, with which
-// it ends; once runs first, in the same transaction.
+// issueCLI creates a command line's token for the person of a session, with
+// which it ends. once runs first, in the same transaction.
 func (d *Directory) issueCLI(ctx context.Context, userID, session string, r CLIRequest, once func(ctx context.Context) error) (CreatedToken, error) {
 	var made CreatedToken
 	err := d.writer.Write(ctx, func(ctx context.Context) error {

@@ -14,22 +14,22 @@ import (
 const (
 	// deviceLifetime is how long a person has to type the code.
 	deviceLifetime = 10 * time.Minute
-	// deviceInterval is what a command line waits between polls; each poll
+	// deviceInterval is how long a command line waits between polls. Each poll
 	// that comes sooner adds as much again, up to deviceSlowest.
 	deviceInterval = 5 * time.Second
 	deviceSlowest  = time.Minute
-	// devicesPerSource and maxDevices bound what strangers can make the hub
-	// keep. Beyond the second, the source that has most loses its oldest.
+	// devicesPerSource and maxDevices limit what unauthenticated clients can make
+	// the hub store. Beyond the second, the source with the most loses its oldest.
 	devicesPerSource = 20
 	maxDevices       = 2000
-	// codeLetters are those that nobody confuses and that spell no word.
+	// codeLetters are letters that are not easily confused and spell no word.
 	codeLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	// codeLength of 20 letters gives 34 bits, for 10 min, behind a session and
 	// a rate limit.
 	codeLength = 8
 )
 
-// DevicePhase is how far a device login is.
+// DevicePhase is the progress of a device login.
 type DevicePhase string
 
 // The phases of a device login.
@@ -41,15 +41,15 @@ const (
 	DeviceDone     DevicePhase = "done"
 )
 
-// StartedDevice is what a command line is told.
+// StartedDevice is the answer to a command line that starts a device login.
 type StartedDevice struct {
 	Device
 	// Code is what it polls with.
 	Code string
 }
 
-// StartDevice begins a login for a command line that has no browser. Anybody
-// may: it gives nothing until a person says yes.
+// StartDevice begins a login for a command line without a browser. Anybody may
+// call it: it gives no access until a person agrees.
 func (d *Directory) StartDevice(ctx context.Context, source string, r CLIRequest) (StartedDevice, error) {
 	r, err := r.Check()
 	if err != nil {
@@ -67,7 +67,7 @@ func (d *Directory) StartDevice(ctx context.Context, source string, r CLIRequest
 			return err
 		}
 		if own >= devicesPerSource {
-			return errcode.New(errcode.Exhausted, "%d logins from %s wait for their codes already; finish one, or try again in %d min", own, started.Source, int(deviceLifetime.Minutes())).After(time.Minute)
+			return errcode.New(errcode.Exhausted, "%d logins from %s are already waiting for their codes; finish one, or try again in %d min", own, started.Source, int(deviceLifetime.Minutes())).After(time.Minute)
 		}
 		if all >= maxDevices {
 			if err := d.store.DropBusiestDevice(ctx, now); err != nil {
@@ -80,7 +80,7 @@ func (d *Directory) StartDevice(ctx context.Context, source string, r CLIRequest
 	return started, err
 }
 
-// newUserCode draws letters, each as likely as the others.
+// newUserCode draws letters with equal probability.
 func newUserCode() string {
 	code := make([]byte, 0, codeLength)
 	for len(code) < codeLength {
@@ -95,8 +95,8 @@ func newUserCode() string {
 	return string(code)
 }
 
-// ParseUserCode returns a code as it is kept, from what a person typed: upper
-// case, without the dashes and spaces that make it readable. Invalid.
+// ParseUserCode returns a code in its stored form, from what a person typed:
+// upper case, without the dashes and spaces that make it readable. Invalid.
 func ParseUserCode(typed string) (string, error) {
 	if len(typed) > 64 {
 		return "", errNoDevice
@@ -113,7 +113,7 @@ func ParseUserCode(typed string) (string, error) {
 	return code, nil
 }
 
-// ShowUserCode returns a code as people read it.
+// ShowUserCode returns a code in the form for people.
 func ShowUserCode(code string) string {
 	if len(code) != codeLength {
 		return code
@@ -121,9 +121,9 @@ func ShowUserCode(code string) string {
 	return code[:codeLength/2] + "-" + code[codeLength/2:]
 }
 
-var errNoDevice = errcode.New(errcode.NotFound, "no login waits for this code; look at the terminal again, a code lives 10 minutes")
+var errNoDevice = errcode.New(errcode.NotFound, "no login is waiting for this code; check the terminal again, a code is valid for 10 minutes")
 
-// DeviceByCode returns the login that waits for a code that somebody typed.
+// DeviceByCode returns the login that waits for a code that a person typed.
 func (d *Directory) DeviceByCode(ctx context.Context, typed string) (Device, error) {
 	code, err := ParseUserCode(typed)
 	if err != nil {
@@ -139,8 +139,8 @@ func (d *Directory) DeviceByCode(ctx context.Context, typed string) (Device, err
 	return device, nil
 }
 
-// AnswerDevice says yes or no to a device login, for the person of a session.
-// A yes may be ErrProve, as with AllowCLI.
+// AnswerDevice allows or denies a device login, for the person of a session.
+// Allowing may return ErrProve, as AllowCLI does.
 func (d *Directory) AnswerDevice(ctx context.Context, by Principal, typed string, allow bool) (Device, error) {
 	if allow {
 		if err := d.ProvedForCLI(ctx, by); err != nil {
@@ -165,8 +165,8 @@ func (d *Directory) AnswerDevice(ctx context.Context, by Principal, typed string
 	return device, err
 }
 
-// PollDevice tells a command line how its login is, and gives the token once
-// a person said yes. The second value is how long to wait until the next poll.
+// PollDevice returns the phase of a command line's login, and the token once a
+// person agreed. The second value is how long to wait until the next poll.
 func (d *Directory) PollDevice(ctx context.Context, code string) (DevicePhase, time.Duration, CreatedToken, error) {
 	if !strings.HasPrefix(code, bearertoken.Prefix) {
 		return DeviceExpired, 0, CreatedToken{}, nil
@@ -198,10 +198,10 @@ func (d *Directory) PollDevice(ctx context.Context, code string) (DevicePhase, t
 	return DeviceDone, 0, made, err
 }
 
-// waitOn notes a poll, and makes whoever polls too often wait longer.
+// waitOn records a poll, and makes a client that polls too often wait longer.
 func (d *Directory) waitOn(ctx context.Context, device Device, now int64) (DevicePhase, time.Duration, CreatedToken, error) {
 	phase := DevicePending
-	// A tenth of grace: timers are not exact.
+	// Allow a tenth less: timers are not exact.
 	if early := now-device.PolledAt < device.Interval*9/10; early && device.PolledAt != 0 {
 		phase = DeviceSlowDown
 		device.Interval = min(device.Interval+deviceInterval.Microseconds(), deviceSlowest.Microseconds())

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// PrepareSetup returns the setup token that the hub should keep beside its
-// data: the present one while it is good, a new one when not, and "" once
+// PrepareSetup returns the setup token that the hub should store in its data
+// folder: the present one while it is valid, otherwise a new one, and "" once
 // there is a user.
 func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, error) {
 	users, err := d.store.CountUsers(ctx)
@@ -37,9 +37,9 @@ func (d *Directory) PrepareSetup(ctx context.Context, present string) (string, e
 	return made.Secret, err
 }
 
-// Setup makes the first administrator and his API token. The bearer is a setup
-// token and works once. Unauthorized when it is not known, Conflict when there
-// is a user already, Invalid when the e-mail is none.
+// Setup creates the first administrator and their API token. The bearer is a
+// setup token and works once. Unauthorized when it is not known, Conflict when
+// there is a user already, Invalid when the e-mail is not an address.
 func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedToken, error) {
 	user, err := d.firstUser(email)
 	if err != nil {
@@ -59,8 +59,8 @@ func (d *Directory) Setup(ctx context.Context, bearer, email string) (CreatedTok
 	return made, nil
 }
 
-// SetupLocal makes the first administrator with a password of the hub's own,
-// the way in when every provider is down. As Setup.
+// SetupLocal creates the first administrator with a local password, which works
+// even when every provider is down. Errors as for Setup.
 func (d *Directory) SetupLocal(ctx context.Context, bearer, email, password string) (User, error) {
 	if err := d.CheckSetup(ctx, bearer); err != nil {
 		return User{}, err
@@ -78,7 +78,7 @@ func (d *Directory) SetupLocal(ctx context.Context, bearer, email, password stri
 	})
 }
 
-// CheckSetup returns nil when a setup token is good now.
+// CheckSetup returns nil when a setup token is valid now.
 func (d *Directory) CheckSetup(ctx context.Context, bearer string) error {
 	_, err := d.setupToken(ctx, bearer)
 	return err
@@ -87,12 +87,13 @@ func (d *Directory) CheckSetup(ctx context.Context, bearer string) error {
 func (d *Directory) firstUser(email string) (User, error) {
 	address, err := mail.ParseAddress(email)
 	if err != nil || len(email) > maxName {
-		return User{}, errcode.New(errcode.Invalid, "%.80q is no e-mail address; the first administrator is known by one", email)
+		return User{}, errcode.New(errcode.Invalid, "%.80q is not an e-mail address; give the address of the first administrator", email)
 	}
 	return User{ID: newID("usr_"), Kind: KindUser, Name: address.Address, Admin: true, CreatedAt: d.now()}, nil
 }
 
-// setUp uses a setup token up and makes the first user, with what also adds.
+// setUp consumes a setup token and creates the first user; also adds more in
+// the same transaction.
 func (d *Directory) setUp(ctx context.Context, bearer string, user User, also func(ctx context.Context) error) error {
 	var used Token
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -123,7 +124,7 @@ func (d *Directory) setUp(ctx context.Context, bearer string, user User, also fu
 	return d.reloadAccess(ctx, []string{user.ID}, nil)
 }
 
-// setupToken returns the token of a bearer that may set the hub up.
+// setupToken returns the setup token of a bearer.
 func (d *Directory) setupToken(ctx context.Context, bearer string) (Token, error) {
 	users, err := d.store.CountUsers(ctx)
 	if err != nil {
@@ -139,10 +140,10 @@ func (d *Directory) setupToken(ctx context.Context, bearer string) (Token, error
 	case users > 0:
 		return Token{}, errcode.New(errcode.Unauthorized, "this hub is set up already; ask an administrator for a token")
 	}
-	return Token{}, errcode.New(errcode.Unauthorized, "the setup token is not the one that the hub wrote beside its data")
+	return Token{}, errcode.New(errcode.Unauthorized, "the setup token is not the one that the hub wrote into its data folder")
 }
 
-// Fresh reports whether nobody has set the hub up yet.
+// Fresh reports whether the hub has not been set up yet.
 func (d *Directory) Fresh(ctx context.Context) (bool, error) {
 	users, err := d.store.CountUsers(ctx)
 	return users == 0, err

@@ -16,24 +16,24 @@ import (
 )
 
 // announceFor is how long a new signing key is only announced. Agents renew
-// their tokens every 12 h and learn of keys then, so each that was on within
-// two days knows it.
+// their tokens every 12 h and learn the keys then, so each agent that ran
+// within these two days knows it.
 const announceFor = 48 * time.Hour
 
 const (
-	// rotateAfter is the age at which a key is replaced without being asked.
+	// rotateAfter is the age at which a key is replaced automatically.
 	rotateAfter = 90 * 24 * time.Hour
-	// handOverFor is how long a retired key may still vouch for those in force,
-	// for an agent that was off meanwhile. It signs no list any more.
+	// handOverFor is how long a retired key may still sign the keys in force,
+	// for an agent that was off meanwhile. It signs no lists any more.
 	handOverFor = 365 * 24 * time.Hour
 )
 
-// SigningKey is the public half of a key that signs what clusters are told.
+// SigningKey is the public half of a key that signs what the hub sends to clusters.
 type SigningKey struct {
 	ID string
 	// PublicKey is Ed25519, 32 bytes.
 	PublicKey []byte
-	// SignsFrom is when it takes over from the one before.
+	// SignsFrom is when it takes over from its predecessor.
 	SignsFrom int64
 }
 
@@ -63,8 +63,8 @@ func (r *keyRing) forget() {
 
 func sealPurpose(keyID string) string { return "signing-key/" + keyID }
 
-// Sign signs a payload by the key in force, making the first key when there
-// is none.
+// Sign signs a payload with the key in force, and creates the first key when
+// there is none.
 func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error) {
 	keys, err := d.openKeys(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Directory) Sign(ctx context.Context, payload []byte) (Signature, error)
 	return Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)}, nil
 }
 
-// inForce returns the key that signs lists now, of those that are open.
+// inForce returns the key that signs lists now.
 func inForce(keys []openKey, now int64) openKey {
 	k := keys[0]
 	for _, later := range keys[1:] {
@@ -102,10 +102,9 @@ func (k openKey) public() SigningKey {
 	return SigningKey{ID: k.ID, PublicKey: k.PublicKey, SignsFrom: k.SignsFrom}
 }
 
-// vouch returns the keys in force with a signature of their set by each of
-// them, and by each that was retired within a year: an agent that was off
-// during rotations finds one that it knows. The first is by the key that signs
-// lists.
+// vouch returns the keys in force, with signatures of that set by each of them and
+// by each key that was retired within a year: an agent that was off during rotations
+// finds one that it knows. The first signature is by the key that signs lists.
 func (d *Directory) vouch(ctx context.Context) ([]SigningKey, []Signature, error) {
 	keys, err := d.SigningKeys(ctx)
 	if err != nil {
@@ -173,7 +172,7 @@ func (d *Directory) open(stored []StoredSigningKey) ([]openKey, error) {
 	return keys, nil
 }
 
-// firstKey makes a key unless another replica was faster.
+// firstKey creates a key unless another replica was faster.
 func (d *Directory) firstKey(ctx context.Context) (keys []StoredSigningKey, err error) {
 	err = d.writer.Write(ctx, func(ctx context.Context) error {
 		if keys, err = d.store.SigningKeys(ctx); err != nil || len(keys) > 0 {
@@ -206,8 +205,8 @@ func (d *Directory) insertKey(ctx context.Context, signsFrom int64) (StoredSigni
 }
 
 // RotateSigningKey announces a new key that takes over after 48 h, when every
-// agent that polls has learned of it, and retires those before the present.
-// Conflict while a key is announced already.
+// polling agent has learned it, and retires the keys before the current one.
+// Conflict while a key is already announced.
 func (d *Directory) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	var made StoredSigningKey
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
@@ -237,8 +236,8 @@ func (d *Directory) RotateSigningKey(ctx context.Context) (SigningKey, error) {
 	return SigningKey{ID: made.ID, PublicKey: made.PublicKey, SignsFrom: made.SignsFrom}, nil
 }
 
-// rotateOld rotates when the newest key is old enough. That another replica
-// was faster is no error.
+// rotateOld rotates when the newest key is old enough. It is no error when
+// another replica was faster.
 func (d *Directory) rotateOld(ctx context.Context) error {
 	keys, err := d.store.SigningKeys(ctx)
 	if err != nil || len(keys) == 0 || d.now()-keys[len(keys)-1].SignsFrom < rotateAfter.Microseconds() {
@@ -250,7 +249,7 @@ func (d *Directory) rotateOld(ctx context.Context) error {
 	return nil
 }
 
-// KeysPayload is what is signed when keys are handed to an agent:
+// KeysPayload returns the bytes that are signed when keys are sent to an agent:
 // "axle-signing-keys\n", then per key its id, a space, its public half in hex
 // and a newline, in the order given.
 func KeysPayload(keys []SigningKey) []byte {

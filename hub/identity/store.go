@@ -2,7 +2,7 @@ package identity
 
 import "context"
 
-// User is a person or a program with an identity of its own.
+// User is a person or a program with its own identity.
 type User struct {
 	ID string
 	// Kind is KindUser or KindServiceAccount.
@@ -23,12 +23,12 @@ type AgentKey struct {
 	ClusterUID string
 	// TokenID is the bootstrap token it registered with.
 	TokenID string
-	// BootID is the agent's present boot; PastBoots are up to 8 before it,
-	// newest first. A boot that comes back is a second agent.
+	// BootID is the agent's current boot; PastBoots are up to 8 before it,
+	// newest first. A boot that comes back means a second agent.
 	BootID       string
 	PastBoots    []string
 	RegisteredAt int64
-	// ConflictAt is when a second agent was last seen, 0 when none is.
+	// ConflictAt is when a second agent was last seen, 0 when there is none.
 	ConflictAt int64
 }
 
@@ -42,18 +42,18 @@ type StoredSigningKey struct {
 	CreatedAt int64
 	// SignsFrom is when it takes over; until then it is only announced.
 	SignsFrom int64
-	// RetiredAt is when it stopped to be in force, 0 while it is.
+	// RetiredAt is when it was retired, 0 while it is in force.
 	RetiredAt int64
 }
 
-// Writer runs fn in one transaction whose context it hands on; inside one it
-// joins. It may run fn several times.
+// Writer runs fn in one transaction, in the context that it passes to fn;
+// inside a transaction it joins that one. It may run fn several times.
 type Writer interface {
 	Write(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Store keeps identities. Methods that change run in the transaction of the
-// context. Reads return NotFound where one thing is asked for by key.
+// Store stores identities. Methods that change something run in the transaction
+// of the context. Reads by key return NotFound when there is no such row.
 type Store interface {
 	TokenStore
 	AgentKeyStore
@@ -77,11 +77,11 @@ type Store interface {
 	RetiredSigningKeys(ctx context.Context, since int64) ([]StoredSigningKey, error)
 	// InsertSigningKey adds a key.
 	InsertSigningKey(ctx context.Context, k StoredSigningKey) error
-	// RetireSigningKey sets when a key went out of force.
+	// RetireSigningKey sets when a key was retired.
 	RetireSigningKey(ctx context.Context, id string, at int64) error
 }
 
-// TokenStore keeps tokens by hash.
+// TokenStore stores tokens by hash.
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
@@ -109,18 +109,17 @@ type TokenStore interface {
 	TouchTokens(ctx context.Context, at map[string]int64) error
 }
 
-// AgentKeyStore keeps the identities of agents.
+// AgentKeyStore stores the identities of agents.
 type AgentKeyStore interface {
 	// AgentKey returns a cluster's key, or NotFound.
 	AgentKey(ctx context.Context, clusterID string) (AgentKey, error)
-	// AgentKeyByPublicKey returns the cluster's key by its public half, or
-	// NotFound.
+	// AgentKeyByPublicKey returns the cluster's key by its public half, or NotFound.
 	AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (AgentKey, error)
 	// PutAgentKey writes a cluster's key, new or changed.
 	PutAgentKey(ctx context.Context, k AgentKey) error
 	// DeleteAgentKey removes a cluster's key; a missing one is no error.
 	DeleteAgentKey(ctx context.Context, clusterID string) error
-	// UseNonce notes a nonce, or returns Conflict when it was used before. It
+	// UseNonce records a nonce, or returns Conflict when it was used before. It
 	// forgets nonces older than forget.
 	UseNonce(ctx context.Context, nonce []byte, at, forget int64) error
 }

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// tokenIndex holds every good token of the hub by the hash of its bearer:
-// about 300 B each, so 100,000 clusters cost some 30 MB.
+// tokenIndex holds every valid token of the hub by the hash of its bearer:
+// about 300 B each, so 100,000 clusters cost about 30 MB.
 type tokenIndex struct {
 	mu     sync.RWMutex
 	byHash map[[sha256.Size]byte]Token
 	byID   map[string][sha256.Size]byte
-	// loaded says that Rebuild has run; goodAt is when the database was last
-	// known to answer.
+	// loaded is set once Rebuild has run; goodAt is when the database last answered.
 	loaded bool
 	goodAt int64
 }
@@ -41,7 +40,7 @@ func (x *tokenIndex) putLocked(t Token) {
 		t.LastUsedAt = known.LastUsedAt
 	}
 	if old, ok := x.byID[t.ID]; ok && old != hash {
-		// A session got another value; the old one is nobody's.
+		// The session got another cookie value; the old one must not work any more.
 		delete(x.byHash, old)
 	}
 	x.byHash[hash], x.byID[t.ID] = t, hash
@@ -75,8 +74,8 @@ func (x *tokenIndex) replace(tokens []Token, now int64) {
 	x.loaded, x.goodAt = true, now
 }
 
-// touch notes a use and reports whether it is worth telling the database: the
-// first one, or one that is coarse later than the last.
+// touch records a use and reports whether it must be written to the database:
+// the first use, or one that is at least coarse later than the last.
 func (x *tokenIndex) touch(t Token, now, coarse int64) bool {
 	if t.LastUsedAt != 0 && now-t.LastUsedAt < coarse {
 		return false

@@ -11,39 +11,39 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// maxUsers bounds users and service accounts together: every replica holds
-// them in memory.
+// maxUsers limits users and service accounts together: every replica holds them
+// in memory.
 const maxUsers = 100_000
 
-// administrators is what transactions rely on that end an administrator: of
-// two that each leave the other one, the later sees the earlier.
+// administrators is what transactions that remove an administrator rely on: of
+// two that each would leave only the other, the later sees the earlier.
 var administrators = event.Change{Kind: event.KindUser, Key: "administrators"}
 
 var accountName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
-// reserved reports whether a name is Kubernetes' own, or ours.
+// reserved reports whether Kubernetes or Axle reserves a name.
 func reserved(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "system:") || strings.HasPrefix(name, "axle:")
 }
 
-// checkUserName returns the name as it is kept: of a user his e-mail address.
+// checkUserName returns the name as it is stored; a user's name is their e-mail
+// address.
 func checkUserName(kind Kind, name string) (string, error) {
 	if kind == KindServiceAccount {
 		if !accountName.MatchString(name) {
-			return "", errcode.New(errcode.Invalid, "name: %.80q is no name of a service account; use up to 63 small letters, digits, dashes and dots", name)
+			return "", errcode.New(errcode.Invalid, "name: %.80q is not a valid service account name; use up to 63 small letters, digits, dashes and dots", name)
 		}
 		return name, nil
 	}
 	address, err := mail.ParseAddress(name)
 	if err != nil || len(name) > maxName || reserved(address.Address) || strings.ContainsAny(address.Address, "\"\\ \t\r\n") {
-		return "", errcode.New(errcode.Invalid, "email: %.80q is no e-mail address; people are known by one", name)
+		return "", errcode.New(errcode.Invalid, "email: %.80q is not an e-mail address; users are identified by one", name)
 	}
 	return address.Address, nil
 }
 
-// CreateUser adds a user, or a service account when kind says so. Invalid,
-// Conflict.
+// CreateUser adds a user, or a service account when kind says so. Invalid, Conflict.
 func (d *Directory) CreateUser(ctx context.Context, by string, kind Kind, name string, admin bool) (User, error) {
 	var u User
 	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
@@ -82,7 +82,7 @@ func (d *Directory) insertUser(ctx context.Context, by string, kind Kind, name s
 func (d *Directory) UserByName(ctx context.Context, name string) (User, error) {
 	u, err := d.store.UserByName(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
-		return u, errcode.New(errcode.NotFound, "user %.80q does not exist; axle users list shows those that do", name)
+		return u, errcode.New(errcode.NotFound, "user %.80q does not exist; axle users list shows the existing ones", name)
 	}
 	return u, err
 }
@@ -105,8 +105,7 @@ func (d *Directory) People(ctx context.Context) ([]Person, map[string]string, er
 	return people, names, nil
 }
 
-// SetAdmin makes a user an administrator, or takes that back. Conflict for the
-// last one.
+// SetAdmin makes a user an administrator, or revokes that. Conflict for the last one.
 func (d *Directory) SetAdmin(ctx context.Context, by, name string, admin bool) (User, error) {
 	var u User
 	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
@@ -132,7 +131,7 @@ func (d *Directory) SetAdmin(ctx context.Context, by, name string, admin bool) (
 	return u, err
 }
 
-// keepAnAdmin refuses to end the last administrator.
+// keepAnAdmin refuses to remove the last administrator.
 func (d *Directory) keepAnAdmin(ctx context.Context, u User) error {
 	if !u.Admin || u.Kind != KindUser {
 		return nil
@@ -150,8 +149,8 @@ func (d *Directory) keepAnAdmin(ctx context.Context, u User) error {
 	return event.Rely(ctx, administrators)
 }
 
-// DeleteUser removes a user or service account, his bindings and memberships,
-// and ends his tokens. Conflict for the last administrator.
+// DeleteUser removes a user or service account with their bindings and
+// memberships, and revokes their tokens. Conflict for the last administrator.
 func (d *Directory) DeleteUser(ctx context.Context, by, name string) error {
 	var ended []string
 	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
@@ -196,11 +195,12 @@ func (d *Directory) endOwned(ctx context.Context, ownerID string) ([]string, err
 	return ended, d.store.DeleteTokens(ctx, ended)
 }
 
-// changed names the people and groups that a transaction changed, by id.
+// changed holds the ids of the people and groups that a transaction changed.
 type changed struct{ users, groups []string }
 
-// changeAccess runs a change of who may do what, tells the feed, and brings
-// this replica's memory up to date, so that the caller sees it act at once.
+// changeAccess runs a change of users, groups or bindings, appends it to the
+// feed, and updates this replica's memory, so that the change takes effect for
+// the caller at once.
 func (d *Directory) changeAccess(ctx context.Context, change func(ctx context.Context) (changed, error)) error {
 	var what changed
 	err := d.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -223,8 +223,8 @@ func (d *Directory) changeAccess(ctx context.Context, change func(ctx context.Co
 		return err
 	}
 	if err := d.reloadAccess(ctx, what.users, what.groups); err != nil {
-		// The feed brings it in a moment.
-		d.log.Warn("a change of access acts here a moment later", logkey.Error, err)
+		// The feed brings the change in a moment.
+		d.log.Warn("a change of access takes effect on this replica only when the feed delivers it", logkey.Error, err)
 	}
 	return nil
 }

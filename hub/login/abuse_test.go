@@ -35,8 +35,8 @@ func (b *bed) local(email string) identity.User {
 	return user
 }
 
-// The cookie of a set-up of one-time codes is of no use to somebody else: he
-// would get codes that another one knows.
+// The cookie of another account's set-up of one-time codes is not accepted: the
+// account would get codes that somebody else knows.
 func TestOneTimeCodesOfSomebodyElseAreNotTaken(t *testing.T) {
 	b, v := newBed(t)
 	ann := b.local("ann@example.com")
@@ -67,7 +67,7 @@ func TestOneTimeCodesOfSomebodyElseAreNotTaken(t *testing.T) {
 	}
 }
 
-// Whoever is logged in cannot try out which codes of terminals wait, neither
+// A logged-in user cannot guess which codes of terminals are waiting, neither
 // by looking nor by answering.
 func TestCodesOfTerminalsAreNotGuessed(t *testing.T) {
 	b, v := newBed(t)
@@ -92,7 +92,7 @@ func TestCodesOfTerminalsAreNotGuessed(t *testing.T) {
 	}
 }
 
-// One source that tries without end holds up nobody else.
+// One source with endless attempts delays nobody else.
 func TestTriesOfOneSourceAreBounded(t *testing.T) {
 	b, _ := newBed(t)
 	v, other := b.visitor("203.0.113.50"), b.visitor("203.0.113.51")
@@ -151,7 +151,7 @@ func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
 	}
 }
 
-// Whoever kept a copy of the cookie is logged out, too.
+// A copy of the cookie is logged out too.
 func TestLogoutEndsTheSession(t *testing.T) {
 	b, v := newBed(t)
 	kept := v.sessionCookie()
@@ -212,7 +212,7 @@ func TestNoToACommandLineGivesNoCode(t *testing.T) {
 	}
 }
 
-// Who came in and who did not is recorded, and what he typed is not.
+// Logins and failed logins are recorded, without the typed password.
 func TestLoginsAreRecordedWithoutPasswords(t *testing.T) {
 	b, v := newBed(t)
 	const typed = "the password of something else"

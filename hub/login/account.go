@@ -20,13 +20,13 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// account is the page where people look after their own ways in.
+// account serves the page where people manage their own login.
 type account struct{ *Server }
 
-// noteTimeout bounds what an answer waits for its record.
+// noteTimeout limits how long an answer waits for its audit record.
 const noteTimeout = 5 * time.Second
 
-// accountView is what somebody sees of his own account.
+// accountView is what a person sees of their own account.
 type accountView struct {
 	New      bool
 	Local    bool
@@ -35,17 +35,17 @@ type accountView struct {
 	Sessions []identity.Session
 	Tokens   []identity.Token
 	Current  string
-	// Proved says that its person showed a password or a passkey a moment ago,
-	// and may change what is here.
+	// Proved is set when the person has shown a password or a passkey a moment
+	// ago, and may change this page's settings.
 	Proved bool
-	// Secret and Picture are those of new one-time codes.
+	// Secret and Picture belong to new one-time codes.
 	Secret  string
 	Picture template.URL
-	// Made is a token that is shown this once.
+	// Made is a token that is shown only this once.
 	Made *identity.CreatedToken
 }
 
-// show shows the sessions, tokens and second factors of whoever is logged in.
+// show shows the sessions, tokens and second factors of the logged-in person.
 func (s *account) show(w http.ResponseWriter, r *http.Request) error {
 	return s.page(w, r, http.StatusOK, view{Account: &accountView{}})
 }
@@ -85,8 +85,8 @@ func (s *account) page(w http.ResponseWriter, r *http.Request, status int, v vie
 	return nil
 }
 
-// note makes the record of a change durable, for a while, and else leaves it to
-// the log.
+// note waits a while for the record of a change to become durable, and then
+// leaves it to the log.
 func (s *account) note(r *http.Request, p identity.Principal, a audit.Record) {
 	a.At, a.Source, a.Result = clock.Micros(s.clock.Now()), sourceOf(r), audit.ResultOK
 	a.Actor, a.ActorKind, a.ActorID, a.TokenID = p.Name, string(p.Kind), p.ID, p.TokenID
@@ -98,7 +98,7 @@ func (s *account) note(r *http.Request, p identity.Principal, a audit.Record) {
 	}
 }
 
-// showTOTP is the secret as text and as a picture for a phone.
+// showTOTP returns the secret as text and as a QR code.
 func showTOTP(key *otp.Key) (string, template.URL, error) {
 	picture, err := key.Image(200, 200)
 	if err != nil {
@@ -111,7 +111,7 @@ func showTOTP(key *otp.Key) (string, template.URL, error) {
 	return key.Secret(), template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())), nil
 }
 
-// done goes back to the account, or shows what was wrong there.
+// done redirects to the account, or shows the error there.
 func (s *account) done(w http.ResponseWriter, r *http.Request, err error) error {
 	switch errcode.Of(err) {
 	case errcode.Invalid, errcode.Unauthorized, errcode.Exhausted, errcode.NotFound:
@@ -127,7 +127,7 @@ func (s *account) done(w http.ResponseWriter, r *http.Request, err error) error 
 	return nil
 }
 
-// changed notes a change that went well and goes back to the account.
+// changed records a successful change and redirects to the account.
 func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Principal, err error, a audit.Record) error {
 	if err == nil {
 		s.note(r, p, a)
@@ -135,8 +135,8 @@ func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Pri
 	return s.done(w, r, err)
 }
 
-// changePassword needs the present one: an open browser must not be enough to
-// take an account over. Every session ends, and this browser gets a new one.
+// changePassword requires the current password: an open browser must not be enough
+// to take over an account. Every session ends, and this browser gets a new one.
 func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -163,7 +163,7 @@ func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	return s.done(w, r, err)
 }
 
-// ended says in a record whether tokens ended with the sessions.
+// ended records whether tokens ended with the sessions.
 func ended(tokens bool) map[string]string {
 	if tokens {
 		return map[string]string{"api_tokens": "ended"}
@@ -171,7 +171,7 @@ func ended(tokens bool) map[string]string {
 	return map[string]string{"api_tokens": "kept"}
 }
 
-// pendingTOTP is a secret whose first code is still to come.
+// pendingTOTP is a secret without a confirmed code yet.
 type pendingTOTP struct {
 	UserID string `json:"u"`
 	URL    string `json:"k"`
@@ -185,7 +185,7 @@ func (s *account) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	}
 	local, err := s.identity.HasPassword(r.Context(), p.ID)
 	if err == nil && !local {
-		err = errcode.New(errcode.Invalid, "you log in through a provider, which looks after your second factors")
+		err = errcode.New(errcode.Invalid, "you log in through a provider; manage your second factors there")
 	}
 	if err == nil {
 		err = s.identity.Proved(r.Context(), p)
@@ -211,7 +211,7 @@ func (s *account) totpPage(w http.ResponseWriter, r *http.Request, status int, p
 	return s.page(w, r, status, view{Error: problem, Account: a})
 }
 
-// confirmTOTP keeps the secret once its first code is right.
+// confirmTOTP stores the secret once its first code is right.
 func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -219,7 +219,7 @@ func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	}
 	var pending pendingTOTP
 	if !s.open(r, cookieTOTP, &pending) || pending.UserID != p.ID {
-		return s.done(w, r, errcode.New(errcode.Invalid, "this took too long; begin again with one-time codes"))
+		return s.done(w, r, errcode.New(errcode.Invalid, "this took too long; start the setup of one-time codes again"))
 	}
 	key, err := otp.NewKeyFromURL(pending.URL)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	return s.changed(w, r, p, err, audit.Record{Action: "account.totp_added", Kind: "user", Name: p.Name})
 }
 
-// dropTOTP and dropKey make the account weaker; identity asks for a proof.
+// dropTOTP and dropKey make the account weaker, so identity requires a proof.
 func (s *account) dropTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -251,7 +251,7 @@ func (s *account) dropKey(w http.ResponseWriter, r *http.Request) error {
 	return s.changed(w, r, p, s.identity.DropPasskey(r.Context(), p, id), audit.Record{Action: "account.passkey_removed", Kind: "passkey", Name: id})
 }
 
-// createToken makes an API token and shows it once.
+// createToken creates an API token and shows it once.
 func (s *account) createToken(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -271,7 +271,7 @@ func (s *account) createToken(w http.ResponseWriter, r *http.Request) error {
 	return s.page(w, r, http.StatusOK, view{Account: &accountView{Made: &made}})
 }
 
-// revokeToken ends one of one's own.
+// revokeToken revokes one of the person's own tokens.
 func (s *account) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -281,7 +281,7 @@ func (s *account) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	return s.changed(w, r, p, s.identity.RevokeToken(r.Context(), p, id), audit.Record{Action: "account.token_revoked", Kind: "token", Name: id})
 }
 
-// endSession ends one session of one's own.
+// endSession ends one of the person's own sessions.
 func (s *account) endSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {

@@ -9,13 +9,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// again asks somebody who is logged in to show who they are once more: what
-// lasts longer than a session is not made by a cookie alone.
+// again asks a logged-in person for a new proof: a cookie alone must not be
+// enough to create what lasts longer than a session.
 type again struct{ *Server }
 
 const againPath = "/login/again"
 
-// proveFirst sends a browser there, and back to where it was.
+// proveFirst redirects a browser to the proof, and back afterwards.
 func (s *Server) proveFirst(w http.ResponseWriter, r *http.Request) {
 	next := "/login/account"
 	switch {
@@ -29,10 +29,10 @@ func (s *Server) proveFirst(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, withNext(againPath, next), http.StatusSeeOther)
 }
 
-// againView is what somebody can show.
+// againView holds the proofs that the person can give.
 type againView struct {
 	Local bool
-	// Provider is the one that the session came through, empty for none.
+	// Provider is the provider that the session came through, empty for none.
 	Provider, Title string
 }
 
@@ -53,7 +53,7 @@ func (s *again) page(w http.ResponseWriter, r *http.Request, status int, v view)
 	if err != nil {
 		return err
 	}
-	// A session that ended meanwhile has none, and is told so when it is used.
+	// A session that ended meanwhile has none; its next use returns the error.
 	id, _, err := s.identity.LogoutHint(r.Context(), p.TokenID)
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
@@ -72,7 +72,7 @@ func (s *again) page(w http.ResponseWriter, r *http.Request, status int, v view)
 	return nil
 }
 
-// password takes the password of whoever is logged in.
+// password checks the password of the logged-in person.
 func (s *again) password(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -97,7 +97,7 @@ func (s *again) password(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// passkey takes a passkey of whoever is logged in; its options are those of a
+// passkey checks a passkey of the logged-in person; its options are those of a
 // login.
 func (s *again) passkey(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
@@ -117,7 +117,7 @@ func (s *again) passkey(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, http.StatusOK, map[string]string{"next": next})
 }
 
-// toProvider sends whoever is logged in to log in once more.
+// toProvider sends the logged-in person to log in again at the provider.
 func (s *again) toProvider(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -126,9 +126,9 @@ func (s *again) toProvider(w http.ResponseWriter, r *http.Request) error {
 	return s.send(w, r, flow{Session: p.TokenID, Begun: clock.Micros(s.clock.Now())})
 }
 
-// fromProvider takes the provider's answer. What counts is that the same person
-// logged in there after being asked: a session that the provider still had open
-// is not enough where it says when that began.
+// fromProvider handles the provider's answer. The same person must have logged
+// in there after the request: where the provider reports when its session
+// began, an older session is not enough.
 func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow, a answer, err error) error {
 	p, ok := s.person(r)
 	if err == nil {
@@ -156,7 +156,7 @@ func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow,
 	return nil
 }
 
-// proved notes it, and gives the browser the session's new value.
+// proved records the proof, and gives the browser the session's new cookie value.
 func (s *again) proved(w http.ResponseWriter, r *http.Request, p identity.Principal, method string, at int64) error {
 	made, err := s.identity.Prove(r.Context(), p, at)
 	if err != nil {

@@ -61,8 +61,8 @@ func TestWhatLastsWantsAProof(t *testing.T) {
 	}
 }
 
-// A command line is let in by whoever has just logged in; another one shows
-// again who it is, and comes back to where the command line waits.
+// A user who has just logged in may allow a command line; otherwise the user
+// must give a new proof, and then returns to where the command line waits.
 func TestCommandLinesWantALoginOfNow(t *testing.T) {
 	b, v := newBed(t)
 	query := url.Values{"redirect_uri": {"http://127.0.0.1:1/callback"}, "state": {"st"}, "code_challenge_method": {"S256"}, "code_challenge": {challenge("verifier")}, "client": {"axle on x"}}
@@ -95,14 +95,14 @@ func TestCommandLinesWantALoginOfNow(t *testing.T) {
 	v.wants(http.StatusOK, "Is it you?")
 }
 
-// Who came through a provider logs in there once more: the hub asks for it, and
-// believes it where the provider says when that was.
+// A user who came through a provider logs in there again: the hub requests it,
+// and accepts it where the provider reports the time.
 func TestProviderIsAskedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// at is when the provider says that somebody logged in, before now; a
-		// negative one is left out.
+		// at is how long before now the provider reports the login; a negative
+		// one is left out.
 		at time.Duration
-		// silent is a provider that never says.
+		// silent is a provider that never reports the time.
 		silent bool
 		who    oidcserver.User
 		want   string
@@ -143,7 +143,7 @@ func TestProviderIsAskedAgain(t *testing.T) {
 	}
 }
 
-// The provider is told to ask, whatever session it has open.
+// The hub requests an authentication, whatever session the provider has open.
 func TestProviderIsToldToAsk(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -157,8 +157,8 @@ func TestProviderIsToldToAsk(t *testing.T) {
 	}
 }
 
-// An old login at the provider is no proof: whoever sits down at a browser that
-// is logged in there would only log out here and in again.
+// An old login at the provider is no proof: anybody at a browser that is logged
+// in there could log out here and in again.
 func TestOldLoginAtTheProviderIsNoProof(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -172,7 +172,7 @@ func TestOldLoginAtTheProviderIsNoProof(t *testing.T) {
 	}
 }
 
-// People make and revoke their own tokens where their password is asked for.
+// People create and revoke their own tokens where their password is required.
 func TestTokensOfOnesOwn(t *testing.T) {
 	b, v := newBed(t)
 	v.get("/login/account")
@@ -203,7 +203,8 @@ func TestTokensOfOnesOwn(t *testing.T) {
 	}
 }
 
-// Whoever changed how an account is opened is in the audit log.
+// Changes of how an account is opened are in the audit log, with the user who
+// made them.
 func TestChangesOfAnAccountAreRecorded(t *testing.T) {
 	b, v := newBed(t)
 	v.get("/login/account")

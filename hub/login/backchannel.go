@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// logoutEvent is what a logout token must be about.
+	// logoutEvent is the event that a logout token must contain.
 	logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
-	// maxLogoutToken bounds a logout token, in bytes.
+	// maxLogoutToken limits a logout token, in bytes.
 	maxLogoutToken = 16 << 10
-	// wrongLogouts is how many logout tokens of one source may be wrong at
-	// once: each may cost a look at the provider's keys.
+	// wrongLogouts is how many invalid logout tokens one source may send at
+	// once: each may cost a fetch of the provider's keys.
 	wrongLogouts = 60
 )
 
 var wrongLogoutRate = rate{wrongLogouts, 2 * time.Second}
 
-// tellOfLogouts says, for whoever looks after the hub, where a provider that
-// can tell of logouts should do so.
+// tellOfLogouts logs for the administrator the back-channel logout URL of a
+// provider that supports it.
 func (s *Server) tellOfLogouts(p *party, found *discovery) {
 	if found.BackChannel {
 		s.log.Info("a login provider can end sessions here when somebody logs out there; enter this back-channel logout URL at it",
@@ -40,9 +40,9 @@ func (s *Server) tellOfLogouts(p *party, found *discovery) {
 	}
 }
 
-// backChannel hears from a provider that somebody logged out there (OpenID
-// Connect Back-Channel Logout 1.0). The provider calls it, no browser: what
-// counts is the token's signature alone.
+// backChannel receives a provider's message that an account logged out there
+// (OpenID Connect Back-Channel Logout 1.0). The provider calls it, not a
+// browser, so only the token's signature authenticates it.
 func (s *Server) backChannel(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	w.Header().Set("Cache-Control", "no-store")
@@ -65,14 +65,14 @@ func (s *Server) backChannel(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// loggedOutThere ends what a logout token says.
+// loggedOutThere ends what a logout token names.
 func (s *Server) loggedOutThere(r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return errcode.New(errcode.Invalid, "the form cannot be read")
 	}
 	tokens := r.PostForm["logout_token"]
 	if len(tokens) != 1 {
-		return errcode.New(errcode.Invalid, "a form with one logout_token is wanted")
+		return errcode.New(errcode.Invalid, "send a form with exactly one logout_token")
 	}
 	p, err := s.parties.party(r.Context(), r.PathValue("provider"))
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *Server) loggedOutThere(r *http.Request) error {
 	return nil
 }
 
-// noLogout answers as the standard says, with a status that tells the provider
-// whether another attempt makes sense.
+// noLogout answers as the standard requires, with a status that tells the
+// provider whether to retry.
 func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 	level := slog.LevelInfo
 	if errcode.Of(err) == errcode.Internal {
@@ -119,10 +119,10 @@ func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_request", "error_description": errcode.Message(err)})
 }
 
-// believeLogout checks a logout token. Unauthorized says what is wrong.
+// believeLogout verifies a logout token. Unauthorized says what is wrong.
 func (p *party) believeLogout(ctx context.Context, found *discovery, raw string) (l identity.Logout, err error) {
 	if raw == "" || len(raw) > maxLogoutToken || !logoutTyped(raw) {
-		return l, p.noLogout("it is none")
+		return l, p.noLogout("it is not a logout token")
 	}
 	token, err := found.Verifier(&oidc.Config{ClientID: p.ClientID, SkipExpiryCheck: true}).Verify(oidc.ClientContext(ctx, p.client), raw)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *party) believeLogout(ctx context.Context, found *discovery, raw string)
 	now := p.clock.Now()
 	switch event := bytes.TrimSpace(claims.Events[logoutEvent]); {
 	case nonce:
-		err = p.noLogout("it has a nonce, as the ID token of a login has")
+		err = p.noLogout("it has a nonce, so it is the ID token of a login")
 	case len(event) == 0 || event[0] != '{':
 		err = p.noLogout("it is not about a logout")
 	case claims.ID == "":
@@ -157,20 +157,20 @@ func (p *party) believeLogout(ctx context.Context, found *discovery, raw string)
 	case !token.Expiry.IsZero() && !now.Before(token.Expiry.Add(skew)):
 		err = p.noLogout("it has expired; are the clocks right?")
 	case notYet(claims.NotBefore, now):
-		err = p.noLogout("it is not good yet; are the clocks right?")
+		err = p.noLogout("it is not valid yet; are the clocks right?")
 	}
 	if err != nil {
 		return l, err
 	}
 	return identity.Logout{
 		Subject: claims.Subject, Session: claims.Session, TokenID: claims.ID,
-		// A little longer than it is believed.
+		// Keep it a little longer than the token is accepted.
 		Until: token.IssuedAt.Add(maxTokenAge + skew + time.Minute),
 	}, nil
 }
 
-// logoutTyped reports whether a token says that it is a logout token, or says
-// nothing of its type: one of another type is not taken for it.
+// logoutTyped reports whether a token's type is that of a logout token, or is
+// missing. A token of any other type is refused.
 func logoutTyped(raw string) bool {
 	head, _, _ := strings.Cut(raw, ".")
 	text, err := base64.RawURLEncoding.DecodeString(head)

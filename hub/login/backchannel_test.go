@@ -38,7 +38,7 @@ func logoutClaims(p *oidcserver.Server, subject, session string) map[string]any 
 	return claims
 }
 
-// tell sends a logout token as a provider does.
+// tell sends a logout token like a provider.
 func (b *bed) tell(from, provider string, p *oidcserver.Server, claims map[string]any, change func(*oidcserver.Token)) *visitor {
 	b.t.Helper()
 	token, err := p.Sign(claims, change)
@@ -60,7 +60,7 @@ func sessioned(p *oidcserver.Server, session string) {
 	p.Tamper(func(k *oidcserver.Token) { k.Claims["sid"] = session })
 }
 
-// TestProviderEndsSessions: what a provider says has ended, and nothing else.
+// TestProviderEndsSessions checks that exactly what a provider logs out ends.
 func TestProviderEndsSessions(t *testing.T) {
 	b, admin := newBed(t)
 	p := b.provider("idp", nil, bob, carol)
@@ -73,7 +73,8 @@ func TestProviderEndsSessions(t *testing.T) {
 		}
 		return v
 	}
-	// By a session that came through no provider, which stays in any case.
+	// A command line of a session that came through no provider stays in any
+	// case.
 	commandLine := func(user oidcserver.User) (made, open identity.CreatedToken) {
 		found, err := b.user(user.Email)
 		if err != nil {
@@ -143,7 +144,8 @@ func TestProviderEndsSessions(t *testing.T) {
 		}
 		return nil
 	})
-	// One that does not say which session it began with may be the one.
+	// A session that does not record its session at the provider may be the
+	// one.
 	p.Tamper(nil)
 	v := b.visitor("198.51.100.50")
 	v.through("idp", p, bob)
@@ -153,7 +155,8 @@ func TestProviderEndsSessions(t *testing.T) {
 	}
 }
 
-// TestLogoutTokensThatAreNotBelieved: whoever is not the provider ends nothing.
+// TestLogoutTokensThatAreNotBelieved checks that nobody but the provider can
+// end sessions.
 func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 	b, _ := newBed(t)
 	p, other := b.provider("idp", nil, bob), b.provider("other", nil, bob)
@@ -204,9 +207,9 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 		"made never":              {claim("iat", nil), "in the future"},
 		"made long ago":           {claim("iat", at(-16*time.Minute)), "too long ago"},
 		"expired":                 {claim("exp", at(-6*time.Minute)), "expired"},
-		"not good yet":            {claim("nbf", at(6*time.Minute)), "not good yet"},
-		"an access token":         {func(k *oidcserver.Token) { k.Type = "at+jwt" }, "it is none"},
-		"too long":                {claim("padding", strings.Repeat("x", 20<<10)), "it is none"},
+		"not valid yet":           {claim("nbf", at(6*time.Minute)), "not valid yet"},
+		"an access token":         {func(k *oidcserver.Token) { k.Type = "at+jwt" }, "it is not a logout token"},
+		"too long":                {claim("padding", strings.Repeat("x", 20<<10)), "it is not a logout token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := b.tell("203.0.113.1", "idp", p, logoutClaims(p, bob.Subject, "one"), tc.change)
@@ -214,7 +217,7 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 				t.Errorf("%d, want %q in %s", told.status, tc.says, told.page)
 			}
 			if v.who() != bob.Email {
-				t.Fatal("he is logged out")
+				t.Fatal("the user is logged out")
 			}
 		})
 	}
@@ -258,8 +261,8 @@ func TestLogoutTokensThatAreNotBelieved(t *testing.T) {
 	}
 }
 
-// Wrong tokens of one address are answered no more after a while; those of the
-// provider still are.
+// After some invalid tokens, an address gets no more answers; tokens of the
+// provider still work.
 func TestWrongLogoutTokensAreCounted(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -277,7 +280,8 @@ func TestWrongLogoutTokensAreCounted(t *testing.T) {
 	}
 }
 
-// A provider that is down, or whose keys changed, says so or is believed.
+// A provider that is down gives an error, and one whose keys changed is
+// accepted.
 func TestLogoutTokensAfterAKeyChange(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -285,12 +289,12 @@ func TestLogoutTokensAfterAKeyChange(t *testing.T) {
 	v.through("idp", p, bob)
 	p.RotateKey()
 	if told := b.tell("198.51.100.55", "idp", p, logoutClaims(p, bob.Subject, ""), nil); told.status != http.StatusOK || v.who() != "" {
-		t.Errorf("%d %s, and he is %q", told.status, told.page, v.who())
+		t.Errorf("%d %s, and the user is %q", told.status, told.page, v.who())
 	}
 }
 
-// TestProviderEndsSessionsOnEveryReplica tells one replica and looks at
-// another.
+// TestProviderEndsSessionsOnEveryReplica sends the token to one replica and
+// checks another.
 func TestProviderEndsSessionsOnEveryReplica(t *testing.T) {
 	config := hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
 	one := hubtest.New(t, hubtest.Config{Hub: config})
@@ -319,15 +323,15 @@ func TestProviderEndsSessionsOnEveryReplica(t *testing.T) {
 	if err := works(two); !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("at the replica that was told: %v", err)
 	}
-	// The other one hears of it by the change feed, at the latest with its next
-	// look, 3 s on; a machine under load is given more.
+	// The other replica learns of it from the change feed, at the latest with
+	// its next poll, 3 s later; a loaded machine gets more time.
 	eventually.For(t, limit, "the session ends at the other replica", func() error {
 		if err := works(one); !errcode.Is(err, errcode.Unauthorized) {
 			return fmt.Errorf("it still works: %w", err)
 		}
 		return nil
 	})
-	// What one replica took, the other takes no more.
+	// A token that one replica accepted is not accepted again by the other.
 	b.Hub = one
 	if told := b.tellToken("198.51.100.57", "idp", url.Values{"logout_token": {token}}); told.status != http.StatusBadRequest {
 		t.Errorf("played again at the other replica: %d %s", told.status, told.page)

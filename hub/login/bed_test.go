@@ -53,7 +53,7 @@ type bed struct {
 	clock *shifted
 }
 
-// freshBed is a hub that nobody has set up.
+// freshBed is a hub that was not set up yet.
 func freshBed(t *testing.T) *bed {
 	t.Helper()
 	c := &shifted{}
@@ -63,7 +63,8 @@ func freshBed(t *testing.T) *bed {
 	return &bed{h, t, c}
 }
 
-// localhostBed is a fresh hub that browsers know by a name, as passkeys want.
+// localhostBed is a fresh hub that browsers reach by a host name, as passkeys
+// require.
 func localhostBed(t *testing.T) *bed {
 	t.Helper()
 	number, err := port.Free()
@@ -104,8 +105,8 @@ func (b *bed) setupToken() string {
 
 func (b *bed) identity() *identity.Directory { return b.Parts().Identity }
 
-// later moves the clock, and waits until the hub has asked its database again:
-// what it knew of tokens is too old otherwise.
+// later moves the clock, and waits until the hub has read its database again:
+// otherwise its cached tokens are too old.
 func (b *bed) later(d time.Duration) {
 	b.t.Helper()
 	b.clock.advance(d)
@@ -141,7 +142,7 @@ func (b *bed) user(name string) (identity.User, error) {
 	return b.identity().UserByName(context.WithoutCancel(b.t.Context()), name)
 }
 
-// visitor is a browser without scripts, at an address of its own.
+// visitor is a browser without scripts, with its own address.
 type visitor struct {
 	t      *testing.T
 	hub    string
@@ -253,7 +254,7 @@ func (v *visitor) throughFrom(path string, p *oidcserver.Server, u oidcserver.Us
 	v.send(p.URL+"/signin", url.Values{"id": {m[1]}, "name": {u.Name}, "password": {u.Password}}, nil)
 }
 
-// who is who the hub takes the visitor for, empty for nobody.
+// who returns the user that the hub sees in the visitor, empty for none.
 func (v *visitor) who() string {
 	v.t.Helper()
 	v.get("/login/session")

@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// skew is how far a provider's clock may be from the hub's.
+	// skew is how far a provider's clock may differ from the hub's.
 	skew = 5 * time.Minute
-	// maxTokenAge bounds how long ago the ID token of a login was made.
+	// maxTokenAge limits the age of a login's ID token.
 	maxTokenAge = 10 * time.Minute
-	// maxGroups bounds what is read of a groups claim.
+	// maxGroups limits how many values of a groups claim are read.
 	maxGroups = 2000
-	// maxTime is the last second that counts, some 1,900 years from now.
+	// maxTime is the last accepted second, about 1,900 years from now.
 	maxTime = 60_000_000_000
-	// maxIDToken bounds an ID token, in bytes.
+	// maxIDToken limits an ID token, in bytes.
 	maxIDToken = 128 << 10
 )
 
-// believe checks an ID token and returns what it says, completed by the
-// provider's user info where that is missing. Unauthorized says what is wrong.
+// believe verifies an ID token and returns its claims, completed from the
+// provider's user info where they are missing. Unauthorized says what is wrong.
 func (p *party) believe(ctx context.Context, found *discovery, raw, nonce string, tokens *oauth2.Token) (identity.Claims, error) {
 	if raw == "" || len(raw) > maxIDToken {
 		return identity.Claims{}, p.unbelievable("it gave no ID token")
@@ -49,7 +49,7 @@ func (p *party) believe(ctx context.Context, found *discovery, raw, nonce string
 	}
 	switch now := p.clock.Now(); {
 	case subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(nonce)) != 1:
-		err = p.unbelievable("it is of another login")
+		err = p.unbelievable("it belongs to another login")
 	case token.Expiry.IsZero() || !now.Before(token.Expiry.Add(skew)):
 		err = p.unbelievable("it has expired; are the clocks right?")
 	case token.IssuedAt.IsZero() || token.IssuedAt.After(now.Add(skew)):
@@ -57,11 +57,11 @@ func (p *party) believe(ctx context.Context, found *discovery, raw, nonce string
 	case now.Sub(token.IssuedAt) > maxTokenAge+skew:
 		err = p.unbelievable("it was made too long ago; are the clocks right?")
 	case notYet(more.NotBefore, now):
-		err = p.unbelievable("it is not good yet; are the clocks right?")
+		err = p.unbelievable("it is not valid yet; are the clocks right?")
 	case (len(token.Audience) > 1 || more.Azp != "") && more.Azp != p.ClientID:
 		err = p.unbelievable("it was made for another client")
 	case token.AccessTokenHash != "" && token.VerifyAccessToken(tokens.AccessToken) != nil:
-		err = p.unbelievable("it does not fit its access token")
+		err = p.unbelievable("it does not match its access token")
 	}
 	if err != nil {
 		return identity.Claims{}, err
@@ -77,14 +77,14 @@ func (p *party) unbelievable(why string) error {
 	return errcode.New(errcode.Unauthorized, "the ID token of %s is not accepted: %s", p.Title, why)
 }
 
-// notYet reports whether a time before which a token is not good lies ahead.
+// notYet reports whether a token's not-before time is in the future.
 func notYet(nbf json.Number, now time.Time) bool {
 	seconds, err := nbf.Float64()
 	return nbf != "" && (err != nil || time.Unix(int64(seconds), 0).After(now.Add(skew)))
 }
 
-// complete reads the claims, and asks the provider's user info for an address
-// or groups that the token leaves out.
+// complete reads the claims, and reads the provider's user info for an address
+// or groups that the token lacks.
 func (p *party) complete(ctx context.Context, found *discovery, subject string, claims map[string]any, tokens *oauth2.Token) (identity.Claims, error) {
 	groups, hasGroups := p.groups(claims)
 	email, _ := claims["email"].(string)
@@ -94,7 +94,7 @@ func (p *party) complete(ctx context.Context, found *discovery, subject string, 
 		case err != nil && email == "":
 			return identity.Claims{}, p.unreachable(err)
 		case err != nil:
-			// Groups stay what the token says: none.
+			// The groups stay those of the token: none.
 		case info.Subject != subject:
 			return identity.Claims{}, p.unbelievable("its user info is about somebody else")
 		default:
@@ -121,14 +121,14 @@ func (p *party) complete(ctx context.Context, found *discovery, subject string, 
 	}, nil
 }
 
-// isTrue also takes the text that some providers send.
+// isTrue also accepts the text "true", which some providers send.
 func isTrue(v any) bool {
 	text, _ := v.(string)
 	return v == true || text == "true"
 }
 
-// groups reads the groups claim: a list of texts, or one text. A name with
-// dots leads into objects unless a claim has just that name.
+// groups reads the groups claim: a list of texts, or one text. A name with dots
+// is a path into objects, unless a claim has exactly that name.
 func (p *party) groups(claims map[string]any) ([]string, bool) {
 	if p.GroupsClaim == "" {
 		return nil, false

@@ -29,8 +29,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(a)), Request: r}, nil
 }
 
-// FuzzIDToken signs whatever claims come as the provider would, and holds what
-// is believed against the claims as the standard reads them.
+// FuzzIDToken signs arbitrary claims like the provider, and compares the result
+// with the claims as the standard reads them.
 func FuzzIDToken(f *testing.F) {
 	const issuer, client, nonce, now = "https://idp.example.com", "axle", "n-1", int64(1e9)
 	f.Add([]byte(`{"iss":"https://idp.example.com","aud":"axle","sub":"s","nonce":"n-1","iat":1000000000,"exp":1000000600,"email":"a@example.com","email_verified":true,"a":{"b":["x","y"]}}`))
@@ -97,7 +97,7 @@ func FuzzIDToken(f *testing.F) {
 	})
 }
 
-// FuzzLogoutToken is FuzzIDToken for what says that somebody logged out.
+// FuzzLogoutToken is FuzzIDToken for logout tokens.
 func FuzzLogoutToken(f *testing.F) {
 	const issuer, client, now = "https://idp.example.com", "axle", int64(1e9)
 	f.Add([]byte(`{"iss":"https://idp.example.com","aud":"axle","sub":"s","sid":"1","jti":"j","iat":1000000000,"exp":1000000600,"events":{"http://schemas.openid.net/event/backchannel-logout":{}}}`))

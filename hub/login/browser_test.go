@@ -174,7 +174,7 @@ func TestPasskey(t *testing.T) {
 	page.Click("main button")
 	page.WaitForText("You are logged out")
 
-	// The password alone is not enough any more.
+	// The password alone is no longer enough.
 	page.Open(b.URL + "/login?next=%2Flogin%2Faccount")
 	page.Fill("#email", owner)
 	page.Fill("#password", password)

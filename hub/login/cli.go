@@ -14,18 +14,18 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// cliView is a command line that asks.
+// cliView is a command line that asks to log in.
 type cliView struct {
 	identity.CLIRequest
 	Redirect, State string
 	LifetimeText    string
 }
 
-// askedCLI reads what a command line asks for. Invalid.
+// askedCLI parses the request of a command line. Invalid.
 func askedCLI(values url.Values) (cliView, error) {
 	v := cliView{Redirect: values.Get("redirect_uri"), State: values.Get("state")}
 	if values.Get("code_challenge_method") != "S256" {
-		return v, errcode.New(errcode.Invalid, "the command line is too old or not ours: it wants no S256 challenge; run axle login again")
+		return v, errcode.New(errcode.Invalid, "the command line is too old or is not axle: it sent no S256 challenge; upgrade axle and run axle login again")
 	}
 	if !isLoopbackURL(v.Redirect) {
 		return v, errcode.New(errcode.Invalid, "the answer would go to %.100q, which is not this machine; run axle login again", v.Redirect)
@@ -35,7 +35,7 @@ func askedCLI(values url.Values) (cliView, error) {
 	}
 	seconds, err := strconv.ParseInt(first(values.Get("lifetime"), "0"), 10, 32)
 	if err != nil {
-		return v, errcode.New(errcode.Invalid, "lifetime %.40q is no number of seconds", values.Get("lifetime"))
+		return v, errcode.New(errcode.Invalid, "lifetime %.40q is not a number of seconds", values.Get("lifetime"))
 	}
 	v.CLIRequest, err = identity.CLIRequest{
 		Client: values.Get("client"), Scopes: strings.Fields(values.Get("scope")), Lifetime: time.Duration(seconds) * time.Second, Challenge: values.Get("code_challenge"),
@@ -53,8 +53,8 @@ func first(texts ...string) string {
 	return ""
 }
 
-// isLoopbackURL takes http://127.0.0.1:PORT/… and http://[::1]:PORT/… alone: a
-// name could be answered by another machine.
+// isLoopbackURL accepts only http://127.0.0.1:PORT/… and http://[::1]:PORT/…:
+// another machine could answer for a host name.
 func isLoopbackURL(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" || u.User != nil || u.Fragment != "" || u.RawQuery != "" || len(text) > 200 {
@@ -65,7 +65,7 @@ func isLoopbackURL(text string) bool {
 	return ip != nil && ip.IsLoopback() && err == nil && port > 0 && port < 1<<16 && (u.Path == "" || u.Path[0] == '/')
 }
 
-// showCLI asks a person whether a command line may act for him.
+// showCLI asks a person whether a command line may act for them.
 func (s *Server) showCLI(w http.ResponseWriter, r *http.Request) error {
 	asked, err := askedCLI(r.URL.Query())
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Server) showCLI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// answerCLI sends the browser back to the command line, with a code or a no.
+// answerCLI redirects the browser to the command line, with a code or a refusal.
 func (s *Server) answerCLI(w http.ResponseWriter, r *http.Request) error {
 	asked, err := askedCLI(r.PostForm)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Server) answerCLI(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showDevice asks for the code that a terminal shows, then whether the login
-// behind it is the person's own.
+// showDevice asks for the code that a terminal shows, then whether the person
+// started that login.
 func (s *Server) showDevice(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -124,7 +124,7 @@ func (s *Server) showDevice(w http.ResponseWriter, r *http.Request) error {
 	return s.devicePage(w, r, p, typed)
 }
 
-// devicePage shows which login waits for a code. Guesses count per session.
+// devicePage shows the login that waits for a code. Wrong guesses count per session.
 func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.Principal, typed string) error {
 	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
 		return tooMany(wait)
@@ -144,7 +144,7 @@ func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.P
 	return nil
 }
 
-// answerDevice takes a typed code, and then the person's answer.
+// answerDevice handles a typed code, and then the person's answer.
 func (s *Server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {

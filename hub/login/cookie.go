@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// flowLifetime is how long a login may take that has begun.
+	// flowLifetime is how long a started login may take.
 	flowLifetime = 10 * time.Minute
-	// knownLifetime is how long a browser that logged in by password keeps a
-	// counter of its own.
+	// knownLifetime is how long a browser that logged in by password has its
+	// own counter of guesses.
 	knownLifetime = 90 * 24 * time.Hour
-	// maxCookie bounds what is opened of a cookie; browsers keep 4 KiB.
+	// maxCookie limits how much of a cookie is opened; browsers store 4 KiB.
 	maxCookie = 4096
 )
 
@@ -35,12 +35,12 @@ const (
 	cookieTOTP    = "axle-totp"
 )
 
-// CSRFHeader is what a call of the API that comes with a session's cookie must
-// have: the token of FormToken.
+// CSRFHeader is the header that an API call with a session cookie must have.
+// Its value is FormToken of the cookie.
 const CSRFHeader = "Axle-Csrf"
 
-// cookieName is how a cookie is called: with https, browsers then take it from
-// this host alone, over https alone.
+// cookieName returns the full name of a cookie. With https, its prefix makes
+// browsers accept it only from this host and only over https.
 func (s *Server) cookieName(name string) string {
 	if s.secure {
 		return "__Host-" + name
@@ -59,8 +59,8 @@ func (s *Server) dropCookie(w http.ResponseWriter, name string) {
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName(name), Path: "/", HttpOnly: true, Secure: s.secure, SameSite: http.SameSiteLaxMode, MaxAge: -1})
 }
 
-// cookie returns a cookie's value. Of two with one name, which only another
-// host under the same domain can cause, neither counts.
+// cookie returns a cookie's value. Of two cookies with one name, which only
+// another host under the same domain can cause, neither is used.
 func (s *Server) cookie(header http.Header, name string) string {
 	name, value := s.cookieName(name), ""
 	for _, line := range header["Cookie"] {
@@ -78,7 +78,7 @@ func (s *Server) cookie(header http.Header, name string) string {
 	return value
 }
 
-// sealedCookie is what is in a sealed cookie, with its end.
+// sealedCookie is the content of a sealed cookie, with its expiry.
 type sealedCookie struct {
 	Until int64           `json:"u"`
 	Value json.RawMessage `json:"v"`
@@ -86,7 +86,7 @@ type sealedCookie struct {
 
 func purposeCookie(name string) string { return "cookie " + name }
 
-// seal keeps a value in the browser, where nobody can read or change it.
+// seal stores a value in a cookie that nobody can read or change.
 func (s *Server) seal(w http.ResponseWriter, name string, value any, lifetime time.Duration) error {
 	inner, err := json.Marshal(value)
 	if err != nil {
@@ -100,8 +100,8 @@ func (s *Server) seal(w http.ResponseWriter, name string, value any, lifetime ti
 	return nil
 }
 
-// open reads what seal kept into value; false when there is none, it is not
-// ours, or it ran out.
+// open decodes what seal stored into value. It returns false when there is no
+// cookie, when the hub did not seal it, or when it has expired.
 func (s *Server) open(r *http.Request, name string, value any) bool {
 	text := s.cookie(r.Header, name)
 	if text == "" {
@@ -118,8 +118,8 @@ func (s *Server) open(r *http.Request, name string, value any) bool {
 	return json.Unmarshal(c.Value, value) == nil
 }
 
-// FormToken is what a form, or the CSRF header of a call, must bring along
-// with a cookie: only pages of this origin can know it.
+// FormToken returns the token that a form, or the CSRF header of a call, must
+// send together with a cookie: only pages of this origin can know it.
 func FormToken(cookie string) string {
 	mac := hmac.New(sha256.New, []byte(cookie))
 	mac.Write([]byte("axle form"))
@@ -130,8 +130,8 @@ func sameToken(cookie, token string) bool {
 	return cookie != "" && subtle.ConstantTimeCompare([]byte(FormToken(cookie)), []byte(token)) == 1
 }
 
-// formToken returns the token for the forms of an answer: of the session, or
-// of a cookie that it makes for whoever has none.
+// formToken returns the token for the forms of an answer: that of the session,
+// or of a cookie that it sets for browsers without a session.
 func (s *Server) formToken(w http.ResponseWriter, r *http.Request) string {
 	if session := s.cookie(r.Header, cookieSession); session != "" {
 		return FormToken(session)

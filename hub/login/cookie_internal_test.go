@@ -51,7 +51,7 @@ func testServer(secure bool) (*Server, *clock.Manual) {
 	return &Server{secure: secure, sealer: boundSealer{}, clock: c, limits: newLimiter(c, 1000)}, c
 }
 
-// With https a cookie is of this host alone and never goes over plain http.
+// With https, a cookie is bound to this host and never sent over plain http.
 func TestCookiesOfAHubWithTLS(t *testing.T) {
 	s, _ := testServer(true)
 	w := httptest.NewRecorder()
@@ -91,7 +91,7 @@ func TestSealedCookiesAreBoundAndEnd(t *testing.T) {
 	}
 }
 
-// A browser that logged in to one account has no count of its own for others.
+// A browser that logged in to one account has no separate counter for others.
 func TestKnownBrowserIsKnownToItsAccountAlone(t *testing.T) {
 	s, _ := testServer(false)
 	text := sealedBy(t, s, cookieKnown, known{Account: "ann@example.com", ID: "browser"})

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// home says who is logged in and how to go on.
+// home shows who is logged in, with links to continue.
 func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
@@ -15,8 +15,8 @@ func (s *Server) home(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// session tells a program in the browser who is logged in, when they last showed
-// who they are, and the token that its calls need.
+// session tells a program in the browser who is logged in, when they last gave
+// a proof, and the token that its calls need.
 func (s *Server) session(w http.ResponseWriter, r *http.Request) error {
 	p, err := s.who(r)
 	if err != nil {

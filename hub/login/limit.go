@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// guesses is how many wrong passwords or codes an account takes at once
-	// from one source, guessEvery what one more costs.
+	// guesses is how many wrong passwords or codes one source may send for an
+	// account at once; guessEvery is the time until one more is allowed.
 	guesses    = 5
 	guessEvery = 30 * time.Second
-	// tries is the same for all that one source asks for without a session,
+	// tries is the same for all requests of one source without a session,
 	// whatever the account.
 	tries    = 60
 	tryEvery = 2 * time.Second
-	// maxCounters bounds what is remembered. Beyond it the one that was used
-	// longest ago is forgotten.
+	// maxCounters limits how many counters are kept. Beyond it, the least
+	// recently used is dropped.
 	maxCounters = 20000
 )
 
@@ -38,20 +38,20 @@ var (
 	tryRate   = rate{tries, tryEvery}
 )
 
-// limiter counts in memory, each replica for itself.
+// limiter counts in memory, separately on each replica.
 type limiter struct {
 	clock clock.Clock
 	max   int
 
 	mu       sync.Mutex
 	counters map[string]*list.Element
-	// order has the counter that was used last at its front.
+	// order has the most recently used counter at its front.
 	order *list.List
 }
 
 type counter struct {
 	key string
-	// full is when nothing would be left of what was taken.
+	// full is when the counter will be full again.
 	full time.Time
 }
 
@@ -59,7 +59,7 @@ func newLimiter(c clock.Clock, most int) *limiter {
 	return &limiter{clock: c, max: most, counters: map[string]*list.Element{}, order: list.New()}
 }
 
-// take counts one of a key, or says how long until there is room for it.
+// take counts one use of a key, or returns how long until one is allowed.
 func (l *limiter) take(key string, r rate) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,7 +77,7 @@ func (l *limiter) take(key string, r rate) (wait time.Duration) {
 	return 0
 }
 
-// look says how long until there is room for one of a key, and counts none.
+// look returns how long until a use of a key is allowed, and counts none.
 func (l *limiter) look(key string, r rate) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *limiter) look(key string, r rate) (wait time.Duration) {
 	return max(0, e.Value.(*counter).full.Add(r.every).Sub(l.clock.Now())-time.Duration(r.burst)*r.every)
 }
 
-// giveBack undoes a take, for what turned out to be right.
+// giveBack undoes a take, for a guess that was right.
 func (l *limiter) giveBack(key string, r rate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *limiter) giveBack(key string, r rate) {
 	}
 }
 
-// counter returns a key's, made when missing, and moves it to the front.
+// counter returns a key's counter, creates a missing one, and moves it to the front.
 func (l *limiter) counter(key string) *counter {
 	if e, ok := l.counters[key]; ok {
 		l.order.MoveToFront(e)
@@ -120,8 +120,8 @@ func (l *limiter) size() int {
 	return len(l.counters)
 }
 
-// sourceOf is the address that a request came from: of IPv6 the network of 64
-// bits, which one customer has for himself.
+// sourceOf returns the address that a request came from; for IPv6 the 64-bit
+// network, which one customer has exclusively.
 func sourceOf(r *http.Request) string {
 	host := address.Host(r.RemoteAddr)
 	ip, err := netip.ParseAddr(host)
@@ -142,10 +142,10 @@ type known struct {
 	ID      string `json:"i"`
 }
 
-// guess counts one guess at an account, and returns how to take it back. The
-// counter belongs to the account and to where the guess came from, or to the
-// browser when it has logged in to the account before: whoever guesses from
-// elsewhere uses up his own.
+// guess counts one guess at an account, and returns a function to take it back.
+// The counter belongs to the account and the source of the guess, or to the
+// browser when it has logged in to the account before: guesses from elsewhere
+// use another counter.
 func (s *Server) guess(r *http.Request, account string) (right func(), err error) {
 	account = strings.ToLower(strings.TrimSpace(account))
 	from := sourceOf(r)

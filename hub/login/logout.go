@@ -9,7 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// showLogout asks whether to log out: a link on another page must not do it.
+// showLogout asks whether to log out: a link on another page must not log
+// anybody out.
 func (s *Server) showLogout(w http.ResponseWriter, r *http.Request) error {
 	p, ok := s.person(r)
 	if !ok {
@@ -24,7 +25,7 @@ func (s *Server) showLogout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// logout ends the session, here and at the provider that offers it.
+// logout ends the session here, and at the provider where it supports that.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	to := "/logout/done"
 	if p, ok := s.person(r); ok {
@@ -41,7 +42,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// scopeOf says in a record how much a logout ended.
+// scopeOf records how much a logout ended.
 func scopeOf(r *http.Request) map[string]string {
 	if r.PostFormValue("everywhere") == "" {
 		return nil
@@ -63,8 +64,9 @@ func (s *Server) end(r *http.Request, p identity.Principal) error {
 	return err
 }
 
-// providerLogout is where the provider of a session ends its own; empty when
-// there is none, or it cannot be asked: the session here ends all the same.
+// providerLogout returns the logout URL of a session's provider. It is empty
+// when there is none, or when the provider does not answer: the session here
+// ends in any case.
 func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
 	id, idToken, err := s.identity.LogoutHint(r.Context(), p.TokenID)
 	if err != nil || id == "" {
@@ -100,7 +102,7 @@ func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
 	return ""
 }
 
-// loggedOut says so.
+// loggedOut shows that the person is logged out.
 func (s *Server) loggedOut(w http.ResponseWriter, r *http.Request) error {
 	s.render(w, r, http.StatusOK, "message", view{Title: "Logged out", Note: "You are logged out of this hub, and so are the command lines that this browser let in.", Back: "/login"})
 	return nil

@@ -28,8 +28,8 @@ func (v *visitor) stopped(b *bed, p *oidcserver.Server, u oidcserver.User) (call
 	return callback
 }
 
-// Of two providers one may be somebody else's: an answer counts only as the one
-// of the provider that the login began at.
+// Of two providers one may be malicious: an answer counts only for the provider
+// at which the login began.
 func TestAnswersOfAnotherProviderAreRefused(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -52,7 +52,8 @@ func TestAnswersOfAnotherProviderAreRefused(t *testing.T) {
 	}
 }
 
-// A state is good once even where the provider takes its own code twice.
+// A state is valid only once, even where the provider accepts its own code
+// twice.
 func TestStateIsNotPlayedAgain(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -94,7 +95,7 @@ func TestUserInfoOfSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
-// Who exists already is not given to an address that nobody verified.
+// An existing account is not given to an address that nobody verified.
 func TestUnverifiedProviderTakesNobodysAccount(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", func(p *identity.Provider) { p.AllowUnverified = true }, bob, carol)
@@ -109,7 +110,7 @@ func TestUnverifiedProviderTakesNobodysAccount(t *testing.T) {
 	w := b.visitor("198.51.100.64")
 	w.through("idp", p, bob)
 	if who := w.who(); who != bob.Email {
-		t.Errorf("an account of his own: %q", who)
+		t.Errorf("the login created a separate account: %q", who)
 	}
 }
 

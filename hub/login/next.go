@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// maxNext bounds where a login may lead.
+// maxNext limits the length of ?next=.
 const maxNext = 1500
 
-// safeNext returns a path of this hub to go on at, or the first page for
-// anything else: what is in ?next= was written by a stranger.
+// safeNext returns a path of this hub to continue at, or the first page for
+// anything else: the value of ?next= is untrusted.
 func safeNext(next string) string {
 	const home = "/"
 	if next == "" || len(next) > maxNext || next[0] != '/' || strings.HasPrefix(next, "//") {
 		return home
 	}
 	for _, r := range next {
-		// Browsers read a backslash as a slash and drop tabs and newlines.
+		// Browsers treat a backslash as a slash and drop tabs and newlines.
 		if r == '\\' || r < ' ' || r == 0x7f {
 			return home
 		}
@@ -25,7 +25,7 @@ func safeNext(next string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
 		return home
 	}
-	// A POST target or a page that logs out is no place to be sent to.
+	// A POST target or a logout page must not be a redirect target.
 	if u.Path == "/logout" || strings.HasPrefix(u.Path, "/login/callback/") {
 		return home
 	}

@@ -19,15 +19,15 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// flow is a login at a provider that has begun.
+// flow is a started login at a provider.
 type flow struct {
 	Provider string `json:"p"`
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
 	Verifier string `json:"v"`
 	Next     string `json:"x"`
-	// Session is the one that goes on when its person logs in anew, at Begun
-	// or later; empty for a login.
+	// Session is the session whose person logs in again, at Begun or later;
+	// empty for a login.
 	Session string `json:"a,omitempty"`
 	Begun   int64  `json:"b,omitempty"`
 }
@@ -37,9 +37,9 @@ func (s *Server) toProvider(w http.ResponseWriter, r *http.Request) error {
 	return s.send(w, r, flow{})
 }
 
-// send begins a flow at the provider that a request names. One that belongs to
-// a session wants a password there, or what the provider has in its place,
-// whatever session it has open.
+// send starts a flow at the provider that a request names. A flow that belongs
+// to a session asks the provider for a new authentication, even when the person
+// has an open session there.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, f flow) error {
 	if err := s.try(r); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, f flow) error {
 
 var errFlow = errcode.New(errcode.Unauthorized, "this login was not begun in this browser, was used, or took too long; begin again")
 
-// fromProvider takes the answer of a provider.
+// fromProvider handles the answer of a provider.
 func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	if err := s.try(r); err != nil {
 		return err
@@ -106,23 +106,23 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// answer is what a provider says of whoever logged in there, and when they did:
-// 0 when it does not say.
+// answer is the provider's claims about the person, and when they
+// authenticated: 0 when the provider does not say.
 type answer struct {
 	user    identity.User
 	idToken string
 	at      int64
 }
 
-// answered trades the code of an answer for tokens, believes them or not, and
-// finds the user.
+// answered trades the code of an answer for tokens, verifies them, and finds
+// the user.
 func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Values) (a answer, err error) {
 	found, err := p.discover(ctx)
 	if err != nil {
 		return a, err
 	}
 	if iss := query.Get("iss"); (iss != "" || found.IssInAnswer) && iss != p.Issuer {
-		return a, errcode.New(errcode.Unauthorized, "the answer is not of %s", p.Title)
+		return a, errcode.New(errcode.Unauthorized, "the answer did not come from %s", p.Title)
 	}
 	if code := query.Get("error"); code != "" {
 		return a, errcode.New(errcode.Unauthorized, "%s refused the login: %.100s %.300s", p.Title, code, query.Get("error_description"))
@@ -140,8 +140,8 @@ func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Value
 	if err != nil {
 		return a, err
 	}
-	// A state that came back before is a replay, even where the provider took
-	// its code twice.
+	// A state that came back before is a replay, even where the provider
+	// accepted its code twice.
 	used := sha256.Sum256([]byte(f.State))
 	err = s.identity.UseOnce(ctx, "state "+hex.EncodeToString(used[:]), s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
@@ -158,8 +158,8 @@ func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Value
 	return a, err
 }
 
-// notTraded says why a provider gave no tokens for a code. Its own short code
-// is repeated, its secret-bearing answer is not.
+// notTraded returns why a provider gave no tokens for a code. It repeats only
+// the provider's short error code, because the full answer may hold secrets.
 func (s *Server) notTraded(p *party, err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError {

@@ -25,28 +25,28 @@ import (
 )
 
 const (
-	// providerTimeout bounds one request to a provider.
+	// providerTimeout limits one request to a provider.
 	providerTimeout = 10 * time.Second
-	// maxAnswer bounds what is read of one answer of a provider.
+	// maxAnswer limits how much of a provider's answer is read.
 	maxAnswer = 1 << 20
-	// discoveryKept is how long a discovery is good; an older one is still
+	// discoveryKept is how long a discovery is fresh; an older one is still
 	// used while the provider does not answer.
 	discoveryKept = time.Hour
-	// discoveryRetry is how long a failure is believed, so that many people
-	// who want in do not all wait for a provider that is down.
+	// discoveryRetry is how long a failure is cached, so that many logins do
+	// not all wait for a provider that is down.
 	discoveryRetry = 5 * time.Second
-	// maxRedirects bounds how often one request follows a provider.
+	// maxRedirects limits how many redirects one request follows.
 	maxRedirects = 3
-	// listKept is how long the list of providers is believed.
+	// listKept is how long the list of providers is cached.
 	listKept = 2 * time.Second
 )
 
-// parties are the providers as this replica knows them.
+// parties caches the providers for this replica.
 type parties struct {
 	identity  *identity.Directory
 	transport Transport
 	clock     clock.Clock
-	// discovered is told of each provider's first discovery; nil is nobody.
+	// discovered is called with each provider's first discovery; nil for none.
 	discovered func(*party, *discovery)
 
 	mu     sync.Mutex
@@ -59,8 +59,7 @@ func newParties(d *identity.Directory, transport Transport, c clock.Clock) *part
 	return &parties{identity: d, transport: transport, clock: c, known: map[string]*party{}}
 }
 
-// all lists the providers, at most listKept old: the login page costs the
-// database nothing.
+// all returns the providers, at most listKept old, so the login page needs no query.
 func (ps *parties) all(ctx context.Context) ([]identity.Provider, error) {
 	ps.mu.Lock()
 	list, fresh := ps.list, ps.clock.Now().Sub(ps.listAt) < listKept && !ps.listAt.IsZero()
@@ -83,8 +82,8 @@ func (ps *parties) all(ctx context.Context) ([]identity.Provider, error) {
 	return list, nil
 }
 
-// down says why a provider did not answer when it was last asked, for as long
-// as nothing else is known.
+// down returns why a provider did not answer the last request, until a later
+// one succeeds.
 func (ps *parties) down(name string) string {
 	ps.mu.Lock()
 	p := ps.known[name]
@@ -128,7 +127,7 @@ func (ps *parties) party(ctx context.Context, name string) (*party, error) {
 	return made, nil
 }
 
-// client is what a provider is reached with.
+// client returns the HTTP client for a provider.
 func (ps *parties) client(p identity.Provider) (*http.Client, error) {
 	transport, err := ps.transport(p.CAPEM)
 	if err != nil {
@@ -137,8 +136,8 @@ func (ps *parties) client(p identity.Provider) (*http.Client, error) {
 	return &http.Client{Transport: bounded{transport}, Timeout: providerTimeout, CheckRedirect: stays}, nil
 }
 
-// stays follows a provider to its own host alone: a redirect that repeats a
-// request would take the client's secret and the code with it.
+// stays follows a provider's redirects only on its own host: a redirect that
+// repeats a request would send the client's secret and the code along.
 func stays(r *http.Request, via []*http.Request) error {
 	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
 		return errcode.New(errcode.Unavailable, "it sends the hub to another host, %.200s", r.URL.Host)
@@ -149,10 +148,10 @@ func stays(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// bounded reads no more of an answer than a provider needs to say.
+// bounded limits how much of an answer is read.
 type bounded struct{ http.RoundTripper }
 
-// RoundTrip is http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
@@ -164,7 +163,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// party is one provider with what discovery gave.
+// party is one provider with the result of discovery.
 type party struct {
 	identity.Provider
 	secret string
@@ -184,22 +183,22 @@ type party struct {
 	failedAt time.Time
 }
 
-// discovery is what a provider says of itself.
+// discovery is a provider's discovery document.
 type discovery struct {
 	*oidc.Provider
 	EndSession string   `json:"end_session_endpoint"`
 	Keys       string   `json:"jwks_uri"`
 	People     string   `json:"userinfo_endpoint"`
 	Methods    []string `json:"token_endpoint_auth_methods_supported"`
-	// IssInAnswer says that answers name the issuer (RFC 9207).
+	// IssInAnswer is set when answers name the issuer (RFC 9207).
 	IssInAnswer bool `json:"authorization_response_iss_parameter_supported"`
-	// Claims are those that it may put into its tokens.
+	// Claims are the claims that its tokens may have.
 	Claims []string `json:"claims_supported"`
-	// BackChannel says that it can tell the hub of logouts.
+	// BackChannel is set when it can send back-channel logouts.
 	BackChannel bool `json:"backchannel_logout_supported"`
 }
 
-// state is the last discovery with how it is.
+// state returns the last discovery and whether it is fresh.
 func (p *party) state() (found *discovery, fresh bool, failed error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,8 +209,8 @@ func (p *party) state() (found *discovery, fresh bool, failed error) {
 	return p.found, p.found != nil && now.Sub(p.foundAt) < discoveryKept, failed
 }
 
-// discover returns what the provider says of itself. Unavailable says why it
-// cannot be asked.
+// discover returns the provider's discovery document. Unavailable says why it
+// cannot be fetched.
 func (p *party) discover(ctx context.Context) (*discovery, error) {
 	if found, fresh, failed := p.state(); fresh {
 		return found, nil
@@ -247,7 +246,7 @@ func (p *party) discover(ctx context.Context) (*discovery, error) {
 }
 
 func (p *party) ask(ctx context.Context) (*discovery, error) {
-	// The caller may go away; others wait for the answer, too.
+	// The caller may go away; others wait for the answer too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), providerTimeout)
 	defer cancel()
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.Issuer)
@@ -268,7 +267,7 @@ func (p *party) ask(ctx context.Context) (*discovery, error) {
 	return found, nil
 }
 
-// usable reports whether a URL that a provider gave may be gone to.
+// usable reports whether the hub may follow a URL from a provider.
 func usable(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -278,8 +277,8 @@ func usable(text string) bool {
 	return u.Scheme == "https" || (u.Scheme == "http" && (u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())))
 }
 
-// unreachable says what is wrong with a provider in words for people. What it
-// answered is not repeated: it may be a page of anybody.
+// unreachable describes for people why a provider cannot be used. It does not
+// repeat the provider's answer, which may be anybody's page.
 func (p *party) unreachable(err error) error {
 	var mismatch *oidc.IssuerMismatchError
 	var network net.Error
@@ -292,16 +291,16 @@ func (p *party) unreachable(err error) error {
 	case errors.As(err, &coded):
 		why = coded.Message
 	case errors.As(err, &unknown):
-		why = "its certificate is of an authority that this hub does not trust"
+		why = "its certificate is signed by an authority that this hub does not trust"
 	case errors.As(err, &network) && network.Timeout():
 		why = "it does not answer in time"
 	case errors.As(err, &network):
 		why = "it cannot be reached"
 	}
-	return errcode.Hide(errcode.Unavailable, err, "%s cannot be used to log in now: %s. Who is logged in stays so; try again later, or use another way in", p.Title, why).After(discoveryRetry)
+	return errcode.Hide(errcode.Unavailable, err, "%s cannot be used to log in now: %s. Existing sessions are not affected; try again later, or log in another way", p.Title, why).After(discoveryRetry)
 }
 
-// config is what a login at the provider is asked for with.
+// config returns the OAuth configuration for a login at the provider.
 func (p *party) config(found *discovery, callback string) *oauth2.Config {
 	endpoint := found.Endpoint()
 	basic, post := slices.Contains(found.Methods, "client_secret_basic"), slices.Contains(found.Methods, "client_secret_post")
@@ -311,8 +310,8 @@ func (p *party) config(found *discovery, callback string) *oauth2.Config {
 	case basic && !post:
 		endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	default:
-		// Some announce both and take one: the second is tried where the first
-		// is refused.
+		// Some providers announce both styles and accept only one: the second
+		// is tried when the first is refused.
 		endpoint.AuthStyle = oauth2.AuthStyleAutoDetect
 	}
 	return &oauth2.Config{
@@ -321,7 +320,7 @@ func (p *party) config(found *discovery, callback string) *oauth2.Config {
 	}
 }
 
-// originOf is the origin of a URL, for a form's policy.
+// originOf returns the origin of a URL, for a form's policy.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, " ;,'\"") {

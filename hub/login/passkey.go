@@ -16,8 +16,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// passkeys speaks WebAuthn. A passkey is bound to the hub's host name; where
-// the hub is known by an address alone there are none.
+// passkeys implements WebAuthn. A passkey is bound to the hub's host name; a
+// hub that is reached only by IP address supports none.
 type passkeys struct{ *webauthn.WebAuthn }
 
 func newPasskeys(origin *url.URL) (*passkeys, error) {
@@ -36,25 +36,25 @@ func newPasskeys(origin *url.URL) (*passkeys, error) {
 
 func (k *passkeys) possible() bool { return k.WebAuthn != nil }
 
-var errNoPasskeys = errcode.New(errcode.Invalid, "passkeys need a hub that is reached by https and a name")
+var errNoPasskeys = errcode.New(errcode.Invalid, "passkeys work only where the hub is reached by https and by a host name")
 
-// keyUser is a user as the protocol wants to see him.
+// keyUser is a user in the form of the webauthn library.
 type keyUser struct {
 	id, name    string
 	credentials []webauthn.Credential
 	rows        []identity.Passkey
 }
 
-// WebAuthnID is webauthn.User.
+// WebAuthnID implements webauthn.User.
 func (u *keyUser) WebAuthnID() []byte { return []byte(u.id) }
 
-// WebAuthnName is webauthn.User.
+// WebAuthnName implements webauthn.User.
 func (u *keyUser) WebAuthnName() string { return u.name }
 
-// WebAuthnDisplayName is webauthn.User.
+// WebAuthnDisplayName implements webauthn.User.
 func (u *keyUser) WebAuthnDisplayName() string { return u.name }
 
-// WebAuthnCredentials is webauthn.User.
+// WebAuthnCredentials implements webauthn.User.
 func (u *keyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
 func (s *Server) keyUser(ctx context.Context, id, name string) (*keyUser, error) {
@@ -73,20 +73,20 @@ func (s *Server) keyUser(ctx context.Context, id, name string) (*keyUser, error)
 	return u, nil
 }
 
-// keyFlow is a passkey that a browser was asked for.
+// keyFlow is a passkey request to a browser.
 type keyFlow struct {
 	webauthn.SessionData
 	Next string `json:"next"`
 }
 
-// answerJSON answers a script.
+// answerJSON writes the answer to a script.
 func answerJSON(w http.ResponseWriter, status int, v any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	return json.NewEncoder(w).Encode(v)
 }
 
-// scripted turns an error into an answer for the script, which shows it.
+// scripted answers the script with an error, which it shows.
 func (s *Server) scripted(w http.ResponseWriter, err error) error {
 	if err == nil || errcode.Of(err) == errcode.Internal {
 		return err
@@ -95,7 +95,7 @@ func (s *Server) scripted(w http.ResponseWriter, err error) error {
 	return answerJSON(w, errcode.HTTPStatus(errcode.Of(err)), map[string]string{"error": errcode.Message(err)})
 }
 
-// passkeyOptions tells a browser what passkey is asked for: any of this hub.
+// passkeyOptions tells a browser which passkeys are accepted: any of this hub.
 func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) error {
 	if !s.keys.possible() {
 		return s.scripted(w, errNoPasskeys)
@@ -113,9 +113,9 @@ func (s *Server) passkeyOptions(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, http.StatusOK, options)
 }
 
-var errPasskey = errcode.New(errcode.Unauthorized, "the passkey is not accepted; try again, or use another way in")
+var errPasskey = errcode.New(errcode.Unauthorized, "the passkey is not accepted; try again, or log in another way")
 
-// passkeyLogin takes a passkey's answer.
+// passkeyLogin handles a passkey's answer.
 func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
 	user, next, err := s.passkeyAnswer(w, r)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, http.StatusOK, map[string]string{"next": next})
 }
 
-// passkeyAnswer returns whose passkey answered, and where it leads.
+// passkeyAnswer returns the user whose passkey answered, and where to continue.
 func (s *Server) passkeyAnswer(w http.ResponseWriter, r *http.Request) (user identity.User, next string, err error) {
 	if !s.keys.possible() {
 		return user, "", errNoPasskeys
@@ -164,7 +164,7 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 		return user, errcode.Hide(errcode.Unauthorized, err, "%s", errPasskey.Error())
 	}
 	if credential.Authenticator.CloneWarning {
-		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, as that of a copy does; an administrator should look into it")
+		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, which means that it may have been copied; tell an administrator")
 	}
 	err = s.identity.UseOnce(r.Context(), "passkey "+f.Challenge, s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
@@ -181,7 +181,7 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 	return user, s.identity.UsedPasskey(r.Context(), identity.Passkey{ID: id, UserID: user.ID, Credential: string(text)})
 }
 
-// newKeyOptions tells a browser what passkey to make.
+// newKeyOptions tells a browser which passkey to create.
 func (s *account) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 	u, _, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {
@@ -201,7 +201,7 @@ func (s *account) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 	return answerJSON(w, http.StatusOK, options)
 }
 
-// localKeyUser is whoever is logged in, if his login is the hub's matter.
+// localKeyUser returns the logged-in user, if they log in locally.
 func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
 	if !s.keys.possible() {
 		return nil, identity.Principal{}, errNoPasskeys
@@ -215,7 +215,7 @@ func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser
 		return nil, p, err
 	}
 	if !local {
-		return nil, p, errcode.New(errcode.Invalid, "you log in through a provider, which looks after your passkeys")
+		return nil, p, errcode.New(errcode.Invalid, "you log in through a provider; manage your passkeys there")
 	}
 	if err := s.identity.Proved(r.Context(), p); err != nil {
 		return nil, p, err
@@ -224,7 +224,7 @@ func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser
 	return u, p, err
 }
 
-// addKey keeps the passkey that a browser made.
+// addKey stores the passkey that a browser created.
 func (s *account) addKey(w http.ResponseWriter, r *http.Request) error {
 	u, p, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {

@@ -97,9 +97,9 @@ func (v *visitor) script(path, csrf, body string) {
 	v.do(r)
 }
 
-// The passkey's answer counts once, to the challenge that the browser was
-// given, from the hub's own page, by somebody who proved to be there, and not
-// from a copy of the key.
+// The passkey's answer counts once, for the challenge that the browser got,
+// from the hub's own page, with user verification, and not from a copy of the
+// key.
 func TestPasskeysThatAreNotAccepted(t *testing.T) {
 	b := localhostBed(t)
 	user, err := b.identity().SetupLocal(t.Context(), b.setupToken(), owner, password)

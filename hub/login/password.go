@@ -9,14 +9,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// half is a login whose password was right and whose second factor is missing.
+// half is a login with a right password whose second factor is missing.
 type half struct {
 	UserID string `json:"u"`
 	Name   string `json:"n"`
 	Next   string `json:"x"`
 }
 
-// showLogin shows the ways in.
+// showLogin shows the login page.
 func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) error {
 	next := safeNext(r.URL.Query().Get("next"))
 	if _, ok := s.person(r); ok {
@@ -42,7 +42,7 @@ func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, v
 	return nil
 }
 
-// passwordLogin takes an e-mail and a password.
+// passwordLogin checks an e-mail and a password.
 func (s *Server) passwordLogin(w http.ResponseWriter, r *http.Request) error {
 	email, next := strings.TrimSpace(r.PostFormValue("email")), safeNext(r.PostFormValue("next"))
 	user, factor, err := s.checkPassword(r, email, r.PostFormValue("password"))
@@ -79,8 +79,8 @@ func (s *Server) checkPassword(r *http.Request, email, password string) (identit
 	return user, factor, nil
 }
 
-// passwordDone begins the session, and marks the browser as one that has
-// logged in to the account before.
+// passwordDone begins the session, and marks the browser as one that has logged
+// in to the account before.
 func (s *Server) passwordDone(w http.ResponseWriter, r *http.Request, user identity.User, next string) error {
 	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPassword}, ""); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *Server) showCode(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// codeLogin takes the one-time code.
+// codeLogin checks the one-time code.
 func (s *Server) codeLogin(w http.ResponseWriter, r *http.Request) error {
 	var h half
 	if !s.open(r, cookieHalf, &h) {

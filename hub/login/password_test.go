@@ -54,8 +54,8 @@ func TestSetupWorksOnceAndExpires(t *testing.T) {
 	late.wants(http.StatusUnauthorized, "set up already")
 }
 
-// Whoever guesses from elsewhere, as often as he likes and from many places,
-// uses up his own attempts: the owner gets in at once.
+// Guesses from elsewhere, however many and from however many places, use only
+// their own attempts: the owner can log in at once.
 func TestGuessesFromElsewhereDoNotLockTheOwner(t *testing.T) {
 	b, _ := newBed(t)
 	attacker := b.visitor("203.0.113.1")
@@ -129,7 +129,7 @@ func TestOneTimeCodes(t *testing.T) {
 		return c
 	}
 	v.post("/login/account/totp/confirm", url.Values{"code": {"000000"}})
-	v.wants(http.StatusUnprocessableEntity, "does not fit")
+	v.wants(http.StatusUnprocessableEntity, "the code is wrong; check")
 	first := code()
 	v.post("/login/account/totp/confirm", url.Values{"code": {first}})
 	v.wants(http.StatusOK, "Stop using codes")
@@ -166,7 +166,7 @@ func TestPasswordChangeEndsOtherSessions(t *testing.T) {
 	other.logIn(owner, password)
 	v.get("/login/account")
 	v.post("/login/account/password", url.Values{"present": {"wrong wrong wrong"}, "password": {"another long password"}, "again": {"another long password"}})
-	v.wants(http.StatusUnauthorized, "present password is wrong")
+	v.wants(http.StatusUnauthorized, "current password is wrong")
 	v.post("/login/account/password", url.Values{"present": {password}, "password": {"another long password"}, "again": {"another long password"}})
 	v.wants(http.StatusOK, "Sessions and command lines")
 	if v.who() != owner || other.who() != "" {

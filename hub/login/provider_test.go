@@ -22,7 +22,7 @@ var (
 	byRoot = identity.Principal{Kind: identity.KindUser, Name: owner, Admin: true, Scopes: []string{"admin"}}
 )
 
-// withGroups maps one group of the provider and asks for them.
+// withGroups maps one group of the provider and requests them.
 func withGroups(p *identity.Provider) {
 	p.Scopes, p.GroupsClaim, p.Groups = []string{"email", "groups"}, "groups", map[string]string{"eng-platform": "platform"}
 }
@@ -56,7 +56,7 @@ func TestLoginThroughAProviderGivesMappedGroupsAlone(t *testing.T) {
 		t.Errorf("an open session keeps a group that was taken away: %s", v.page)
 	}
 
-	// A logout goes on to the provider, which sends back.
+	// A logout continues at the provider, which redirects back.
 	again.get("/logout")
 	if policy := again.header.Get("Content-Security-Policy"); !strings.Contains(policy, p.URL) {
 		t.Errorf("the form's policy does not let it go to the provider: %s", policy)
@@ -84,7 +84,7 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		"no end":               {func(k *oidcserver.Token) { delete(k.Claims, "exp") }, "has expired"},
 		"made in the future":   {func(k *oidcserver.Token) { k.Claims["iat"] = at(6 * time.Minute) }, "in the future"},
 		"made long ago":        {func(k *oidcserver.Token) { k.Claims["iat"] = at(-20 * time.Minute) }, "too long ago"},
-		"not good yet":         {func(k *oidcserver.Token) { k.Claims["nbf"] = at(6 * time.Minute) }, "not good yet"},
+		"not good yet":         {func(k *oidcserver.Token) { k.Claims["nbf"] = at(6 * time.Minute) }, "not valid yet"},
 		"alg none":             {func(k *oidcserver.Token) { k.Unsigned = true }, "signature, issuer or audience"},
 		"forged":               {func(k *oidcserver.Token) { k.Key = stranger }, "signature, issuer or audience"},
 		"forged, other key id": {func(k *oidcserver.Token) { k.Key, k.KeyID = stranger, "mine" }, "signature, issuer or audience"},
@@ -96,8 +96,8 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 		"other access token":   {func(k *oidcserver.Token) { k.Claims["at_hash"] = "AAAAAAAAAAAAAAAAAAAAAA" }, "access token"},
 		"unverified address":   {func(k *oidcserver.Token) { k.Claims["email_verified"] = false }, "has not verified"},
 		"no subject":           {func(k *oidcserver.Token) { k.Claims["sub"] = "" }, "whose account"},
-		"address with a name":  {func(k *oidcserver.Token) { k.Claims["email"] = "Bob <bob@example.com>" }, "that is none"},
-		"reserved name":        {func(k *oidcserver.Token) { k.Claims["email"] = "system:admin@example.com" }, "that is none"},
+		"address with a name":  {func(k *oidcserver.Token) { k.Claims["email"] = "Bob <bob@example.com>" }, "that is not valid"},
+		"reserved name":        {func(k *oidcserver.Token) { k.Claims["email"] = "system:admin@example.com" }, "that is not valid"},
 	}
 	for _, name := range slices.Sorted(mapKeys(tests)) {
 		tc := tests[name]
@@ -127,8 +127,8 @@ func TestIDTokensThatAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestASecretStaysWithItsProvider holds that a provider which sends the hub
-// elsewhere takes neither the client's secret nor the code there.
+// TestASecretStaysWithItsProvider checks that a provider which redirects the
+// hub to another host cannot send the client's secret or the code there.
 func TestASecretStaysWithItsProvider(t *testing.T) {
 	b, _ := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -271,7 +271,7 @@ func TestAddressesDoNotTakeAccounts(t *testing.T) {
 	if who := w.who(); who != bob.Email {
 		t.Errorf("logged in as %q", who)
 	}
-	// Deleting the provider ends what came through it.
+	// Deleting the provider ends the sessions that came through it.
 	if err := b.identity().DeleteProvider(t.Context(), byRoot, "idp"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ResetPath is where whoever can reach the hub's machine sends somebody to
-// choose a new password.
+// ResetPath is the page to choose a new password; axle-hub admin reset prints
+// its URL.
 const ResetPath = "/login/reset"
 
 const resetTitle = "Choose a new password"
@@ -28,7 +28,7 @@ func (s *Server) showReset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reset takes it. It logs nobody in: a second factor stays what it was.
+// reset sets the new password. It logs nobody in: a second factor is still required.
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) error {
 	if err := s.try(r); err != nil {
 		return err

@@ -26,8 +26,8 @@ func (b *bed) prepare(dropFactors bool) (token string, ended int) {
 	return made.Secret, ended
 }
 
-// Whoever lost the password chooses a new one, once, and is logged out
-// everywhere, when the link is made and when it is used.
+// A user who lost the password chooses a new one, once, and is logged out
+// everywhere, both when the link is created and when it is used.
 func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 	b, v := newBed(t)
 	other := b.visitor("198.51.100.41")
@@ -57,7 +57,7 @@ func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 	if _, err := b.identity().AuthenticateSession(t.Context(), token); !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("the token of a link as a session: %v", err)
 	}
-	// Whoever knows the old password may still use it until then.
+	// The old password still works until then.
 	meanwhile := b.visitor("198.51.100.42")
 	meanwhile.logIn(owner, password)
 	v.get(login.ResetPath + "?token=" + token + "x")
@@ -129,8 +129,8 @@ func TestResetExpiresAndTheNewestCounts(t *testing.T) {
 	}
 }
 
-// A second factor is asked for after a reset as before, unless it was taken
-// away with it.
+// A second factor is required after a reset as before, unless it was removed
+// with it.
 func TestResetKeepsSecondFactors(t *testing.T) {
 	b, v := newBed(t)
 	user, err := b.user(owner)

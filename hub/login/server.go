@@ -16,33 +16,32 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// maxForm bounds what a form may send, in bytes.
+// maxForm limits a form, in bytes.
 const maxForm = 64 << 10
 
-// Audit takes records of who came in and who did not, and of what people
-// changed of their own account; audit.Log does.
+// Audit records logins, failed logins, and what people changed in their own
+// account; audit.Log implements it.
 type Audit interface {
 	Add(ctx context.Context, r audit.Record)
 	AddNow(ctx context.Context, r audit.Record) error
 }
 
-// Transport makes what a provider is reached with. The PEM certificates are
-// trusted instead of the system's; empty is the system's.
+// Transport creates the transport to a provider. It trusts the PEM certificates
+// instead of the system's; empty trusts the system's.
 type Transport func(caPEM string) (http.RoundTripper, error)
 
-// Config is what the way in needs. Identity, Sealer, Transport and Origin are
-// required.
+// Config configures a Server. Identity, Sealer, Transport and Origin are required.
 type Config struct {
 	Identity *identity.Directory
-	// Sealer keeps what is in cookies from their bearers.
+	// Sealer encrypts the content of cookies.
 	Sealer identity.Sealer
 	// Origin is the hub's URL as browsers see it.
 	Origin string
-	// Ready says whether sessions can be told yet.
+	// Ready returns nil once sessions can be checked.
 	Ready func() error
 	// Audit may be nil.
 	Audit Audit
-	// Transport reaches providers.
+	// Transport creates the transport to a provider.
 	Transport Transport
 	Clock     clock.Clock
 	Log       *slog.Logger
@@ -65,7 +64,7 @@ type Server struct {
 	guard    *http.CrossOriginProtection
 }
 
-// New checks that nothing is missing.
+// New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
 	if c.Identity == nil || c.Sealer == nil || c.Transport == nil {
 		return nil, errors.New("login: a part is missing")
@@ -92,7 +91,7 @@ func New(c Config) (*Server, error) {
 		parties: newParties(c.Identity, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
-		return nil, errcode.New(errcode.Invalid, "the hub's URL is no origin: %w", err)
+		return nil, errcode.New(errcode.Invalid, "the hub's URL is not an origin: %w", err)
 	}
 	s.parties.discovered = s.tellOfLogouts
 	s.keys, err = newPasskeys(origin)
@@ -104,7 +103,7 @@ type silent struct{}
 func (silent) Add(context.Context, audit.Record)          {}
 func (silent) AddNow(context.Context, audit.Record) error { return nil }
 
-// page answers one request. An error becomes a page that says it.
+// page answers one request. A returned error is shown as a page.
 type page func(w http.ResponseWriter, r *http.Request) error
 
 // Register adds the pages to mux.
@@ -154,7 +153,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle("POST /login/backchannel/{provider}", http.HandlerFunc(s.backChannel))
 }
 
-// serve bounds a request, sets the headers that every answer has, and turns
+// serve limits a request, sets the headers that every answer has, and turns
 // errors into pages.
 func (s *Server) serve(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -165,7 +164,7 @@ func (s *Server) serve(p page) http.Handler {
 			if err = r.ParseForm(); err != nil {
 				err = errcode.New(errcode.Invalid, "the form cannot be read")
 			} else if !s.formIsOurs(r) {
-				err = errcode.New(errcode.Forbidden, "this form is not one of this hub, or is too old; go back, load the page again and repeat. Cookies must be allowed")
+				err = errcode.New(errcode.Forbidden, "this form does not come from this hub, or is too old; allow cookies, go back, load the page again and repeat")
 			}
 		}
 		if err == nil {
@@ -180,11 +179,11 @@ func (s *Server) serve(p page) http.Handler {
 	})
 }
 
-// sorry shows an error. Only what is meant for people is shown; our own faults
-// are logged.
+// sorry shows an error. It shows only errors that are meant for people, and
+// logs internal ones.
 func (s *Server) sorry(w http.ResponseWriter, r *http.Request, err error) {
 	if errcode.Of(err) == errcode.Internal && r.Context().Err() == nil {
-		s.log.LogAttrs(r.Context(), slog.LevelError, "a page of the login went wrong here", slog.String(logkey.Path, r.Pattern), slog.Any(logkey.Error, err))
+		s.log.LogAttrs(r.Context(), slog.LevelError, "a login page failed with an internal error", slog.String(logkey.Path, r.Pattern), slog.Any(logkey.Error, err))
 	}
 	retryAfter(w, err)
 	v := view{Title: "This did not work", Error: errcode.Message(err), Back: "/"}
@@ -194,7 +193,7 @@ func (s *Server) sorry(w http.ResponseWriter, r *http.Request, err error) {
 	s.render(w, r, errcode.HTTPStatus(errcode.Of(err)), "message", v)
 }
 
-// who returns whose session a request has. Unauthorized without one.
+// who returns the person whose session a request has. Unauthorized without one.
 func (s *Server) who(r *http.Request) (identity.Principal, error) {
 	bearer := s.cookie(r.Header, cookieSession)
 	if bearer == "" {
@@ -203,14 +202,15 @@ func (s *Server) who(r *http.Request) (identity.Principal, error) {
 	return s.identity.AuthenticateSession(r.Context(), bearer)
 }
 
-// person is who for pages that are for everybody.
+// person is who for pages that need no session.
 func (s *Server) person(r *http.Request) (identity.Principal, bool) {
 	p, err := s.who(r)
 	return p, err == nil
 }
 
-// needPerson returns whose session it is, or sends the browser to log in and
-// come back. With POST it is an error: what was typed would be lost.
+// needPerson returns the person of the session, or redirects the browser to log
+// in and come back. For a POST it returns an error instead, because the typed
+// data would be lost.
 func (s *Server) needPerson(w http.ResponseWriter, r *http.Request) (identity.Principal, bool, error) {
 	p, err := s.who(r)
 	switch {
@@ -225,9 +225,9 @@ func (s *Server) needPerson(w http.ResponseWriter, r *http.Request) (identity.Pr
 	return p, false, nil
 }
 
-// Session returns whose session a call of the API comes with. ok is false when
-// it comes with none. A cookie counts only with the header that no other
-// origin can send. Forbidden, Unauthorized.
+// Session returns the person whose session an API call has. ok is false when it
+// has none. A cookie counts only together with the header that no other origin
+// can send. Forbidden, Unauthorized.
 func (s *Server) Session(ctx context.Context, header http.Header) (p identity.Principal, ok bool, err error) {
 	bearer := s.cookie(header, cookieSession)
 	if bearer == "" {
@@ -254,8 +254,8 @@ func (s *Server) originOnly() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// begin opens a session for somebody who has shown who he is, in place of the
-// one that the browser had.
+// begin opens a session for a person who has authenticated, in place of the
+// browser's previous one.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.User, terms identity.SessionTerms, idToken string) error {
 	if old, ok := s.person(r); ok {
 		if err := s.identity.EndSession(r.Context(), old, old.TokenID); err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -280,7 +280,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.Use
 	return nil
 }
 
-// record tells the audit log of a login, or of one that failed.
+// record records a login, or a failed one, in the audit log.
 func (s *Server) record(r *http.Request, a audit.Record) {
 	a.At, a.Source, a.Kind = clock.Micros(s.clock.Now()), sourceOf(r), "session"
 	s.audit.Add(context.WithoutCancel(r.Context()), a)

@@ -35,10 +35,11 @@ func TestFormsNeedTheirToken(t *testing.T) {
 	if who := v.who(); who != owner {
 		t.Fatalf("logged out by a form of somebody: %q", who)
 	}
-	// Logging in is a write, too: nobody may log somebody else in as himself.
+	// Logging in is a write too: nobody may log another browser in as
+	// themselves.
 	w := b.visitor("198.51.100.30")
 	w.send("/login", url.Values{"email": {owner}, "password": {password}}, nil)
-	w.wants(http.StatusForbidden, "not one of this hub")
+	w.wants(http.StatusForbidden, "does not come from this hub")
 }
 
 func TestCookiesAreOfThisHostAlone(t *testing.T) {
@@ -67,7 +68,7 @@ func TestCookiesAreOfThisHostAlone(t *testing.T) {
 	}
 }
 
-// A login does not go on in a session that somebody put into the browser.
+// A login does not continue a session that somebody put into the browser.
 func TestLoginMakesANewSession(t *testing.T) {
 	b, attacker := newBed(t)
 	p := b.provider("idp", nil, bob)
@@ -135,7 +136,7 @@ func TestNextStaysHere(t *testing.T) {
 	}
 }
 
-// The API takes a session's cookie only from pages of this origin.
+// The API accepts a session's cookie only from pages of this origin.
 func TestAPITakesACookieWithItsHeader(t *testing.T) {
 	_, v := newBed(t)
 	v.get("/login/session")
@@ -292,23 +293,23 @@ func TestDeviceLogin(t *testing.T) {
 		t.Errorf("a second token for one code: %s", phase)
 	}
 	v.get("/device?code=" + s.UserCode)
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 
 	s = start()
 	v.get("/device?code=" + s.UserCode)
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"deny"}})
 	v.wants(http.StatusOK, "was refused")
-	// What was answered is not answered again, by nobody.
+	// An answered request cannot be answered again, by anybody.
 	v.get("/device")
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"allow"}})
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 	if phase, _ := poll(s.Code); phase != identity.DeviceDenied {
 		t.Errorf("denied: %s", phase)
 	}
 	s = start()
 	b.clock.advance(11 * time.Minute)
 	v.get("/device?code=" + s.UserCode)
-	v.wants(http.StatusNotFound, "no login waits for this code")
+	v.wants(http.StatusNotFound, "no login is waiting for this code")
 	if phase, _ := poll(s.Code); phase != identity.DeviceExpired {
 		t.Errorf("expired: %s", phase)
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// SetupPath is where the first administrator is made, with ?token=.
+// SetupPath is the page that creates the first administrator, with ?token=.
 const SetupPath = "/setup"
 
-// showSetup asks for the first administrator, for whoever has the token.
+// showSetup asks for the first administrator; it requires the setup token.
 func (s *Server) showSetup(w http.ResponseWriter, r *http.Request) error {
 	if err := s.try(r); err != nil {
 		return err
@@ -24,7 +24,7 @@ func (s *Server) showSetup(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setUp makes the first administrator and logs him in.
+// setUp creates the first administrator and logs them in.
 func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	if err := s.try(r); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// principal is whoever a bearer stands for.
+// principal returns the caller of a bearer token.
 func (b *bed) principal(bearer string) identity.Principal {
 	b.t.Helper()
 	p, err := b.identity().Authenticate(b.t.Context(), bearer)
@@ -21,7 +21,7 @@ func (b *bed) principal(bearer string) identity.Principal {
 	return p
 }
 
-// session is whose session a visitor has.
+// session returns the caller of a visitor's session.
 func (b *bed) session(v *visitor) identity.Principal {
 	b.t.Helper()
 	p, err := b.identity().AuthenticateSession(b.t.Context(), v.sessionCookie())
@@ -59,8 +59,8 @@ func TestTokenLivesNoLongerThanItsMaker(t *testing.T) {
 	}
 }
 
-// A cookie that was copied does not make tokens, nor take the second factor
-// over, once the login is more than ten minutes ago.
+// A copied cookie creates no tokens and cannot take over the second factor,
+// once the login is more than ten minutes ago.
 func TestStolenSessionMakesNothingThatLasts(t *testing.T) {
 	b, v := newBed(t)
 	b.later(11 * time.Minute)
@@ -91,7 +91,7 @@ func TestPasswordChangeEndsCopiesOfTheCookie(t *testing.T) {
 	}
 }
 
-// Whoever lost the password lost the tokens, too.
+// A user who lost the password also loses the tokens.
 func TestResetEndsTokens(t *testing.T) {
 	b, v := newBed(t)
 	made, err := b.identity().CreateToken(t.Context(), b.session(v), identity.TokenRequest{Name: "ci"})

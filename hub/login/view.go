@@ -25,14 +25,14 @@ var pageFiles embed.FS
 //go:embed assets/*
 var assetFiles embed.FS
 
-// view is what a page shows. A page reads the fields that it needs.
+// view is the content of a page. A page reads the fields that it needs.
 type view struct {
 	Title string
 	Error string
 	Note  string
 	Back  string
 
-	// CSRF goes into every form, Next where a login leads.
+	// CSRF goes into every form; Next is where a login leads.
 	CSRF string
 	Next string
 
@@ -55,14 +55,14 @@ type view struct {
 
 	// FormTo is one more origin that a form's answer may lead to.
 	FormTo string
-	// Picture lets the page show a picture that is in it.
+	// Picture allows the page to show an embedded picture.
 	Picture bool
 }
 
-// button is one way in through a provider.
+// button is the login through one provider.
 type button struct {
 	Name, Title, URL string
-	// Down says why it does not work just now, empty when nothing is known.
+	// Down says why the provider does not work now; empty when no problem is known.
 	Down string
 }
 
@@ -79,7 +79,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"plus":  func(a, b int) int { return a + b },
 }).ParseFS(pageFiles, "pages/*.html"))
 
-// lifetimeText says a lifetime as people do.
+// lifetimeText formats a lifetime for people.
 func lifetimeText(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
@@ -90,8 +90,8 @@ func lifetimeText(d time.Duration) string {
 	return strconv.Itoa(int(d.Minutes())) + " minutes"
 }
 
-// protect sets what every answer has. Referrers stay on this host: some of the
-// URLs say more than another one should know.
+// protect sets the headers of every answer. Referrers stay on this host,
+// because some URLs hold secrets.
 func (s *Server) protect(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -106,8 +106,8 @@ func (s *Server) protect(w http.ResponseWriter) {
 	}
 }
 
-// policy is a page's Content-Security-Policy: no script but that of passkeys
-// where there are any, nothing from elsewhere.
+// policy returns a page's Content-Security-Policy: no script except that for
+// passkeys, and nothing from other hosts.
 func policy(v view) string {
 	parts := []string{"default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"}
 	if v.Passkeys {
@@ -140,19 +140,19 @@ func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", policy(v))
 	w.WriteHeader(status)
-	// Whoever went away does not want to know.
+	// The browser may be gone; the error can be ignored.
 	_, _ = w.Write(b.Bytes())
 }
 
-// retryAfter tells a client when to come again.
+// retryAfter tells a client when to retry.
 func retryAfter(w http.ResponseWriter, err error) {
 	if after := errcode.RetryAfter(err); after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
 	}
 }
 
-// assets serves the style and the one script; they are small and may be kept
-// for an hour.
+// assets serves the stylesheet and the one script; they are small and may be
+// cached for an hour.
 func assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, err := assetFiles.ReadFile("assets/" + r.PathValue("file"))

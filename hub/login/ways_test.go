@@ -21,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/test/oidcserver"
 )
 
-// The ways in that docs/login.md lists, as somebody has them all at once.
+// The kinds of access that docs/login.md lists, all held by one user.
 type ways struct {
 	*bed
 	browser *visitor
@@ -70,14 +70,15 @@ func newWays(t *testing.T) *ways {
 	return w
 }
 
-// token notes a way in by a token, and returns it.
+// token records access by a token, and returns the token.
 func (w *ways) token(name string, made identity.CreatedToken, err error) identity.CreatedToken {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(name, err)
 	}
 	w.good[name] = func() bool {
-		// A bootstrap token carries the hub's key behind what the hub knows.
+		// A bootstrap token has the hub's key after the part that the hub
+		// knows.
 		_, err := w.identity().Authenticate(w.t.Context(), bootstrap.Secret(made.Secret))
 		if err != nil && !errcode.Is(err, errcode.Unauthorized) {
 			w.t.Error(name, err)
@@ -122,7 +123,7 @@ func (w *ways) people() {
 	w.credential("cluster credential of a command line", cli)
 }
 
-// programs are those that a person leaves behind.
+// programs adds the access of programs that a person left running.
 func (w *ways) programs() {
 	t, d, ctx := w.t, w.identity(), w.t.Context()
 	by := w.principal(w.api.Secret)
@@ -190,8 +191,8 @@ func (w *ways) call(token, procedure string, request any) (answer map[string]any
 	return answer
 }
 
-// opens reports whether the way to a cluster lets somebody in: there is no
-// agent at its end, which is another answer.
+// opens reports whether the request to a cluster is authorized: without an
+// agent it gets another error.
 func (w *ways) opens(path string, header http.Header) bool {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.URL+path, nil)
@@ -260,8 +261,8 @@ func (w *ways) out() map[string]func() error {
 	}
 }
 
-// documented reads the table of docs/login.md: what ends, by way in and way
-// out.
+// documented reads the table of docs/login.md: what ends, by kind of access and
+// by event.
 func documented(t *testing.T) (outs []string, ends map[string]map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/login.md")
@@ -290,8 +291,8 @@ func documented(t *testing.T) (outs []string, ends map[string]map[string]bool) {
 	return nil, nil
 }
 
-// Every way in ends with what docs/login.md says that it ends with, and with
-// nothing else.
+// Every kind of access ends exactly with the events that docs/login.md lists
+// for it.
 func TestEveryWayInEndsAsDocumented(t *testing.T) {
 	outs, ends := documented(t)
 	for _, out := range outs {

@@ -13,19 +13,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Owner is the part of the hub that owns repositories. Its methods act on this
-// replica alone: a call was forwarded once already.
+// Owner is the part of the hub that owns repositories. Its methods act only on
+// this replica, because a call was already forwarded once.
 type Owner interface {
-	// KickOwned fetches a repository soon if this replica owns it, and
-	// reports whether it does. commit, when set, satisfies the kick when it is
-	// here already. With wait it returns when a fetch that began after the
-	// call has ended, with its error.
+	// KickOwned fetches a repository soon if this replica owns it, and reports
+	// whether it does. commit, when set, satisfies the kick if it is already
+	// here. With wait it returns when a fetch that began after the call has
+	// ended, with its error.
 	KickOwned(ctx context.Context, repositoryID, commit string, wait bool) (owned bool, err error)
 	// ResolveOwned evaluates a source, both as JSON, if this replica owns its
 	// repository.
 	ResolveOwned(ctx context.Context, repositoryID string, source []byte) (head []byte, owned bool, err error)
-	// HandOver ends this replica's work on a repository, gives its lease back
-	// and returns the hash of its refs, if it is to be owned by the caller.
+	// HandOver ends this replica's work on a repository, releases its lease and
+	// returns the hash of its refs, if the caller is to own it.
 	HandOver(ctx context.Context, repositoryID, caller string) (refs string, epoch int64, owned bool, err error)
 	// FollowNow copies what the owner of a repository has now, soon.
 	FollowNow(repositoryID string)
@@ -33,19 +33,20 @@ type Owner interface {
 
 // SeenTaker is the part of the hub that knows when clusters last polled.
 type SeenTaker interface {
-	// TakeSeen takes microseconds by cluster id from another replica.
+	// TakeSeen records times in microseconds by cluster id from another
+	// replica.
 	TakeSeen(ctx context.Context, replica string, polledAt map[string]int64)
 }
 
-// HandlerConfig is what answers other replicas. Clock may be nil.
+// HandlerConfig holds the dependencies of the handler. Clock may be nil.
 type HandlerConfig struct {
 	// Key is the hub's key derived for Purpose.
 	Key   []byte
 	Owner Owner
 	Seen  SeenTaker
-	// Mirrors gives copies of repositories; nil is none to give.
+	// Mirrors gives copies of repositories; nil gives none.
 	Mirrors Mirrors
-	// Condition says how this replica is; nil is nothing to say.
+	// Condition returns the state of this replica; nil reports nothing.
 	Condition func() Condition
 	Clock     clock.Clock
 }
@@ -54,12 +55,12 @@ type handler struct {
 	HandlerConfig
 }
 
-// Path is below which the bytes between replicas are; the calls have a path of
-// their own, which NewHandler returns.
+// Path is the prefix of the byte streams between replicas; the RPCs have a
+// separate path, which NewHandler returns.
 const Path = "/peer/v1/"
 
-// NewHandler returns the path of the calls between replicas and what answers
-// them, and the bytes below Path.
+// NewHandler returns the path of the RPCs between replicas and their handler,
+// which also serves the byte streams below Path.
 func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	if len(c.Key) == 0 || c.Owner == nil || c.Seen == nil {
 		return "", nil, errors.New("peer: a handler needs a key, an owner and a taker of polls")
@@ -80,7 +81,7 @@ func NewHandler(c HandlerConfig) (path string, _ http.Handler, err error) {
 	return path, Verify(c.Key, c.Clock, mux), nil
 }
 
-// coded gives an error to the caller with the code that it has here.
+// coded keeps the code of an error for the caller.
 func coded(err error) error {
 	return connect.NewError(connect.Code(errcode.RPCCode(errcode.Of(err))), errors.New(errcode.Message(err)))
 }

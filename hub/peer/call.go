@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// callLimit bounds one call to a replica whose answer is short work.
+	// callLimit limits a call whose answer needs little work.
 	callLimit = 10 * time.Second
-	// kickLimit bounds a kick that nobody waits for: what does not answer in
-	// this time finds it in the database.
+	// kickLimit limits a kick without a waiter: a replica that does not answer
+	// in this time finds it in the database.
 	kickLimit = 3 * time.Second
-	// waitLimit bounds a call that waits for a fetch, or for one to end.
+	// waitLimit limits a call that waits for a fetch, or for the end of one.
 	waitLimit = 5 * time.Minute
 )
 
-// ClientConfig is what calls other replicas. HTTP and Clock may be nil.
+// ClientConfig holds a Client's dependencies. HTTP and Clock may be nil.
 type ClientConfig struct {
 	Key []byte
 	// Replica is this replica's name.
@@ -34,13 +34,13 @@ type ClientConfig struct {
 }
 
 // Client calls other replicas. Every call has a deadline, its caller's or its
-// own, and the callee is told of it.
+// own, which is sent to the callee.
 type Client struct {
 	http    *http.Client
 	replica string
 }
 
-// NewClient returns a client; it makes no connection yet.
+// NewClient returns a client; it opens no connection yet.
 func NewClient(c ClientConfig) (*Client, error) {
 	if len(c.Key) == 0 || c.Replica == "" {
 		return nil, errors.New("peer: a client needs a key and this replica's name")
@@ -51,11 +51,11 @@ func NewClient(c ClientConfig) (*Client, error) {
 	return &Client{http: &http.Client{Transport: &Signer{Key: c.Key, Replica: c.Replica, Clock: c.Clock, Next: c.HTTP}}, replica: c.Replica}, nil
 }
 
-// HTTP returns the client that signs, for bytes beside the calls.
+// HTTP returns the signing HTTP client, for byte streams.
 func (c *Client) HTTP() *http.Client { return c.http }
 
-// Kick asks a replica to fetch a repository now and reports whether it owns
-// it. With wait it answers when a fetch that began after the call has ended.
+// Kick requests a fetch of a repository and reports whether the replica owns
+// it. With wait it returns when a fetch that began after the call has ended.
 func (c *Client) Kick(ctx context.Context, to Replica, repositoryID, commit string, wait bool) (owned bool, err error) {
 	limit := kickLimit
 	if wait {
@@ -71,7 +71,7 @@ func (c *Client) Kick(ctx context.Context, to Replica, repositoryID, commit stri
 }
 
 // Resolve asks a replica what a source of a repository points at, if it owns
-// it. Source and head are JSON of the caller's own.
+// the repository. Source and head are the caller's JSON.
 func (c *Client) Resolve(ctx context.Context, to Replica, repositoryID string, source []byte) (head []byte, owned bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
@@ -82,8 +82,8 @@ func (c *Client) Resolve(ctx context.Context, to Replica, repositoryID string, s
 	return answer.Msg.Head, !answer.Msg.NotOwner, nil
 }
 
-// HandOver asks a replica to stop its work on a repository and to give its
-// lease back. refs is the hash of the refs that it had last.
+// HandOver asks a replica to stop its work on a repository and to release its
+// lease. refs is the hash of its last refs.
 func (c *Client) HandOver(ctx context.Context, to Replica, repositoryID string) (refs string, owned bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
@@ -94,7 +94,7 @@ func (c *Client) HandOver(ctx context.Context, to Replica, repositoryID string) 
 	return answer.Msg.Refs, !answer.Msg.NotOwner, nil
 }
 
-// Follow tells a replica that there is something new to copy.
+// Follow notifies a replica that there is something new to copy.
 func (c *Client) Follow(ctx context.Context, to Replica, repositoryID string) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *Client) Follow(ctx context.Context, to Replica, repositoryID string) er
 	return nil
 }
 
-// Condition asks a replica how it is. The caller's context bounds it.
+// Condition returns a replica's state. The caller's context limits it.
 func (c *Client) Condition(ctx context.Context, to Replica) (out Condition, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -117,7 +117,7 @@ func (c *Client) Condition(ctx context.Context, to Replica) (out Condition, err 
 	return out, nil
 }
 
-// TellSeen tells a replica when clusters last polled here, in microseconds by
+// TellSeen sends a replica when clusters last polled here, in microseconds by
 // cluster id.
 func (c *Client) TellSeen(ctx context.Context, to Replica, polledAt map[string]int64) error {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
@@ -139,11 +139,11 @@ func (c *Client) service(to Replica) peerv1connect.PeerServiceClient {
 // errUnanswered marks errors of calls that the callee did not answer.
 var errUnanswered = errors.New("no answer")
 
-// Unanswered reports whether a call failed before the callee said anything:
-// it is not there, hangs, or does not know this hub's key.
+// Unanswered reports whether a call failed without an answer from the callee:
+// it is down, hangs, or does not know this hub's key.
 func Unanswered(err error) bool { return errors.Is(err, errUnanswered) }
 
-// called gives an error of a call the code and the words that the callee meant.
+// called restores the code and the message of the callee's error.
 func called(to Replica, err error) error {
 	code := errcode.FromRPC(uint32(connect.CodeOf(err)))
 	var answer *connect.Error

@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// hub is what a replica is asked.
+// hub is the called replica.
 type hub struct {
 	mu      sync.Mutex
 	kicks   []string

@@ -1,11 +1,12 @@
-// Package peer is what the replicas of one hub know of each other: who is
-// there (Members), who does what alone (Lease), and the few calls between them
-// (Client, NewHandler). One replica is a hub too; then the others are none.
+// Package peer is what the replicas of one hub share: which replicas are alive
+// (Members), which of them does a singleton task (Lease), and the few calls
+// between them (Client, NewHandler). A hub may be a single replica; the list of
+// others is then empty.
 //
 // It does not decide what is done under a lease and stores nothing; hub/store
-// implements its stores, hub wires it, and domain parts see small interfaces of
-// their own. Repositories have leases of their own with a rule more, in
-// hub/gitcache.
+// implements its stores, hub wires it, and domain parts declare the small
+// interfaces that they use. Repositories have separate leases with one more
+// rule, in hub/gitcache.
 //
 //	free --acquire--> held --renew each 5 s--> held --release or lost--> free
 //	                    `--12 s without a renewal--> fenced --expiry + 5 s--> free
@@ -15,8 +16,8 @@
 // clock, and another takes it 5 s after expiry at the earliest, so two holders
 // do not overlap unless a machine stood still for longer; epochs only grow. A
 // replica writes a heartbeat each 5 s and counts as alive for 20 s after it;
-// one that stops in order is waited for two minutes, and nobody counts as gone
-// whose heartbeats are old because the database was away.
-// Calls are signed with a key that only replicas have, and are refused when
-// their time is off by more than a minute.
+// the others wait two minutes for a replica that stopped in order, and a
+// replica whose heartbeats are old because the database was unavailable does
+// not count as gone. Calls are signed with a key that only replicas have, and
+// are refused when their time is off by more than a minute.
 package peer

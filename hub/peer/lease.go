@@ -12,49 +12,49 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// The numbers of every lease. The fence leaves 13 s between the end of the old
-// holder's work and the start of the next one's.
+// The durations of every lease. The fence leaves 13 s between the end of the
+// old holder's work and the start of the next one's.
 const (
 	// LeaseTTL is how long a lease lasts by the database's clock.
 	LeaseTTL = 20 * time.Second
 	// RenewEvery is the time between renewals, and between tries to acquire.
 	RenewEvery = 5 * time.Second
 	// FenceAfter is when a holder stops by its own clock, counted from the
-	// start of its last good renewal.
+	// start of its last successful renewal.
 	FenceAfter = 12 * time.Second
-	// TakeOverGrace is how long past its expiry a lease is left alone.
+	// TakeOverGrace is how long after its expiry a lease may not be taken.
 	TakeOverGrace = 5 * time.Second
 )
 
-// LeaseStore keeps leases by name. Times are by the database's clock.
+// LeaseStore stores leases by name. Times are by the database's clock.
 type LeaseStore interface {
-	// AcquireLease makes holder the holder of a lease that is free or ran out
+	// AcquireLease makes holder the holder of a lease that is free or expired
 	// more than grace ago and returns its epoch, one more than the last.
 	// errcode.Conflict when another holds it.
 	AcquireLease(ctx context.Context, name, holder string, ttl, grace time.Duration) (epoch int64, err error)
-	// RenewLease extends it. errcode.Conflict when it was lost.
+	// RenewLease extends a lease. errcode.Conflict when it was lost.
 	RenewLease(ctx context.Context, name, holder string, epoch int64, ttl time.Duration) error
-	// ReleaseLease frees it at once, or does nothing when it was lost.
+	// ReleaseLease frees a lease at once, or does nothing when it was lost.
 	ReleaseLease(ctx context.Context, name, holder string, epoch int64) error
 }
 
-// LeaseConfig is what a Lease needs. Clock and Log may be nil.
+// LeaseConfig holds a Lease's dependencies. Clock and Log may be nil.
 type LeaseConfig struct {
 	Store LeaseStore
-	// Name is what is done alone: "feed", "rebalance".
+	// Name is the task of the lease: "feed", "rebalance".
 	Name string
-	// Holder is one life of one replica; a restarted one is another holder.
+	// Holder is one run of one replica; a restarted one is another holder.
 	Holder string
 	Clock  clock.Clock
 	Log    *slog.Logger
 }
 
-// Lease lets one replica at a time do something.
+// Lease lets one replica at a time do a task.
 type Lease struct {
 	LeaseConfig
 }
 
-// NewLease returns a lease that nobody tries to get until Run.
+// NewLease returns a lease that is not acquired before Run.
 func NewLease(c LeaseConfig) (*Lease, error) {
 	if c.Store == nil || c.Name == "" || c.Holder == "" {
 		return nil, errors.New("peer: a lease needs a store, a name and a holder")
@@ -68,10 +68,10 @@ func NewLease(c LeaseConfig) (*Lease, error) {
 	return &Lease{c}, nil
 }
 
-// Run calls lead whenever this replica holds the lease and ends lead's context
-// when it does not any more, until its own context ends. lead must return soon
-// after its context ended; when it returns earlier the lease is given back and
-// tried for again.
+// Run calls lead whenever this replica holds the lease, and ends lead's context
+// when it no longer does, until its own context ends. lead must return soon
+// after its context ended; when it returns earlier, the lease is released and
+// acquired again.
 func (l *Lease) Run(ctx context.Context, lead func(ctx context.Context, epoch int64) error) error {
 	for ctx.Err() == nil {
 		start := l.Clock.Now()
@@ -99,7 +99,7 @@ func (l *Lease) acquire(ctx context.Context) (int64, error) {
 var errFenced = errors.New("the lease could not be renewed in time")
 
 // hold leads until the context ends, the lease is lost, or renewals fail for
-// too long. start is before the acquisition was asked for.
+// too long. start is the time before the acquisition was requested.
 func (l *Lease) hold(ctx context.Context, epoch int64, start time.Time, lead func(ctx context.Context, epoch int64) error) error {
 	l.Log.Info("lease acquired", "lease", l.Name, logkey.Epoch, epoch)
 	leading, stop := context.WithCancelCause(ctx)
@@ -117,7 +117,7 @@ func (l *Lease) hold(ctx context.Context, epoch int64, start time.Time, lead fun
 }
 
 // renewUntilLost renews every 5 s until the lease is lost or the work ended,
-// whose error it then returns.
+// and returns the work's error.
 func (l *Lease) renewUntilLost(ctx context.Context, epoch int64, good time.Time, done <-chan error) (ended bool, _ error) {
 	for {
 		fence := FenceAfter - l.Clock.Now().Sub(good)

@@ -17,82 +17,85 @@ import (
 const (
 	// HeartbeatEvery is the time between two heartbeats, ± a fifth.
 	HeartbeatEvery = 5 * time.Second
-	// AliveFor is how long a replica counts as there after its last heartbeat.
+	// AliveFor is how long a replica counts as alive after its last heartbeat.
 	AliveFor = 20 * time.Second
-	// DrainTime is how long a leaving replica keeps what it owns, so that one
-	// which only restarts loses nothing.
+	// DrainTime is how long a stopping replica keeps what it owns, so that one
+	// that only restarts loses nothing.
 	DrainTime = 120 * time.Second
 )
 
-// Replica is one process of the hub, or was one within the last days.
+// Replica is a process of the hub, or was one in the last days.
 type Replica struct {
 	// Name is stable over restarts and unique.
 	Name string
-	// URL is how the others reach it; empty when they cannot.
+	// URL is its URL for the others; empty when they cannot reach it.
 	URL     string
 	Version string
 	// StartedAt is when the process began, by its own clock.
 	StartedAt time.Time
 	// SeenAt is its last heartbeat by the database's clock.
 	SeenAt time.Time
-	// DrainingUntil is set when it said that it stops: until then nobody takes
-	// what is placed on it, since it may only start again.
+	// DrainingUntil is set when it announced its stop: until then no replica
+	// takes what is placed on it, since it may only restart.
 	DrainingUntil time.Time
-	// Leaving is set by a person: it is to own nothing any more. A replica
-	// that starts anew is not leaving.
+	// Leaving is set when a person drained it: it is to own nothing. A
+	// restarted replica is not leaving.
 	Leaving bool
-	// Alive says that it beat lately and does not stop; Present that it is
-	// alive or may be back before DrainingUntil. Both by the database's clock.
+	// Alive is set when it sent a heartbeat lately and does not stop; Present
+	// when it is alive or may be back before DrainingUntil. Both are by the
+	// database's clock.
 	Alive, Present bool
 	Condition
 }
 
-// Condition is what a replica says of itself with each heartbeat.
+// Condition is a replica's state, reported with each heartbeat.
 type Condition struct {
-	// Position is how far its indexes followed the change feed, and FeedAge
-	// how long ago it last knew that it had read all there was.
+	// Position is how far its indexes followed the change feed, and FeedAge how
+	// long ago it had last read everything.
 	Position position.Position
 	FeedAge  time.Duration
 	// DiskFree and DiskTotal are bytes of the disk with its data folder.
 	DiskFree, DiskTotal int64
 }
 
-// MemberStore keeps the rows of replicas.
+// MemberStore stores the rows of replicas.
 type MemberStore interface {
 	// Heartbeat writes this replica's row; SeenAt becomes the database's now,
 	// DrainingUntil that plus drain, or none when drain is zero. A row with
-	// another StartedAt is not Leaving any more.
+	// another StartedAt stops being Leaving.
 	Heartbeat(ctx context.Context, r Replica, drain time.Duration) error
-	// Replicas returns all that are known, in order of name, Alive when their
+	// Replicas returns all known replicas, in order of name, Alive when their
 	// last heartbeat is not older than within.
 	Replicas(ctx context.Context, within time.Duration) ([]Replica, error)
 }
 
-// MembersConfig is what Members needs. Condition, Clock and Log may be nil.
+// MembersConfig holds the dependencies of Members. Condition, Clock and Log may
+// be nil.
 type MembersConfig struct {
 	Store MemberStore
 	// Self is this replica: name, URL and version.
 	Self Replica
-	// Condition is asked before each heartbeat.
+	// Condition is called before each heartbeat.
 	Condition func() Condition
 	Clock     clock.Clock
 	Log       *slog.Logger
 }
 
-// Members knows which replicas are there, as of the last heartbeat.
+// Members knows which replicas are alive, as of the last heartbeat.
 type Members struct {
 	MembersConfig
 	mu     sync.Mutex
 	known  []Replica
 	offset time.Duration // of the database's clock from this machine's
-	looked time.Time     // last good look
-	// amnesty goes to those who were there before the database, or this
-	// replica, was away: nobody could beat, and all may be back in a moment.
+	looked time.Time     // last successful read
+	// amnesty is for replicas that were alive before the database, or this
+	// replica, was unavailable: nobody could send heartbeats, and all may be
+	// back in a moment.
 	amnesty time.Time
 	missed  map[string]bool
 }
 
-// NewMembers returns Members that know of this replica alone until Run.
+// NewMembers returns Members that know only this replica before Run.
 func NewMembers(c MembersConfig) (*Members, error) {
 	if c.Store == nil || c.Self.Name == "" {
 		return nil, errors.New("peer: members need a store and this replica's name")
@@ -112,8 +115,8 @@ func NewMembers(c MembersConfig) (*Members, error) {
 	return &Members{MembersConfig: c, known: []Replica{c.Self}}, nil
 }
 
-// Run writes heartbeats and looks for others until the context ends. Then it
-// announces that this replica drains.
+// Run writes heartbeats and reads those of others until the context ends. Then
+// it announces that this replica drains.
 func (m *Members) Run(ctx context.Context) error {
 	for {
 		if err := m.beat(ctx); err != nil && ctx.Err() == nil {
@@ -150,8 +153,8 @@ func (m *Members) beat(ctx context.Context) error {
 }
 
 // Now implements clock.Clock: the database's time, as of the last heartbeat.
-// Replicas sign their calls with it, so that one whose clock is off can still
-// be talked to.
+// Replicas sign their calls with it, so that one with a wrong clock can still
+// be called.
 func (m *Members) Now() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,8 +164,8 @@ func (m *Members) Now() time.Time {
 // After implements clock.Clock.
 func (m *Members) After(d time.Duration) <-chan time.Time { return m.Clock.After(d) }
 
-// Look reads who is there now, for a decision that must not rest on what the
-// last heartbeat saw.
+// Look reads which replicas are alive now, for a decision that needs newer data
+// than the last heartbeat.
 func (m *Members) Look(ctx context.Context) error {
 	known, err := m.Store.Replicas(ctx, AliveFor)
 	if err != nil {
@@ -172,7 +175,7 @@ func (m *Members) Look(ctx context.Context) error {
 	if self < 0 {
 		known, self = append(known, m.Self), len(known)
 	}
-	// The row may still be what an earlier life of this replica left.
+	// The row may still be from an earlier run of this replica.
 	mine := &known[self]
 	mine.Alive, mine.Present = true, true
 	mine.Leaving = mine.Leaving && mine.StartedAt.Equal(m.Self.StartedAt.Truncate(time.Microsecond))
@@ -183,8 +186,8 @@ func (m *Members) Look(ctx context.Context) error {
 	return nil
 }
 
-// forgive counts replicas as alive whose heartbeats are old because nobody's
-// could be written, for as long as it takes to beat again.
+// forgive counts replicas as alive whose heartbeats are old because none could
+// be written, for as long as new ones take.
 func (m *Members) forgive(known []Replica) {
 	now := m.Clock.Now()
 	if !m.looked.IsZero() && now.Sub(m.looked) > AliveFor/2 {
@@ -204,8 +207,8 @@ func (m *Members) forgive(known []Replica) {
 	}
 }
 
-// leave says that this replica stops. A failure is the same as a crash, which
-// the others stand too.
+// leave announces that this replica stops. A failure is like a crash, which the
+// others handle too.
 func (m *Members) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, HeartbeatEvery)
 	defer cancel()
@@ -217,15 +220,15 @@ func (m *Members) leave(ctx context.Context) error {
 	return nil
 }
 
-// Known returns all replicas of the last days, this one included, by name.
+// Known returns all replicas of the last days, including this one, by name.
 func (m *Members) Known() []Replica {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Replica(nil), m.known...)
 }
 
-// Alive returns all replicas that are there and do not stop, this one
-// included, by name.
+// Alive returns all replicas that are alive and do not stop, including this
+// one, by name.
 func (m *Members) Alive() []Replica {
 	var alive []Replica
 	for _, r := range m.Known() {
@@ -247,7 +250,7 @@ func (m *Members) Others() []Replica {
 	return others
 }
 
-// Named returns a replica that is there by its name.
+// Named returns an alive replica by its name.
 func (m *Members) Named(name string) (Replica, bool) {
 	for _, r := range m.Alive() {
 		if r.Name == name {

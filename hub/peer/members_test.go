@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 )
 
-// table is the rows of replicas in a database that can be away.
+// table holds the rows of replicas in a database that can be made unavailable.
 type table struct {
 	mu   sync.Mutex
 	away bool
@@ -114,7 +114,7 @@ func TestOneThatDiesIsGone(t *testing.T) {
 		stopB()
 		d.mu.Lock()
 		b := d.rows["b"]
-		b.DrainingUntil = time.Time{} // it said nothing
+		b.DrainingUntil = time.Time{} // it announced nothing
 		d.rows["b"] = b
 		d.mu.Unlock()
 		pass(peer.AliveFor + 7*time.Second)

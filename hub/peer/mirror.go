@@ -16,32 +16,33 @@ const (
 	// mirrorPath is where replicas copy repositories from each other.
 	mirrorPath = Path + "mirrors/"
 	// mirrorAnswer is how long a replica may take to begin a copy, and
-	// mirrorStall how long one may bring no byte: git counts objects meanwhile.
+	// mirrorStall how long one may send no byte, because git counts objects
+	// meanwhile.
 	mirrorAnswer = 30 * time.Second
 	mirrorStall  = 5 * time.Minute
-	// maxHaves bounds the commits that a replica says it has; fewer make a
-	// larger answer, not a wrong one.
+	// maxHaves limits the commits that a replica lists; fewer make the answer
+	// larger, not wrong.
 	maxHaves = 20_000
 )
 
-// CopyRequest says what a replica has of a repository.
+// CopyRequest describes what a replica has of a repository.
 type CopyRequest struct {
-	// Refs is the hash of its refs; the same hash is answered with no bytes.
+	// Refs is the hash of its refs; an equal hash is answered with no bytes.
 	Refs string `json:"refs"`
-	// Haves are commits that it has with all that is behind them.
+	// Haves are commits that it has completely, with all their ancestors.
 	Haves []string `json:"haves"`
 }
 
 // Mirrors gives copies of repositories to other replicas.
 type Mirrors interface {
 	// CopyMirror writes what a replica lacks of this replica's copy of a
-	// repository. same says that it lacks nothing; then nothing is written.
+	// repository. same means that it lacks nothing; then nothing is written.
 	// errcode.NotFound when there is no copy here.
 	CopyMirror(ctx context.Context, repositoryID string, r CopyRequest, w io.Writer) (same bool, err error)
 }
 
-// serveMirror answers POST /peer/v1/mirrors/{repository}. A failure in the
-// midst of the bytes ends them early, which the pack's checksum tells.
+// serveMirror answers POST /peer/v1/mirrors/{repository}. A failure after the
+// first bytes ends the answer early, which the pack's checksum reveals.
 func (h handler) serveMirror(w http.ResponseWriter, r *http.Request) {
 	var ask CopyRequest
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
@@ -64,7 +65,7 @@ type lateWriter struct {
 	began bool
 }
 
-// Write passes bytes on.
+// Write writes p and records that bytes were written.
 func (l *lateWriter) Write(p []byte) (int, error) {
 	if l.began {
 		return l.w.Write(p)
@@ -72,14 +73,15 @@ func (l *lateWriter) Write(p []byte) (int, error) {
 	l.began = true
 	l.w.Header().Set("Content-Type", "application/octet-stream")
 	n, err := l.w.Write(p)
-	// What follows may take long to come; the other must not think that
-	// nothing does. A connection that cannot flush fails at the next write.
+	// Flush, because the next bytes may take long and the other replica must
+	// not take that for a stall. A connection that cannot flush fails at the
+	// next write.
 	_ = http.NewResponseController(l.w).Flush()
 	return n, err
 }
 
-// Mirror asks a replica for what this one lacks of a repository and hands the
-// bytes to take, whole or with an error. same says that nothing is lacking.
+// Mirror requests what this replica lacks of a repository and passes the bytes
+// to take, complete or with an error. same means that nothing is lacking.
 func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, ask CopyRequest, take func(io.Reader) error) (same bool, err error) {
 	ask.Haves = ask.Haves[:min(len(ask.Haves), maxHaves)]
 	body, err := json.Marshal(ask)
@@ -121,13 +123,13 @@ func (c *Client) Mirror(ctx context.Context, to Replica, repositoryID string, as
 	return false, errcode.New(code, "replica %s: %s", to.Name, strings.TrimSpace(string(words)))
 }
 
-// stallReader puts a timer off with each read.
+// stallReader resets a timer with each read.
 type stallReader struct {
 	io.Reader
 	stall *time.Timer
 }
 
-// Read reads on.
+// Read reads and resets the timer.
 func (s *stallReader) Read(p []byte) (int, error) {
 	s.stall.Reset(mirrorStall)
 	return s.Reader.Read(p)

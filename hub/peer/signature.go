@@ -23,24 +23,25 @@ import (
 const (
 	// header carries "<replica> <micros> <hex of the signature>".
 	header = "Axle-Peer"
-	// headHeader carries the hex of a signature of the same without the body:
-	// who calls is known before the body is read.
+	// headHeader carries the hex of a signature of the same without the body,
+	// so that the caller is known before the body is read.
 	headHeader = "Axle-Peer-Head"
-	// headMethod goes before the method in that signature, so that it is none of
-	// a call without a body.
+	// headMethod precedes the method in that signature, so that it is not valid
+	// for a call without a body.
 	headMethod = "head of "
-	// maxSkew is how far two replicas' clocks may be apart.
+	// maxSkew is how far two replicas' clocks may differ.
 	maxSkew = time.Minute
-	// maxBody bounds a call's body; tarballs travel in answers only. Without a
-	// signed head, as of an older replica, it is unprovenBody, of which
-	// unprovenAtOnce are read at a time, each within unprovenTimeout.
+	// maxBody limits a call's body; tarballs are only in answers. Without a
+	// signed head, as from an older replica, the limit is unprovenBody; at most
+	// unprovenAtOnce such bodies are read at a time, each within
+	// unprovenTimeout.
 	maxBody         = 4 << 20
 	unprovenBody    = 1 << 20
 	unprovenAtOnce  = 16
 	unprovenTimeout = 10 * time.Second
 )
 
-// Purpose is what the key between replicas is derived for.
+// Purpose is the purpose for which the key between replicas is derived.
 const Purpose = "axle peer calls v1"
 
 func sign(key []byte, method, path, replica, micros string, body []byte) []byte {
@@ -58,11 +59,11 @@ type Signer struct {
 	Key     []byte
 	Replica string
 	Clock   clock.Clock
-	// Next does the request; nil is http.DefaultTransport.
+	// Next is the underlying transport; nil is http.DefaultTransport.
 	Next http.RoundTripper
 }
 
-// RoundTrip signs a copy of the request and passes it on.
+// RoundTrip signs a copy of the request and sends it.
 func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil && r.Body != http.NoBody {
@@ -93,13 +94,13 @@ func (s *Signer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return next.RoundTrip(signed)
 }
 
-// PartHeader carries what Part returns.
+// PartHeader is the header for the result of Part.
 const PartHeader = header
 
-// Part signs a request whose body is a stream: its method and address, the time
-// and the first part of its body, which says on whose behalf the rest is sent.
-// A nonce in the address keeps the same signature from being used twice; who
-// verifies remembers it for as long as two minutes.
+// Part signs a request with a streamed body: its method and address, the time
+// and the first part of its body, which names the user of the rest. A nonce in
+// the address prevents reuse of the signature; the verifier remembers it for
+// two minutes.
 func (s *Signer) Part(method, uri string, first []byte) string {
 	return s.part(method, uri, strconv.FormatInt(clock.Micros(s.Clock.Now()), 10), first)
 }
@@ -108,7 +109,8 @@ func (s *Signer) part(method, uri, micros string, body []byte) string {
 	return s.Replica + " " + micros + " " + hex.EncodeToString(sign(s.Key, method, uri, s.Replica, micros, body))
 }
 
-// VerifyPart checks what Part signed and returns the replica that did.
+// VerifyPart verifies the signature of Part and returns the replica that made
+// it.
 func VerifyPart(key []byte, now time.Time, r *http.Request, first []byte) (replica string, err error) {
 	return verify(key, now, r, first)
 }
@@ -121,7 +123,7 @@ func Caller(ctx context.Context) string {
 	return name
 }
 
-// Verify lets only signed requests through to next.
+// Verify passes only signed requests to next.
 func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
 	unproven := make(chan struct{}, unprovenAtOnce)
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
@@ -144,7 +146,7 @@ func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
 				refuse(w, r, errcode.New(errcode.Unavailable, "too many unsigned calls at once"))
 				return
 			}
-			// Writers that know no deadline (tests) are as good without.
+			// Writers without deadlines (in tests) do not need one.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unprovenTimeout))
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
@@ -165,8 +167,8 @@ func Verify(key []byte, c clock.Clock, next http.Handler) http.Handler {
 	})
 }
 
-// verifyHead checks the signature of all but the body. It proves who calls and
-// nothing of what is asked.
+// verifyHead verifies the signature of everything but the body. It proves who
+// calls, and nothing about the content of the call.
 func verifyHead(key []byte, now time.Time, r *http.Request) error {
 	_, err := verifyAs(key, now, r, headMethod+r.Method, r.Header.Get(headHeader), nil)
 	return err
@@ -178,7 +180,8 @@ func verify(key []byte, now time.Time, r *http.Request, body []byte) (name strin
 	return verifyAs(key, now, r, r.Method, signature, body)
 }
 
-// verifyAs checks one signature by who and when the request says it was made.
+// verifyAs verifies one signature, with the sender and time that the request
+// claims.
 func verifyAs(key []byte, now time.Time, r *http.Request, method, signature string, body []byte) (name string, err error) {
 	refused := errcode.New(errcode.Unauthorized, "this call is not signed with the key of this hub's replicas; give all replicas the same --key-file")
 	name, rest, ok := strings.Cut(r.Header.Get(header), " ")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FuzzSignature sends whatever text as a signature: nothing is a replica's word
-// but what its key made.
+// FuzzSignature sends arbitrary text as a signature: only what the key made is
+// accepted.
 func FuzzSignature(f *testing.F) {
 	key, now := []byte("key"), time.Unix(1e9, 0)
 	const micros = "1000000000000000"

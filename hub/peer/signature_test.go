@@ -14,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// watched is a body that knows how much of it was read.
+// watched is a body that records how much of it was read.
 type watched struct {
 	io.Reader
 	read int
@@ -26,7 +26,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// catch takes a signed request instead of sending it.
+// catch receives a signed request instead of sending it.
 type catch func(*http.Request)
 
 func (c catch) RoundTrip(r *http.Request) (*http.Response, error) {

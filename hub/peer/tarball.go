@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// tarballPath is where replicas take stored bytes from each other.
+	// tarballPath is the path for copies of stored tarballs.
 	tarballPath = "/peer/v1/tarballs/"
-	// codeHeader carries the code of a refusal, whose body is its words.
+	// codeHeader carries the code of a refusal; the body is its message.
 	codeHeader = "Axle-Code"
-	// storedOnly asks for what lies on the disk there; nothing is built.
+	// storedOnly requests only what is on the disk there; nothing is built.
 	storedOnly = "stored"
-	// tarballTries bounds how often a copy is taken up again where it was cut.
+	// tarballTries limits how often an interrupted copy is continued.
 	tarballTries = 5
-	// tarballAnswer is how long the other may take to begin: it may build.
+	// tarballAnswer is how long the other replica may take to begin: it may
+	// build.
 	tarballAnswer = 5 * time.Minute
-	// tarballStall ends an attempt that brings no byte for so long.
+	// tarballStall ends an attempt that receives no byte for so long.
 	tarballStall = 20 * time.Second
 )
 
@@ -41,17 +42,17 @@ type Tarball struct {
 	Hash string
 }
 
-// Tarballs gives bytes to other replicas. It asks no other replica itself, so
-// a question makes one hop.
+// Tarballs serves bytes to other replicas. It asks no other replica itself, so
+// a request makes one hop.
 type Tarballs interface {
-	// TarballHere opens a tarball of this replica. With build it is made when
-	// it is not on the disk, if this replica owns its repository; else
-	// owned is false. errcode.NotFound when it is not here.
+	// TarballHere opens a tarball of this replica. With build, a tarball that
+	// is not on the disk is built if this replica owns its repository;
+	// otherwise owned is false. errcode.NotFound when it is not here.
 	TarballHere(ctx context.Context, d digest.Digest, build bool) (t *Tarball, owned bool, err error)
 }
 
-// NewTarballHandler returns what answers the copies that other replicas take,
-// and its pattern. key is that of NewHandler.
+// NewTarballHandler returns the handler for other replicas' copies, and its
+// pattern. key is that of NewHandler.
 func NewTarballHandler(key []byte, c clock.Clock, t Tarballs) (pattern string, _ http.Handler, err error) {
 	if len(key) == 0 || t == nil {
 		return "", nil, errors.New("peer: a handler of tarballs needs a key and tarballs")
@@ -98,10 +99,10 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 // Tarball copies the stored bytes of a digest from another replica into w, and
-// takes a copy that is cut up again where it ended. What it wrote had the hash
-// that the other named; whether it is the content is for the caller to say.
-// owned is false when build was asked of a replica that does not own the
-// repository. After an error w holds a part.
+// continues an interrupted copy where it ended. The bytes that it wrote have
+// the hash that the other replica named; the caller must check that they are
+// the content. owned is false when build was requested from a replica that does
+// not own the repository. After an error w holds a part.
 func (c *Client) Tarball(ctx context.Context, to Replica, d digest.Digest, build bool, w io.Writer) (owned bool, err error) {
 	t := &copying{client: c, url: strings.TrimSuffix(to.URL, "/") + tarballPath + d.String(), w: w, hash: sha256.New(), size: -1}
 	if !build {
@@ -124,7 +125,7 @@ func (c *Client) Tarball(ctx context.Context, to Replica, d digest.Digest, build
 	}
 }
 
-// errCut marks a copy that may be taken up again.
+// errCut marks a copy that can be continued.
 var errCut = errors.New("the copy was cut")
 
 // copying is one copy over several attempts.
@@ -198,15 +199,15 @@ func (t *copying) read(body io.Reader, stall *time.Timer) error {
 			return nil
 		}
 		if err != nil {
-			return errors.Join(errCut, errcode.New(errcode.Unavailable, "cut at byte %d: %w", t.n, err))
+			return errors.Join(errCut, errcode.New(errcode.Unavailable, "interrupted at byte %d: %w", t.n, err))
 		}
 	}
 }
 
-// check compares what came with what the other said it would be.
+// check compares the received bytes with the announced hash.
 func (t *copying) check(from Replica) error {
 	if got := `"` + hex.EncodeToString(t.hash.Sum(nil)) + `"`; got != t.etag {
-		return errcode.New(errcode.Unavailable, "replica %s sent bytes with hash %s as those with %s; something between the replicas altered them", from.Name, got, t.etag)
+		return errcode.New(errcode.Unavailable, "replica %s sent bytes with hash %s instead of %s; something between the replicas altered them", from.Name, got, t.etag)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *spoiled) Write(p []byte) (int, error) {
 	if cut {
 		p = p[:s.left]
 	}
-	// Before they are written: the reader may look at once.
+	// Count before the write, because the reader may check at once.
 	s.b.bytes.Add(int64(len(p)))
 	n, err := s.ResponseWriter.Write(p)
 	if s.left -= int64(n); cut {
@@ -94,7 +94,7 @@ func TestStoredBytesAreCopied(t *testing.T) {
 		cutAt  int64
 		change bool
 		key    string
-		stored bool // ask for stored bytes alone
+		stored bool // request only stored bytes
 		owned  bool
 		code   errcode.Code
 		asked  int32

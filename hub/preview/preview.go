@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// The bounds of the package's doc.
+// The limits in the package's doc.
 const (
 	MaxFiles    = 4 << 20
 	maxUnpacked = 32 << 20
@@ -22,17 +22,17 @@ const (
 	kept        = time.Hour
 )
 
-// Preview is one question, and its answer once Answered.
+// Preview is one request, and its answer once Answered is set.
 type Preview struct {
 	ServiceID string
 	ClusterID string
-	// Request is the number of diffs of the service that asks for it.
+	// Request is the service's number of diffs that requests it.
 	Request   int64
 	By        string
 	CreatedAt int64
-	// Revision is whose settings are taken; 0 are the present ones.
+	// Revision is the revision whose settings are used; 0 are the current ones.
 	Revision int64
-	// Parts are what it is made of, FilesDigest that of Files among them.
+	// Parts are the sources to render, including FilesDigest for Files.
 	Parts       []fleet.Part
 	FilesDigest string
 	Files       []byte
@@ -43,18 +43,19 @@ type Preview struct {
 	Differences []byte
 }
 
-// Store keeps previews.
+// Store stores previews.
 type Store interface {
-	// PutPreview drops those that were made before a time.
+	// PutPreview stores a preview and deletes those that were created before a
+	// time.
 	PutPreview(ctx context.Context, p Preview, dropBefore int64) error
-	// Preview is NotFound when there is none (any more).
+	// Preview returns NotFound when there is none, or none any more.
 	Preview(ctx context.Context, serviceID string, request int64) (Preview, error)
-	// OpenPreviews are those of a cluster that are not answered and younger than
-	// a time, in order of request, without their files.
+	// OpenPreviews returns a cluster's unanswered previews that are younger
+	// than a time, in order of request, without their files.
 	OpenPreviews(ctx context.Context, clusterID string, since int64) ([]Preview, error)
-	// PreviewFiles are the files of an open preview of a cluster. NotFound.
+	// PreviewFiles returns the files of an open preview of a cluster. NotFound.
 	PreviewFiles(ctx context.Context, clusterID, digest string) ([]byte, error)
-	// AnswerPreview stores an answer; one that nobody asked for is dropped.
+	// AnswerPreview stores an answer; an unrequested one is dropped.
 	AnswerPreview(ctx context.Context, p Preview) error
 }
 
@@ -63,18 +64,18 @@ type Fleet interface {
 	Declared(ctx context.Context, ref fleet.Ref) (fleet.Service, error)
 	DiffOf(ctx context.Context, by string, ref fleet.Ref, fresh bool) (fleet.Diff, int64, error)
 	Revisions(ctx context.Context, ref fleet.Ref) ([]fleet.Revision, error)
-	// SpecAt is a service with the settings of a revision.
+	// SpecAt returns a service with the settings of a revision.
 	SpecAt(ctx context.Context, now fleet.AgentSpec, revision int64) (fleet.AgentSpec, error)
 }
 
 // Sources resolves a source at another ref.
 type Sources interface {
 	ResolveAt(ctx context.Context, sourceID, ref string, refresh bool) (fleet.Content, error)
-	// RepositoryID is NotFound when there is none of the name.
+	// RepositoryID returns NotFound when no repository has the name.
 	RepositoryID(ctx context.Context, name string) (string, error)
 }
 
-// Previews is the domain part. It is safe for concurrent use.
+// Previews manages previews. It is safe for concurrent use.
 type Previews struct {
 	Store   Store
 	Writer  fleet.Writer
@@ -83,9 +84,9 @@ type Previews struct {
 	Clock   clock.Clock
 }
 
-// Want is what to look at.
+// Want describes what to compare.
 type Want struct {
-	// One of Ref, Revision and Files.
+	// Set exactly one of Ref, Revision and Files.
 	Ref      string
 	Revision int64
 	Files    []byte
@@ -95,18 +96,20 @@ type Want struct {
 	ChangedOnly bool
 }
 
-// Asked is what was asked.
+// Asked describes the request that was made.
 type Asked struct {
 	Service fleet.Service
 	Request int64
-	// SourceRevision is upstream's name of what is looked at, empty for files.
+	// SourceRevision is upstream's name for the compared content, empty for
+	// files.
 	SourceRevision string
-	// Same says that nobody was asked, for the files are those of now.
+	// Same means that no request was made, because the files are the current
+	// ones.
 	Same bool
 }
 
-// Ask asks the agent of a service. Invalid, NotFound, Exhausted, and what the
-// sources say.
+// Ask requests a preview from the agent of a service. Invalid, NotFound,
+// Exhausted, and the errors of the sources.
 func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want) (Asked, error) {
 	s, err := p.Fleet.Declared(ctx, ref)
 	if err != nil {
@@ -122,7 +125,7 @@ func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want)
 	case want.Ref == "" && want.Revision == 0 && len(want.Files) > 0:
 		err = p.ofFiles(ctx, s, want.Files, &one)
 	default:
-		err = errcode.New(errcode.Invalid, "a preview is of one of: a ref, a revision, or files")
+		err = errcode.New(errcode.Invalid, "a preview needs exactly one of: a ref, a revision, or files")
 	}
 	if err == nil && len(one.Parts) == 0 {
 		err = errcode.New(errcode.Unprocessable, "service %s has no content yet; its errors say why", ref)
@@ -144,7 +147,7 @@ func (p *Previews) Ask(ctx context.Context, by string, ref fleet.Ref, want Want)
 	return asked, err
 }
 
-// partsOf are the parts of a service or revision, one for most.
+// partsOf returns the parts of a service or revision; most have one.
 func partsOf(parts []fleet.Part, content fleet.Content) []fleet.Part {
 	if len(parts) > 0 || content.Digest == "" {
 		return parts
@@ -152,7 +155,7 @@ func partsOf(parts []fleet.Part, content fleet.Content) []fleet.Part {
 	return []fleet.Part{{Content: content}}
 }
 
-// atRevision takes the files and settings of a revision that is kept.
+// atRevision uses the files and settings of a kept revision.
 func (p *Previews) atRevision(ctx context.Context, ref fleet.Ref, number int64, one *Preview, asked *Asked) error {
 	all, err := p.Fleet.Revisions(ctx, ref)
 	for _, r := range all {
@@ -162,12 +165,12 @@ func (p *Previews) atRevision(ctx context.Context, ref fleet.Ref, number int64, 
 		}
 	}
 	if err == nil {
-		err = errcode.New(errcode.NotFound, "service %s has no revision %d any more; axle services revisions %s lists those that it has", ref, number, ref)
+		err = errcode.New(errcode.NotFound, "service %s has no revision %d any more; axle services revisions %s lists the kept ones", ref, number, ref)
 	}
 	return err
 }
 
-// atRef puts the sources of one repository at another ref; the others stay.
+// atRef moves the sources of one repository to another ref; the others stay.
 func (p *Previews) atRef(ctx context.Context, s fleet.Service, want Want, one *Preview, asked *Asked) error {
 	places := s.Follows()
 	if len(places) == 0 {
@@ -176,8 +179,8 @@ func (p *Previews) atRef(ctx context.Context, s fleet.Service, want Want, one *P
 	repository := places[0].RepositoryID
 	if want.Repository != "" {
 		var err error
-		// One that is not there and one that the service does not follow look the
-		// same.
+		// A repository that does not exist and one that the service does not
+		// follow look the same.
 		if repository, err = p.Sources.RepositoryID(ctx, want.Repository); err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
@@ -198,25 +201,25 @@ func (p *Previews) atRef(ctx context.Context, s fleet.Service, want Want, one *P
 			part.Content, asked.SourceRevision, found = content, content.SourceRevision, true
 		}
 		if part.Digest == "" {
-			return errcode.New(errcode.Unprocessable, "%s of service %s was not produced yet; its errors say why", place.Name, s.Ref())
+			return errcode.New(errcode.Unprocessable, "%s of service %s has no content yet; its errors say why", place.Name, s.Ref())
 		}
 		one.Parts = append(one.Parts, part)
 	}
 	if !found {
-		return errcode.New(errcode.Invalid, "service %s follows nothing of repository %.80q", s.Ref(), want.Repository)
+		return errcode.New(errcode.Invalid, "service %s has no source in repository %.80q", s.Ref(), want.Repository)
 	}
 	asked.Same = same && want.ChangedOnly
 	return nil
 }
 
-// ofFiles puts files in the place of the service's first source.
+// ofFiles replaces the service's first source with files.
 func (p *Previews) ofFiles(ctx context.Context, s fleet.Service, files []byte, one *Preview) error {
 	if len(files) > MaxFiles {
-		return errcode.New(errcode.Invalid, "the files have %d bytes packed; at most %d are taken: leave out what the service does not render", len(files), MaxFiles)
+		return errcode.New(errcode.Invalid, "the files have %d bytes packed; at most %d are allowed: leave out what the service does not render", len(files), MaxFiles)
 	}
 	d, err := tarball.Digest(ctx, bytes.NewReader(files), tarball.Limits{Bytes: maxUnpacked, Files: maxEntries, Depth: tarball.DefaultLimits.Depth})
 	if err != nil {
-		return errcode.New(errcode.Invalid, "the files are no tarball that is taken: %w", err)
+		return errcode.New(errcode.Invalid, "the files are not a valid tarball: %w", err)
 	}
 	one.Files, one.FilesDigest = files, d.String()
 	content := fleet.Content{Digest: d.String(), Size: int64(len(files)), SourceRevision: "files"}
@@ -243,14 +246,14 @@ func (p *Previews) room(ctx context.Context, one Preview) error {
 		}
 	}
 	if ofService >= maxService || len(open) >= maxCluster || one.FilesDigest != "" && heavy >= maxHeavy {
-		return errcode.New(errcode.Exhausted, "%d previews of the cluster wait for its agent, %d of this service; look whether it is away (axle clusters list), or try again later", len(open), ofService).After(time.Minute)
+		return errcode.New(errcode.Exhausted, "%d previews of the cluster wait for its agent, %d of this service; check that it is online (axle clusters list), or try again later", len(open), ofService).After(time.Minute)
 	}
 	return nil
 }
 
 func (p *Previews) since() int64 { return clock.Micros(p.Clock.Now().Add(-kept)) }
 
-// Find returns a preview that was asked for, and the service as it is now.
+// Find returns a requested preview, and the service as it is now.
 func (p *Previews) Find(ctx context.Context, ref fleet.Ref, request int64) (fleet.Service, Preview, error) {
 	s, err := p.Fleet.Declared(ctx, ref)
 	if err != nil {
@@ -260,22 +263,21 @@ func (p *Previews) Find(ctx context.Context, ref fleet.Ref, request int64) (flee
 	if err != nil || one.Answered {
 		return s, one, err
 	}
-	// An agent that does not know previews answers the number with a diff.
+	// An agent without support for previews answers the number with a diff.
 	plain, _, err := p.Fleet.DiffOf(ctx, "", ref, false)
 	if err == nil && plain.Request >= request {
-		one.Answered, one.Error = true, "the cluster's agent does not know previews yet: upgrade it (axle agents)"
+		one.Answered, one.Error = true, "the cluster's agent does not support previews yet: upgrade it (axle agents)"
 	}
 	return s, one, err
 }
 
-// Open is a preview as an agent gets it.
+// Open is a preview in the form for an agent.
 type Open struct {
 	Request int64
 	Spec    fleet.AgentSpec
 }
 
-// Pending returns what some services of a cluster are to be compared with, by
-// service.
+// Pending returns the open previews of some services of a cluster, by service.
 func (p *Previews) Pending(ctx context.Context, clusterID string, services []fleet.AgentSpec) (map[string][]Open, error) {
 	if len(services) == 0 {
 		return nil, nil
@@ -310,14 +312,15 @@ func (p *Previews) Pending(ctx context.Context, clusterID string, services []fle
 	return all, nil
 }
 
-// Answer stores what an agent found. One that is not of its cluster is dropped.
+// Answer stores an agent's result. A result for another cluster's service is
+// dropped.
 func (p *Previews) Answer(ctx context.Context, a Preview) error {
 	a.Answered = true
 	return p.Writer.WriteBatched(ctx, func(ctx context.Context) error { return p.Store.AnswerPreview(ctx, a) })
 }
 
-// MayFetch reports whether an open preview of a cluster is made of a digest, and
-// returns the files when these are it.
+// MayFetch reports whether an open preview of a cluster needs a digest, and
+// returns the files when the digest is theirs.
 func (p *Previews) MayFetch(ctx context.Context, clusterID, d string) (files []byte, may bool, err error) {
 	open, err := p.Store.OpenPreviews(ctx, clusterID, p.since())
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// user makes a user and returns him as his token's caller, and the bearer.
+// user creates a user and returns the caller of the user's token, and the
+// bearer.
 func (g *gate) user(name string) (identity.Principal, string) {
 	g.t.Helper()
 	u, err := g.CreateUser(g.t.Context(), "ann", identity.KindUser, name, false)
@@ -107,7 +108,8 @@ func TestChangedBindingsActOnEveryReplica(t *testing.T) {
 			t.Errorf("groups %v, %v", again.Groups, err)
 		}
 
-		// An administrator is one at once, and no more at once.
+		// Becoming an administrator, and ceasing to be one, take effect at
+		// once.
 		if _, err := g.SetAdmin(t.Context(), "ann", "bob@example.com", true); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,7 @@ func TestChangedBindingsActOnEveryReplica(t *testing.T) {
 		}
 		may(t, other, bob, identity.ActionAdmin, identity.Scope{}, false)
 
-		// A replica that starts knows all of it.
+		// A starting replica knows all of it.
 		g.bind(identity.KindUser, "bob@example.com", identity.LevelProject, "prj_shop", identity.ActionGit)
 		may(t, g.replica(), bob, identity.ActionGit, shop, true)
 	})
@@ -140,13 +142,13 @@ func TestADeletedUserIsOutEverywhere(t *testing.T) {
 		}
 		_, err := g.Authenticate(t.Context(), secret)
 		wantCode(t, err, errcode.Unauthorized)
-		eventually.For(t, time.Minute, "the other replica refuses him", func() error {
+		eventually.For(t, time.Minute, "the other replica refuses them", func() error {
 			if _, err := other.Authenticate(t.Context(), secret); !errcode.Is(err, errcode.Unauthorized) {
 				return fmt.Errorf("err = %w", err)
 			}
 			return nil
 		})
-		// Whoever has his name later has none of it.
+		// A later user with the same name has none of it.
 		again, _ := g.user("bob@example.com")
 		if err := g.Authorize(t.Context(), again, identity.ActionRead, identity.Scope{}); err == nil {
 			t.Error("a new user of the same name has the old one's bindings")

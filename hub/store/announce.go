@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// channel is what replicas notify each other on.
+	// channel is the channel on which replicas notify each other.
 	channel = "axle_feed"
-	// announcePause is the least time between two announcements: a burst of
+	// announcePause is the minimum time between two announcements: a burst of
 	// commits needs one.
 	announcePause = 20 * time.Millisecond
-	// reconnectMax bounds the pause before a lost connection is made again.
+	// reconnectMax limits the pause before a lost connection is opened again.
 	reconnectMax = 10 * time.Second
 )
 
-// announceCommits tells other replicas of commits, over a connection of its
-// own and after the commit, so that no transaction waits for the server's
-// queue of notifications.
+// announceCommits notifies other replicas of commits, over its own connection
+// and after the commit, so that no transaction waits for the server's queue of
+// notifications.
 func (s *Store) announceCommits(ctx context.Context) error {
-	return s.keepConnected(ctx, "commits are not announced; other replicas hear of them a second later", func(ctx context.Context, conn *pgx.Conn) error {
+	return s.keepConnected(ctx, "commits are not announced; other replicas see them a second later", func(ctx context.Context, conn *pgx.Conn) error {
 		for {
 			select {
 			case <-s.announce:
@@ -46,23 +46,23 @@ func (s *Store) announceCommits(ctx context.Context) error {
 	})
 }
 
-// Announced reports whether this replica hears of every commit: on SQLite
-// there are none but its own.
+// Announced reports whether this replica is notified of every commit; on SQLite
+// there are only its own.
 func (s *Store) Announced() bool { return !s.db.Postgres() || s.heard.Load() }
 
 // listen wakes this replica's feed when another one announced a commit.
 func (s *Store) listen(ctx context.Context) error {
-	return s.keepConnected(ctx, "announcements are not heard; the feed is read once a second", func(ctx context.Context, conn *pgx.Conn) error {
+	return s.keepConnected(ctx, "announcements do not arrive; the feed is read once a second", func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 			return err
 		}
-		// The one of Open is gone when the server was started anew.
+		// The lock that Open took is gone when the server was restarted.
 		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", sqldb.AliveLock); err != nil {
 			return err
 		}
 		s.heard.Store(true)
 		defer s.heard.Store(false)
-		s.wake() // for what was announced before
+		s.wake() // for earlier announcements
 		for {
 			if _, err := conn.WaitForNotification(ctx); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (s *Store) listen(ctx context.Context) error {
 	})
 }
 
-// keepConnected gives use a connection of its own and a new one after each
+// keepConnected gives use a separate connection, and a new one after each
 // failure, until the context ends.
 func (s *Store) keepConnected(ctx context.Context, consequence string, use func(context.Context, *pgx.Conn) error) error {
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: reconnectMax}
@@ -103,7 +103,7 @@ func (s *Store) connected(ctx context.Context, use func(context.Context, *pgx.Co
 	defer func() {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = conn.Close(call) // it may be broken already
+		_ = conn.Close(call) // it may already be broken
 	}()
 	return use(ctx, conn)
 }

@@ -84,8 +84,8 @@ func TestForeignTransactionDoesNotStallTheFeed(t *testing.T) {
 	}
 }
 
-// The server goes and comes back; nothing needs to be started anew, what was
-// committed is there and the order of the feed goes on.
+// The server stops and starts again; nothing needs a restart, what was
+// committed is there, and the order of the feed continues.
 func TestPostgresRestartHeals(t *testing.T) {
 	server, err := pg.Start(t.Context())
 	if err != nil {

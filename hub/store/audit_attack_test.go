@@ -14,7 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// tables are those of the audit log that somebody with SQL may write.
+// auditTables are the tables of the audit log that an attacker with SQL access
+// may write.
 var auditTables = []string{"audit", "audit_head", "audit_checkpoints"}
 
 // copyTables keeps the audit log's tables as they are, and returns what puts
@@ -30,8 +31,8 @@ func (j *journal) copyTables() (putBack func()) {
 	}
 }
 
-// anew writes a record anew with what follows it: record, columns, hashes and
-// the head, without the key that signs.
+// anew rewrites a record and everything that follows from it: record, columns,
+// hashes and the head, without the signing key.
 func (j *journal) anew(from int64, edit string) {
 	j.exec(edit)
 	j.relink(from)
@@ -44,14 +45,15 @@ func (j *journal) truncate(last int64) {
 		fmt.Sprintf("UPDATE audit_head SET seq = %d, hash = (SELECT hash FROM audit WHERE seq = %d)", last, last))
 }
 
-// Somebody who may write every table of the audit log, and cannot sign: the hub
-// signs nothing that they did, drops nothing for them, and whoever kept a
-// checkpoint sees it, also at a replica without a memory of its own.
+// An attacker who can write every table of the audit log, and cannot sign: the
+// hub signs nothing that they changed, drops nothing for them, and anybody who
+// kept a checkpoint notices it, even on a replica without its own record.
 func TestAuditLogUnderAttackBySQL(t *testing.T) {
 	attacks := map[string]struct {
 		do func(j *journal)
-		// outside says that a checkpoint that was kept elsewhere is needed: what
-		// the attacker left is whole in itself, and no replica has a memory.
+		// outside means that a checkpoint from elsewhere is needed: what the
+		// attacker left is consistent in itself, and no replica has its own
+		// record.
 		outside bool
 		// old is how many rows are what they were, and may go when they are old.
 		old int
@@ -126,8 +128,8 @@ func (j *journal) withstands(memory []byte, old int) {
 		j.clock.Advance(31 * 24 * time.Hour)
 	}
 	j.clock.Advance(-62 * 24 * time.Hour)
-	// One that lies behind what was seen is refused here. What stands before is
-	// found by whoever verifies.
+	// A change after what was seen is refused here. A verification finds an
+	// earlier one.
 	if c, err := j.Seal(j.t.Context()); err == nil {
 		if at, _ := j.verify(j.Log); at == 0 {
 			j.t.Errorf("the hub signed %+v and holds its log to be whole", c)
@@ -139,8 +141,8 @@ func (j *journal) withstands(memory []byte, old int) {
 	}
 }
 
-// isSeen fails unless every replica that can know sees the attack, and a
-// replica that knows nothing by the checkpoint that was kept elsewhere.
+// isSeen fails unless every replica with its own record notices the attack, and
+// a replica without one notices it by the checkpoint that was kept elsewhere.
 func (j *journal) isSeen(kept hashchain.Checkpoint, outside bool) {
 	j.t.Helper()
 	if at, _ := j.verify(j.Log); at == 0 {
@@ -163,8 +165,8 @@ func (j *journal) isSeen(kept hashchain.Checkpoint, outside bool) {
 	}
 }
 
-// An older copy of the database, with a signature for all that is in it, is
-// known by what came after.
+// An older copy of the database, with a signature for everything in it, is
+// recognised by what came after.
 func TestAuditLogOfAnOlderDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)
@@ -190,7 +192,8 @@ func TestAuditLogOfAnOlderDatabase(t *testing.T) {
 			}
 			j.add(7)
 		}
-		// Whoever meant it takes the memory away, and the log goes on.
+		// An administrator who intended it removes the record, and the log
+		// continues.
 		meant := j.log(audit.Config{Kept: filepath.Join(t.TempDir(), "kept")})
 		if err := meant.Checkpoint(t.Context()); err != nil {
 			t.Error(err)
@@ -201,8 +204,8 @@ func TestAuditLogOfAnOlderDatabase(t *testing.T) {
 	})
 }
 
-// A cut says by its own signature how old the newest record was that it
-// dropped; one that was too young is a break, whoever made it.
+// A cut states in its own signature how old the newest dropped record was; a
+// cut that was too young is an error, whoever made it.
 func TestAuditCutYoungerThanRetention(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)
@@ -227,7 +230,7 @@ func TestAuditCutYoungerThanRetention(t *testing.T) {
 		if at, reason := j.verify(week); at != 0 {
 			t.Errorf("with a retention of a week: broken at %d %s", at, reason)
 		}
-		if at, reason := j.verify(j.Log); at != 10 || !strings.Contains(reason, "before its time") {
+		if at, reason := j.verify(j.Log); at != 10 || !strings.Contains(reason, "which is too early") {
 			t.Errorf("with a retention of 30 days: broken at %d %s", at, reason)
 		}
 		for name, tc := range map[string]struct {

@@ -47,8 +47,8 @@ func (j *journal) keys() map[string]ed25519.PublicKey {
 	return keys
 }
 
-// A file takes every row in order, over restarts and a torn line, and can be
-// verified by itself; an edit of it is seen.
+// A file gets every row in order, across restarts and a torn line, and can be
+// verified by itself; a change of it is noticed.
 func TestAuditExportToAFile(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)
@@ -103,7 +103,7 @@ func TestAuditExportToAFile(t *testing.T) {
 				t.Errorf("%s: not seen: %v", name, result)
 			}
 		}
-		// What retention dropped first is said.
+		// Rows that retention dropped first are reported.
 		j.checkpoint()
 		j.clock.Advance(40 * 24 * time.Hour)
 		j.add(2)
@@ -131,8 +131,8 @@ func TestAuditExportToAFile(t *testing.T) {
 	})
 }
 
-// A full disk is said, costs no record and leaves no half line; once there is
-// room the export goes on where it was.
+// A full disk is reported, loses no record and leaves no half line; once there
+// is space, the export continues where it stopped.
 func TestAuditExportOnAFullDisk(t *testing.T) {
 	j := newJournal(t, onFile(t))
 	dir := t.TempDir()
@@ -161,7 +161,7 @@ func TestAuditExportOnAFullDisk(t *testing.T) {
 	}
 	j.add(3)
 	eventually.For(t, time.Minute, "three records are exported", func() error { return holds(3) })
-	// One page is left, so that a part of what comes next can be written.
+	// One page is left, so that a part of the next write succeeds.
 	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestAuditExportOnAFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	// The next try may be under way, which takes back what it wrote, too.
+	// The next try may be running, which also removes what it wrote.
 	eventually.For(t, time.Minute, "the file on the full disk holds what it held", func() error { return holds(3) })
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

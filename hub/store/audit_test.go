@@ -122,8 +122,7 @@ func (j *journal) exec(statements ...string) {
 	}
 }
 
-// relink writes a chain anew from a row on, as somebody does who knows how it
-// is made.
+// relink rewrites a chain from a row on, like an attacker who knows the format.
 func (j *journal) relink(from int64) {
 	j.t.Helper()
 	var end hashchain.End
@@ -184,7 +183,7 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 			j.exec("DELETE FROM audit WHERE seq <= 10", "UPDATE audit_checkpoints SET kind = 'cut' WHERE seq = 10")
 		}, 10},
 		"a cut by a key that nobody knows": {func(j *journal) {
-			// All is signed as it should be, by somebody else.
+			// Everything is signed correctly, but by somebody else.
 			cut := hashchain.Checkpoint{Kind: hashchain.KindCut, Sequence: 4, Hash: j.rows(audit.Query{After: 3, Limit: 1})[0].Hash}
 			cut.KeyID, cut.Signature, _ = newNotary("sig_2").SignCheckpoint(j.t.Context(), cut.Payload())
 			if err := j.store.PutAuditCheckpoint(j.t.Context(), cut); err != nil {
@@ -234,8 +233,8 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 	})
 }
 
-// A key that somebody put into the database signs nothing that counts, and a
-// chain that was written anew in whole is known by what the replica saw.
+// A key that somebody put into the database makes no valid signatures, and a
+// chain that was rewritten completely is recognised by what the replica saw.
 func TestAuditChainIsNotWrittenAnewWithAnotherKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)
@@ -256,7 +255,7 @@ func TestAuditChainIsNotWrittenAnewWithAnotherKey(t *testing.T) {
 		if at, _ := j.verify(j.Log); at != 3 {
 			t.Errorf("broken at %d, want 3", at)
 		}
-		// A replica without a memory knows it by the key.
+		// A replica without its own record recognises it by the key.
 		if at, _ := j.verify(j.log(audit.Config{})); at != 3 {
 			t.Errorf("without a memory: broken at %d, want 3", at)
 		}
@@ -332,7 +331,7 @@ func TestAuditRetentionKeepsTheChainVerifiable(t *testing.T) {
 	})
 }
 
-// When everything is old the chain goes on where it was.
+// When everything is old, the chain continues where it was.
 func TestAuditRetentionOfEverything(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)
@@ -353,7 +352,7 @@ func TestAuditRetentionOfEverything(t *testing.T) {
 		if at, reason := j.verify(j.Log); at != 0 {
 			t.Errorf("broken at %d: %s", at, reason)
 		}
-		// A replica that was away meanwhile goes on behind the cut.
+		// A replica that was down meanwhile continues after the cut.
 		if err := j.log(audit.Config{}).Checkpoint(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -375,8 +374,8 @@ func (a absent) AppendAudit(ctx context.Context, extend func(hashchain.End) ([]a
 	}
 }
 
-// While the database is away, AddNow says so and Add waits; what does not fit
-// is counted and said.
+// While the database is unavailable, AddNow returns an error and Add waits;
+// records that do not fit are counted and reported.
 func TestAuditOutageIsSaid(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		j := newJournal(t, p)

@@ -40,7 +40,7 @@ type backupHeader struct {
 	Version int    `json:"version"`
 	// Minor is the version of the schema.
 	Minor int `json:"minor"`
-	// Database is where it came from; it may go to the other kind.
+	// Database is the database it came from; it may be restored into the other kind.
 	Database    string `json:"database"`
 	CreatedAt   int64  `json:"createdAt"`
 	Incarnation string `json:"incarnation"`
@@ -60,12 +60,11 @@ type backupEnd struct {
 	SHA256 string `json:"sha256"`
 }
 
-// notBackedUp are the tables of the present life alone.
+// notBackedUp are the tables that belong only to the current incarnation.
 var notBackedUp = map[string]bool{"outbox": true, "leases": true, "replicas": true}
 
-// Backup writes one moment of the database to w, while a hub may run on it.
-// Secrets in it are sealed: it is of use only with the key file, which is not
-// in it.
+// Backup writes a snapshot of the database to w, while a hub may run on it.
+// Secrets in it are sealed: it needs the key file, which is not in it.
 func Backup(ctx context.Context, c Config, w io.Writer) error {
 	s, err := open(ctx, c, sqldb.Reads)
 	if err != nil {
@@ -159,8 +158,8 @@ func (s *Store) backupTable(ctx context.Context, out *backupWriter, t backupTabl
 	})
 }
 
-// tables returns the tables that a backup has, in the order in which they were
-// made, with their columns. The names need no quotes.
+// tables returns the tables of a backup in the order in which they were
+// created, with their columns. The names need no quotes.
 func (s *Store) tables(ctx context.Context) ([]backupTable, error) {
 	query := `SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY m.rowid, c.cid`

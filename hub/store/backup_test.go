@@ -225,8 +225,8 @@ func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
 	})
 }
 
-// A backup that is taken while others write is one moment: pairs of settings
-// that are always written together are equal in it.
+// A backup during writes is one snapshot: pairs of settings that are always
+// written together are equal in it.
 func TestBackupIsOneMoment(t *testing.T) {
 	onEmpty(t, func(t *testing.T, p place) {
 		s := p.open(t)

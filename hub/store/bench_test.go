@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/test/pg"
 )
 
-// BenchmarkWrite measures commits with a feed row from many writers, alone and
-// in batches.
+// BenchmarkWrite measures commits with a feed row from many writers, single and
+// batched.
 func BenchmarkWrite(b *testing.B) {
 	for name, config := range map[string]func() store.Config{
 		"sqlite":   func() store.Config { return store.Config{DataDir: b.TempDir()} },

@@ -14,7 +14,7 @@ import (
 
 const agentDigest = "axle1:00000000000000000000000000000000000000000000000000000000000000aa"
 
-// installed makes a cluster whose agent can replace itself.
+// installed creates a cluster whose agent can replace itself.
 func (y *yard) installed(name, version string) fleet.Cluster {
 	y.t.Helper()
 	c := y.cluster(name)
@@ -156,7 +156,7 @@ func TestAgentIsJudgedByWhatItSays(t *testing.T) {
 		if v := judge(); v.Good || v.Failed {
 			t.Errorf("an hour after its last poll: %+v", v)
 		}
-		// A hub that has just started does not take a fleet for away.
+		// A hub that has just started does not treat the whole fleet as absent.
 		agents.Fleet = y.newFleet()
 		if _, err := agents.Members(t.Context(), nil); !errcode.Is(err, errcode.Unavailable) {
 			t.Errorf("right after a start: %v", err)

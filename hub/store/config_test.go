@@ -20,14 +20,13 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// memory is a backend whose other side is this process, and which can be made
-// to fail.
+// memory is a backend in this process that can be made to fail.
 type memory struct {
 	mu     sync.Mutex
 	values map[string]map[string]string
 	calls  int
 	limit  int
-	// fails says whether a call, counted from 1, does.
+	// fails reports whether a call, counted from 1, fails.
 	fails func(call int) bool
 }
 
@@ -344,8 +343,8 @@ func TestKeyRotation(t *testing.T) {
 	})
 }
 
-// killed runs a migration whose process dies at a call of the target, and goes
-// on with another, until it is done.
+// killed runs a migration whose process dies at a call of the target, and
+// continues it with another process, until it is done.
 func TestMigrationIsKilledAtEveryCall(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -386,9 +385,8 @@ func TestMigrationIsKilledAtEveryCall(t *testing.T) {
 			if life > 400 {
 				t.Fatal("it does not come to an end")
 			}
-			// Each life manages a few calls of either side, so that one dies
-			// at each place of a step, and then everything fails until its
-			// end.
+			// Each run makes a few calls to either side, so that one dies at
+			// each point of a step, and then everything fails until its end.
 			calls := 8 + life%8
 			ctx, kill := context.WithCancel(t.Context())
 			for _, m := range []*memory{a, b} {

@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// writeForever commits pairs of settings that must always be equal, and says
-// after each commit how far it is.
+// writeForever commits pairs of settings that must always be equal, and reports
+// its progress after each commit.
 func writeForever(url, dir string) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, store.Config{DatabaseURL: url, DataDir: dir})
@@ -58,7 +58,7 @@ func TestKilledWriterLeavesWholeTransactions(t *testing.T) {
 }
 
 // killWriter starts a writer, kills it after some commits and returns the last
-// that it told of.
+// that it reported.
 func killWriter(t *testing.T, p place) (committed string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

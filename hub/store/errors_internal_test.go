@@ -85,8 +85,8 @@ func TestServerThatIsAwayMeansTryAgain(t *testing.T) {
 	}
 }
 
-// A function that panics must not take the one writing connection with it, nor
-// the others in its batch.
+// A panicking function must not keep the only writing connection, nor fail the
+// others in its batch.
 func TestPanicGivesTheConnectionBack(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)

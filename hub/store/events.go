@@ -24,7 +24,7 @@ var (
 	insertEvents = eventTable.All().InsertMany("")
 )
 
-// insertEvents writes events after the last id, which the feed's lock keeps.
+// insertEvents writes events after the last id, which the feed's lock protects.
 func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, now int64) error {
 	numbered := make([]event.Entry, len(entries))
 	for i, e := range entries {
@@ -37,18 +37,18 @@ func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, n
 	return err
 }
 
-// EventFilter narrows Events. The zero value asks for the newest hundred.
+// EventFilter narrows Events. The zero value selects the newest hundred.
 type EventFilter struct {
-	// Cluster and Service are ids; empty asks for all.
+	// Cluster and Service are ids; empty selects all.
 	Cluster string
 	Service string
-	// After asks for events with a greater id.
+	// After selects events with a greater id.
 	After int64
 	// Limit is 100 when zero, at most 1,000.
 	Limit int
-	// Reach leaves out events about what the caller may not see, and those
-	// about no cluster or service unless he may see everything; nil leaves out
-	// nothing.
+	// Reach leaves out events about objects that the caller may not see, and
+	// those about no cluster or service unless the caller may see everything;
+	// nil leaves out nothing.
 	Reach *identity.Reach
 }
 

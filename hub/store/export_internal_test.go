@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// MakeSchema makes a database that has its tables and nothing else, neither a
-// key nor a life.
+// MakeSchema creates a database with only its tables, without a key or an
+// incarnation.
 func MakeSchema(ctx context.Context, c Config) error {
 	s, err := open(ctx, c, sqldb.Hub)
 	if err != nil {
@@ -30,11 +30,11 @@ func (s *Store) Disconnect() {
 	}
 }
 
-// Trace tells of each statement that runs from now on; nil ends it.
+// Trace calls fn for each statement from now on; nil ends it.
 func (s *Store) Trace(fn func(statement string, args []any)) { s.db.Trace = fn }
 
-// HeldBy returns how many repositories a replica has held since it first took
-// them, and until when it holds the one that ends first.
+// HeldBy returns how many repositories a replica has held continuously since it
+// first acquired them, and when the earliest of its leases expires.
 func (s *Store) HeldBy(ctx context.Context, replica string) (n int, until time.Time, err error) {
 	held, _, err := rowOf(ctx, s, func(row scan) (v [2]int64, err error) {
 		err = row(&v[0], &v[1])

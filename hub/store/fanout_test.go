@@ -17,7 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// subject is clusters in memory that take what they are given.
+// subject is clusters in memory that accept what they are given.
 type subject struct {
 	clusters []string
 	// runs is what a cluster runs, given what it was placed last.
@@ -27,7 +27,7 @@ type subject struct {
 	// placed are the sizes of the chunks.
 	placed []int
 	broken error
-	// asked is how many clusters were asked for, in all calls together.
+	// asked is how many clusters were requested, in all calls together.
 	asked int
 }
 
@@ -117,7 +117,7 @@ func (r rolling) start(plan fanout.Plan) {
 	}
 }
 
-// hear tells of a cluster as the feed does.
+// hear reports a cluster like the feed.
 func (r rolling) hear(clusterID string) {
 	r.t.Helper()
 	if err := r.Apply(r.t.Context(), []event.Row{{Change: event.Change{Kind: event.KindCluster, Key: clusterID, Cluster: clusterID}}}); err != nil {
@@ -275,7 +275,7 @@ func TestRolloutTouchesOnlyWhatDiffers(t *testing.T) {
 		if slices.Contains(subj.placed, 0) || sum(subj.placed) != 9 {
 			t.Errorf("placed %v; the one that ran it already is not to be touched", subj.placed)
 		}
-		// One that comes later gets it too.
+		// A cluster that comes later gets it too.
 		subj.clusters = append(subj.clusters, "late")
 		r.hear("late")
 		r.settle()
@@ -343,8 +343,8 @@ func TestRolloutIsPausedAndGoesOnAfterAKill(t *testing.T) {
 	})
 }
 
-// A rollout that is done costs nothing while nothing comes; what comes is given
-// the version, and nobody else is asked.
+// A finished rollout costs nothing while no cluster comes; a new cluster is
+// given the version, and no other is checked.
 func TestRolloutThatIsDoneLooksAtWhatComes(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.open(t)

@@ -28,14 +28,15 @@ SELECT i.id,
 FROM incarnations i ORDER BY i.id DESC LIMIT 1`
 
 // lockHead takes the feed's lock for the rest of the transaction of ctx and
-// returns the end of the feed. Until this transaction ends nobody else can
-// commit a row, so the next sequence is the next commit. (Without the lock the
+// returns the end of the feed. Until this transaction ends, no other one can
+// commit a row, so the next sequence is the next commit. (Without the lock, the
 // primary key would refuse the second of two equal sequences, and that
-// transaction would have to run again.)
+// transaction would have to be retried.)
 //
 // The transaction's own snapshot is older than the lock and may miss rows, so
-// Postgres is asked over another connection. One is enough: only the holder of
-// the lock uses it. SQLite's transactions are one at a time anyway.
+// on Postgres the end is read over another connection. One connection is
+// enough: only the holder of the lock uses it. SQLite runs one transaction at a
+// time anyway.
 func (s *Store) lockHead(ctx context.Context) (h head, err error) {
 	var from sqldb.Runner = transaction(ctx)
 	if s.db.Postgres() {
@@ -63,7 +64,7 @@ func (s *Store) readHead(ctx context.Context, from sqldb.Runner) (h head, err er
 	return h, errors.Join(err, rows.Close())
 }
 
-// change is a Change as the outbox keeps it.
+// change is the stored form of a Change in the outbox.
 type change struct {
 	Kind    event.Kind `json:"k"`
 	Key     string     `json:"i"`
@@ -71,7 +72,7 @@ type change struct {
 }
 
 // appendFeed writes what the transaction collected as its last statements: its
-// events, and one feed row with all its changes. It returns the row's place,
+// events, and one feed row with all its changes. It returns the row's position,
 // zero when there were no changes.
 func (s *Store) appendFeed(ctx context.Context, collected *event.Collector) (event.Position, error) {
 	changes, entries := collected.Changes(), collected.Entries()
@@ -109,7 +110,7 @@ func (s *Store) insertChanges(ctx context.Context, at event.Position, now int64,
 	return nil
 }
 
-// LastSequence returns the highest sequence of the present incarnation.
+// LastSequence returns the highest sequence of the current incarnation.
 func (s *Store) LastSequence(ctx context.Context) (int64, error) {
 	h, err := s.readHead(ctx, s.db.Reader(ctx))
 	return h.sequence, err
@@ -127,9 +128,9 @@ type outboxRow struct {
 	changes      string
 }
 
-// ChangesAfter returns the rows of up to limit transactions above the
-// sequence. The changes of one transaction share its sequence and are never
-// torn apart. Dropped rows are event.ErrTruncated.
+// ChangesAfter returns the rows of up to limit transactions above the sequence.
+// The changes of one transaction share its sequence and are never split.
+// Dropped rows are event.ErrTruncated.
 func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]event.Row, error) {
 	found, err := rowsOf(ctx, s, func(row scan) (r outboxRow, err error) {
 		err = row(&r.sequence, &r.at, &r.changes)
@@ -159,8 +160,8 @@ func (s *Store) ChangesAfter(ctx context.Context, sequence int64, limit int) ([]
 	return rows, nil
 }
 
-// followers adds each service that a change stands for: those that follow the
-// source now, since any that left it were changed by that, and told.
+// followers adds each service that a change represents: those that follow the
+// source now. A service that stopped following it has its own change.
 func (s *Store) followers(ctx context.Context, rows []event.Row, change event.Row) ([]event.Row, error) {
 	source, after, last, ok := change.Followers()
 	if !ok {

@@ -10,8 +10,8 @@ import (
 
 var _ fleet.Store = (*Store)(nil)
 
-// Others read these rows too: the git cache's sources are those that
-// services.source_id names, and its pins are the contents of revisions.
+// Other stores read these rows too: the git cache's sources in use are those in
+// services.source_id, and its pins are the contents of revisions.
 
 var (
 	projectTable        = projectsCounted("0", "0")
@@ -24,8 +24,8 @@ var (
 				Set("unsettled", "CASE WHEN delivered = {delivered} THEN unsettled ELSE 1 END").Update("id")
 )
 
-// projectsCounted is the table with what says how many clusters and services a
-// project has.
+// projectsCounted defines the table with expressions for the numbers of clusters
+// and services of a project.
 func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 	return rows.Of("projects p", func(c *rows.Columns, p *fleet.Project) {
 		rows.Col(c, "id", &p.ID)
@@ -39,11 +39,11 @@ func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 	})
 }
 
-// limitsColumn is empty where nothing is limited. Equal limits have equal texts,
-// which ServicesToLimit compares.
+// limitsColumn maps limits to a column of JSON, empty where nothing is limited.
+// Equal limits have equal texts, because ServicesToLimit compares them.
 func limitsColumn(c *rows.Columns, name string, to *fleet.Limits) { rows.Sparse(c, name, to, "{}") }
 
-// InsertProject is fleet.Store.
+// InsertProject implements fleet.Store.
 func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	inserted, err := wrote(ctx, s, insertProject, &p)
 	if err == nil && !inserted {
@@ -52,13 +52,13 @@ func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
-// DeleteProject is fleet.Store.
+// DeleteProject implements fleet.Store.
 func (s *Store) DeleteProject(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
 	return err
 }
 
-// ProjectByName is fleet.Store.
+// ProjectByName implements fleet.Store.
 func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (fleet.Project, error) {
 	table, query := projectTable, selectProjects
 	if counted {
@@ -71,7 +71,7 @@ func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (f
 	return p, err
 }
 
-// Projects is fleet.Store.
+// Projects implements fleet.Store.
 func (s *Store) Projects(ctx context.Context) ([]fleet.Project, error) {
 	return rowsOf(ctx, s, countedProjectTable.Reader(), selectCountedProjects+"ORDER BY p.name")
 }

@@ -13,7 +13,7 @@ import (
 // settingWindows are the sync windows of the hub as a whole.
 const settingWindows = "sync_windows"
 
-// HubWindows is fleet.LimitStore.
+// HubWindows implements fleet.LimitStore.
 func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err error) {
 	text, err := s.Setting(ctx, settingWindows)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err
 	return windows, query.FromJSON(text, &windows)
 }
 
-// SetHubWindows is fleet.LimitStore.
+// SetHubWindows implements fleet.LimitStore.
 func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) error {
 	text, err := query.List(windows)
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) e
 	return s.SetSetting(ctx, settingWindows, text)
 }
 
-// UpdateProject is fleet.ProjectStore.
+// UpdateProject implements fleet.ProjectStore.
 func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 	changed, err := wrote(ctx, s, updateProject, &p)
 	if err == nil && !changed {
@@ -40,7 +40,7 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
-// ProjectsByID is fleet.ProjectStore.
+// ProjectsByID implements fleet.ProjectStore.
 func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, projectTable.Reader(), selectProjects+"WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
@@ -50,7 +50,7 @@ func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Pro
 	return all, err
 }
 
-// NamespacesOfProject is fleet.LimitStore.
+// NamespacesOfProject implements fleet.LimitStore.
 func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[string]fleet.Ref, error) {
 	used := map[string]fleet.Ref{}
 	return used, s.each(ctx, `SELECT s.namespace, COALESCE(c.name, ''), s.name FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id
@@ -67,9 +67,9 @@ func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[
 	})
 }
 
-// ServicesToLimit is fleet.MoveStore.
+// ServicesToLimit implements fleet.MoveStore.
 func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([]fleet.StoredService, error) {
-	// Nearly always there are none, and nothing more is asked.
+	// There are nearly always none, and then this is the only query.
 	projects, err := rowsOf(ctx, s, value[string], "SELECT id FROM projects WHERE unsettled = 1")
 	if err != nil || len(projects) == 0 {
 		return nil, err
@@ -86,13 +86,13 @@ func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([
 	return all[:min(limit, len(all))], err
 }
 
-// ProjectsSettled is fleet.LimitStore.
+// ProjectsSettled implements fleet.LimitStore.
 func (s *Store) ProjectsSettled(ctx context.Context) error {
 	_, err := s.exec(ctx, "UPDATE projects SET unsettled = 0 WHERE unsettled = 1")
 	return err
 }
 
-// Settle is fleet.MoveStore.
+// Settle implements fleet.MoveStore.
 func (s *Store) Settle(ctx context.Context, all []fleet.StoredService) error {
 	var list query.Values
 	for i := range all {

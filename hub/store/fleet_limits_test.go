@@ -18,7 +18,7 @@ var (
 	holiday = fleet.SyncWindow{Kind: "deny", Schedule: "0 0 24 12 *", Duration: "72h", ManualSync: true}
 )
 
-// told is what the agent of a service's cluster is told.
+// told returns the limits that the agent of a service's cluster receives.
 func (y *yard) told(cluster, name string) fleet.Service {
 	y.t.Helper()
 	s, err := y.store.ServiceByRef(y.t.Context(), fleet.Ref{Cluster: cluster, Name: name})
@@ -65,8 +65,8 @@ func TestLimitsOfAProjectReachItsServices(t *testing.T) {
 			t.Errorf("as it is made (-want +got):\n%s", diff)
 		}
 
-		// What a killed process began, the next one ends: until then the digest
-		// and what is told stay those of before, together.
+		// The next process completes what a killed one began; until then both
+		// the digest and the delivered limits are the previous ones.
 		y.limit("shop", fleet.Limits{Namespaces: []string{"web", "shop-*"}, ServiceAccount: "deployer", SyncWindows: []fleet.SyncWindow{night}})
 		if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{holiday}); err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestLimitsOfAProjectReachItsServices(t *testing.T) {
 	})
 }
 
-// A project takes windows of the hub that were there before it.
+// A new project gets the windows of the hub that existed before it.
 func TestNewProjectHasTheWindowsOfTheHub(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -161,7 +161,7 @@ func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
 			"a window":               {fleet.Limits{SyncWindows: []fleet.SyncWindow{{Kind: "deny"}}}, errcode.Invalid, "limits.syncWindows[0]"},
 			"an account":             {fleet.Limits{ServiceAccount: "a/b/c"}, errcode.Invalid, "limits.serviceAccount"},
 			"an account of elsewhere": {fleet.Limits{Namespaces: []string{"web"}, ServiceAccount: "kube-system/admin"}, errcode.Invalid,
-				"namespace kube-system is none of limits.namespaces"},
+				"namespace kube-system is not in limits.namespaces"},
 			"an account of anywhere": {fleet.Limits{ServiceAccount: "ops/admin"}, errcode.Invalid, "limits.serviceAccount"},
 		} {
 			_, err := y.UpdateProject(t.Context(), "ann", "default", fleet.ProjectChange{Limits: &tc.limits})
@@ -190,8 +190,8 @@ func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
 	})
 }
 
-// The agents' own service is limited by nobody: it belongs to the whole
-// cluster, and mends the agents that obey limits.
+// Nothing limits the agents' own service: it is for the whole cluster, and
+// fixes the agents that obey limits.
 func TestLimitsLeaveTheHubsOwnServiceAlone(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -222,7 +222,7 @@ func TestLimitsLeaveTheHubsOwnServiceAlone(t *testing.T) {
 	})
 }
 
-// More services than one transaction takes.
+// These are more services than one transaction handles.
 func TestLimitsReachManyServices(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)

@@ -46,7 +46,7 @@ func (y *yard) several(missing ...string) fleet.ServiceView {
 	return y.must(y.CreateService(y.t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "shop"}, Spec: severalSpec()}))
 }
 
-// moveTo commits to a source and tells the fleet.
+// moveTo commits to a source and notifies the fleet.
 func (y *yard) moveTo(id string, n int) {
 	y.t.Helper()
 	y.upstream.commit(id, n)
@@ -161,7 +161,7 @@ func TestRollbackTakesAllPartsBack(t *testing.T) {
 		if diff := cmp.Diff([]string{"=10", "rules=8", ".helm-chart=9"}, partNames(resumed.Parts)); diff != "" {
 			t.Errorf("resumed (-want +got):\n%s", diff)
 		}
-		// One source less, and then one alone.
+		// Remove one source, then all but one.
 		y.must(y.UpdateService(t.Context(), "ann", shop.Ref(), spec("shop"), nil, false))
 		if now := y.get(shop); now.Parts != nil || now.Places != nil || now.Desired.Digest != contentName(10) {
 			t.Errorf("of one source: %v, %v", partNames(now.Parts), now.Places)
@@ -270,8 +270,8 @@ func TestPartsUseTheirRepositories(t *testing.T) {
 	})
 }
 
-// A row from before services had parts runs on with its one source, and says
-// that the others were not followed.
+// A row from before services had parts continues with its one source, and
+// reports that the others were not followed.
 func TestRowsFromBeforeParts(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -317,7 +317,7 @@ func TestFailingRepositoryIsANote(t *testing.T) {
 		if got.Sync != fleet.Synced || got.Reason != "" || got.Status.Health != fleet.Healthy || got.SourceError != "" {
 			t.Errorf("%s %q, %s: %q; want it to go on", got.Sync, got.Reason, got.Status.Health, got.SourceError)
 		}
-		if want := "repository policy cannot be read since 12m0s, what is here goes on: connection refused"; got.Message != want || len(got.Status.Errors) != 1 || !got.Status.Errors[0].Warning || got.Sources[1].Error == "" {
+		if want := "repository policy cannot be read since 12m0s, services continue with the content that was fetched: connection refused"; got.Message != want || len(got.Status.Errors) != 1 || !got.Status.Errors[0].Warning || got.Sources[1].Error == "" {
 			t.Errorf("message %q, errors %+v", got.Message, got.Status.Errors)
 		}
 		report(fleet.Pending, "NoContent")

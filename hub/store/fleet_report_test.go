@@ -230,8 +230,8 @@ func (p place) storedCounts(t *testing.T) map[reported.State]int {
 	return counts
 }
 
-// What people are alerted on is what the database has, on every replica,
-// whichever of them took a report, and asks it nothing.
+// The numbers for alerts equal those of the database, on every replica,
+// whichever of them received a report, and without a query.
 func TestFleetCountsAreThoseOfTheDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -306,8 +306,8 @@ func TestSilentClustersAreCountedStale(t *testing.T) {
 	})
 }
 
-// An agent's reports go to whichever replica it reaches, and what each keeps in
-// memory of a large cluster never stands for what another stored.
+// An agent's reports go to whichever replica it reaches, and what one replica
+// caches for a large cluster never replaces what another stored.
 func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -323,7 +323,7 @@ func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
 		steps := map[string]fleet.ReportBatch{
 			"all": {Whole: true, Reports: all},
 			"one": {Reports: []fleet.Report{{ServiceID: "svc-007", BaseHash: "first 7", NewHash: "second 7", Status: fleet.Status{Sync: fleet.Failed}}}},
-			// Refused, and kept by nobody.
+			// Refused, and cached nowhere.
 			"wrong base": {Reports: []fleet.Report{{ServiceID: "svc-008", BaseHash: "never", NewHash: "second 8"}}},
 			"new":        {Reports: []fleet.Report{{ServiceID: "svc-new", NewHash: "first"}}},
 			"twice":      {Reports: []fleet.Report{{ServiceID: "svc-009", NewHash: "a"}, {ServiceID: "svc-009", BaseHash: "a", NewHash: "b"}}},
@@ -358,8 +358,8 @@ func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
 	})
 }
 
-// Settings of the hub that change nothing for a service are no news: the agent
-// reports what it took, and people hear nothing of it.
+// Settings of the hub that change nothing for a service make no event: the
+// agent reports what it got, and people see nothing of it.
 func TestSettingsThatChangeNothingAreNoEvent(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)

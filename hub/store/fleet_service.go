@@ -62,14 +62,14 @@ var (
 	settled = serviceTable.Only("id", "namespace", "spec_digest", "limits").Statement("{columns}")
 )
 
-// putService writes, beside the columns, the version of the spec and the content
-// of the service's revision, both of which were stored before.
+// putService also writes the version of the spec and the content of the current
+// revision; both were stored before.
 func putService(w rows.Written[fleet.StoredService]) rows.Written[fleet.StoredService] {
 	return w.Set("spec_version", "{1}").
 		Set("content_id", "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = {id} AND r.number = {revision}), '')")
 }
 
-// InsertService is fleet.Store.
+// InsertService implements fleet.Store.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
 	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	return s.putSources(ctx, v.Service, false)
 }
 
-// UpdateService is fleet.Store.
+// UpdateService implements fleet.Store.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
 	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
@@ -101,8 +101,8 @@ func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error 
 	return s.putSources(ctx, v.Service, true)
 }
 
-// putSources makes the rows by which a service is found by its sources but the
-// first, which stands in its own row.
+// putSources writes the rows for finding a service by its sources, except for
+// the first source, which is in the service's row.
 func (s *Store) putSources(ctx context.Context, v fleet.Service, replace bool) error {
 	if replace {
 		if _, err := s.exec(ctx, "DELETE FROM service_sources WHERE service_id = $1", v.ID); err != nil {
@@ -123,7 +123,7 @@ func noService(name string) error {
 	return errcode.New(errcode.NotFound, "service %.150s does not exist", name)
 }
 
-// DeleteService is fleet.Store.
+// DeleteService implements fleet.Store.
 func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
@@ -140,7 +140,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 	return s.Forget(ctx, id)
 }
 
-// ServiceByID is fleet.Store.
+// ServiceByID implements fleet.Store.
 func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id = $1", id)
 	if err == nil && !found {
@@ -149,12 +149,12 @@ func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService
 	return v, err
 }
 
-// ofRef finds a service by its cluster's name and its own. Said as a join, a
-// database that has not counted its rows yet goes through the services of that
-// name on all clusters, which are as many as a template reaches.
+// ofRef finds a service by its cluster's name and its own. As a join, a
+// database without statistics would read the services of that name on all
+// clusters, and a template may create one on each.
 const ofRef = "WHERE s.cluster_id = (SELECT id FROM clusters WHERE name = $1) AND s.name = $2"
 
-// ServiceByRef is fleet.Store.
+// ServiceByRef implements fleet.Store.
 func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+ofRef, ref.Cluster, ref.Name)
 	if err == nil && !found {
@@ -163,7 +163,7 @@ func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredSe
 	return v, err
 }
 
-// ServicesByID is fleet.Store.
+// ServicesByID implements fleet.Store.
 func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.StoredService, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
@@ -173,7 +173,7 @@ func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.Sto
 	return all, err
 }
 
-// ServicesOfCluster is fleet.Store.
+// ServicesOfCluster implements fleet.Store.
 func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) (all []fleet.StoredService, err error) {
 	if tombstones != nil {
 		err = chunks(tombstones, func(args []any) error {
@@ -187,7 +187,7 @@ func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombsto
 	return rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
 }
 
-// ServicesBehind is fleet.MoveStore.
+// ServicesBehind implements fleet.MoveStore.
 func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
 	with, sources, args := revisions.Heads(heads)
 	from, most := placeholders(len(args)+1, 1), placeholders(len(args)+2, 1)
@@ -199,7 +199,7 @@ func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after st
 		ORDER BY s.id LIMIT `+most, append(args, after, limit)...)
 }
 
-// ListServices is fleet.Store.
+// ListServices implements fleet.Store.
 func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
 	where, args, order := servicesAfter(f.Cluster, after)
 	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name} {
@@ -227,7 +227,7 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 }
 
 // servicesAfter begins a page of services, of one cluster or of all, so that it
-// reads from an index what it returns and not what came before.
+// reads from an index only what it returns.
 func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any, order string) {
 	switch {
 	case cluster == "":
@@ -240,7 +240,7 @@ func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any,
 	return []string{"s.cluster_id = (SELECT id FROM clusters WHERE name = $1)", "s.name > $2"}, []any{cluster, after.Name}, "s.name"
 }
 
-// ServicesNamed is fleet.Store.
+// ServicesNamed implements fleet.Store.
 func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []string) (all []fleet.Service, err error) {
 	read := func(where string, args ...any) error {
 		return eachOf(ctx, s, serviceTable.Reader(), func(v fleet.StoredService) error {
@@ -275,12 +275,12 @@ var (
 	selectRows = rowTable.Select() + "LEFT JOIN contents o ON o.id = s.content_id "
 )
 
-// EachRow is fleet.Store.
+// EachRow implements fleet.Store.
 func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
 	return eachOf(ctx, s, rowTable.Reader(), fn, selectRows)
 }
 
-// RowsByID is fleet.Store.
+// RowsByID implements fleet.Store.
 func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, rowTable.Reader(), selectRows+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)

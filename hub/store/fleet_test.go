@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// upstream stands in for the git cache: it knows what sources point at.
+// upstream replaces the git cache: it knows what sources point at.
 type upstream struct {
 	mu    sync.Mutex
 	heads map[string]fleet.Head
@@ -136,7 +136,7 @@ func (y *yard) newFleet() *fleet.Fleet {
 	return y.fleetOf(y.upstream)
 }
 
-// fleetOf makes a fleet, and takes it to follow heads.
+// fleetOf creates a fleet, and the follower of its heads.
 func (y *yard) fleetOf(sources fleet.Sources) *fleet.Fleet {
 	y.t.Helper()
 	f, err := fleet.New(fleet.Config{
@@ -176,7 +176,7 @@ func spec(folder string) fleet.Spec {
 	return fleet.Spec{Repository: "main", Git: &fleet.Git{Ref: "main", Folder: folder}}
 }
 
-// service declares a service whose source was produced.
+// service declares a service whose source has content.
 func (y *yard) service(cluster, name string) fleet.ServiceView {
 	y.t.Helper()
 	v, err := y.CreateService(y.t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: cluster, Name: name}, Spec: spec(name)})
@@ -186,7 +186,7 @@ func (y *yard) service(cluster, name string) fleet.ServiceView {
 	return v
 }
 
-// move commits to a service's source and tells the fleet.
+// move commits to a service's source and notifies the fleet.
 func (y *yard) move(v fleet.ServiceView, n int) {
 	y.t.Helper()
 	y.upstream.commit(v.SourceID, n)

@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/test/pg"
 )
 
-// written makes heads of folders the content, as a git agent does, and tells
-// nobody.
+// written writes heads of folders, like a git agent, without notifying the
+// fleet.
 func (c *crossing) written(content string, folders ...string) {
 	c.t.Helper()
 	var heads []gitcache.Head
@@ -45,8 +45,8 @@ func (c *crossing) waiting() []string {
 	return ids
 }
 
-// A head that was written and followed up by nobody, since the replica was
-// killed between the two, is followed up by the next one.
+// A head that was written but not processed, because the replica was killed in
+// between, is processed by the next one.
 func TestHeadThatNobodyFollowedUpIsFollowedUpLater(t *testing.T) {
 	c := newCrossing(t)
 	c.written("one", "web", "shop")
@@ -71,8 +71,8 @@ func TestHeadThatNobodyFollowedUpIsFollowedUpLater(t *testing.T) {
 	}
 }
 
-// lateSources are overtaken before they note for the first time that nobody is
-// behind a head.
+// lateSources are overtaken before they first record that all services of a
+// head are up to date.
 type lateSources struct {
 	*storedSources
 	before func()
@@ -86,7 +86,8 @@ func (s *lateSources) Followed(ctx context.Context, ids []string) error {
 	return s.storedSources.Followed(ctx, ids)
 }
 
-// Whoever notes that nobody is behind a head looked at the head before.
+// A transaction that records that all services are up to date has read the head
+// before.
 func TestHeadThatMovesWhileItIsFollowedUpIsFollowedUpToo(t *testing.T) {
 	c := newCrossing(t)
 	c.written("one", "web")
@@ -106,8 +107,8 @@ func TestHeadThatMovesWhileItIsFollowedUpIsFollowedUpToo(t *testing.T) {
 	}
 }
 
-// A commit that moves many services, each by a folder of its own, is told the
-// database in few words too.
+// A commit that moves many services, each by a different folder, also needs few
+// statements.
 func TestCommitOfManyFoldersIsFollowedUpInFewRoundTrips(t *testing.T) {
 	const folders, limit = 2000, 300
 	c := newCrossing(t)
@@ -185,7 +186,7 @@ func TestRevisionOfACommitIsANarrowRow(t *testing.T) {
 	}
 }
 
-// Many services are one change in the feed, and subscribers hear of each.
+// Many services are one change in the feed, and subscribers get each of them.
 func TestManyServicesAreOneChange(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -228,8 +229,8 @@ func TestManyServicesAreOneChange(t *testing.T) {
 	})
 }
 
-// Services of several sources, and those that waited for theirs, are told
-// together as well, each with what it is made of.
+// Services with several sources, and those that waited for theirs, are also
+// written together, each with its own parts.
 func TestServicesThatAreLookedAtOneByOneAreWrittenTogether(t *testing.T) {
 	const services, limit = 2000, 200
 	p := databases["postgres"](t)
@@ -260,8 +261,8 @@ func TestServicesThatAreLookedAtOneByOneAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// Who made a revision is a person: of a commit its author, of what waited for
-// its source whoever declared it.
+// The author of a revision is a person: for a commit its author, and for what
+// waited for its source the person who declared it.
 func TestRevisionsNameWhoMadeThem(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)

@@ -6,11 +6,11 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 )
 
-// formerKept is how many ended registrations of one cluster are told of.
+// formerKept is how many ended registrations of one cluster are reported.
 const formerKept = 20
 
-// endRegistration remembers that a cluster's registration ended, and tells
-// those that are of the same cluster.
+// endRegistration records that a cluster's registration ended, and announces it
+// to other registrations of the same cluster.
 func endRegistration(ctx context.Context, s *Store, clusterID string) error {
 	_, err := s.exec(ctx, `INSERT INTO former_clusters (cluster_id, cluster_uid, ended_at)
 		SELECT id, cluster_uid, {now} FROM clusters WHERE id = $1 AND cluster_uid <> '' ON CONFLICT (cluster_id) DO NOTHING`, clusterID)

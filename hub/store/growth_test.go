@@ -55,8 +55,7 @@ func (p place) crowd(t *testing.T, v fleet.ServiceView, n int) {
 	p.copies(t, "revisions", "service_id = '"+v.ID+"'", n, map[string]string{"service_id": numbered("svc-")})
 }
 
-// analysed lets Postgres know how many rows there are, as it does by itself
-// sooner or later.
+// analysed updates Postgres's statistics, as autovacuum does sooner or later.
 func (p place) analysed(t *testing.T) {
 	t.Helper()
 	db := p.raw(t)
@@ -66,8 +65,8 @@ func (p place) analysed(t *testing.T) {
 	}
 }
 
-// A report costs what it says, however many services its cluster has: a dozen
-// rows, and at most 3 ms.
+// The cost of a report depends on its size, however many services its cluster
+// has: a dozen rows, and at most 3 ms.
 func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 	const services, limit, atMost = 5000, 40, slower * 3 * time.Millisecond
 	p := databases["postgres"](t)
@@ -79,7 +78,7 @@ func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 	p.crowd(t, web, services)
 	p.copies(t, "statuses", "service_id = '"+web.ID+"'", services, map[string]string{"service_id": numbered("svc-")})
 	p.analysed(t)
-	// The first report after a start may look at all that is stored.
+	// The first report after a start may read everything that is stored.
 	y.report(fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{report(web, "", strings.Repeat("b", 64))}})
 	read := y.readsOf(p, func() {
 		y.report(fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{report(web, "", strings.Repeat("c", 64))}})
@@ -107,8 +106,9 @@ func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 	}
 }
 
-// readsOf tells what the database read while fn ran. The store's connections
-// are made anew before and after, since they tell what they read when they end.
+// readsOf returns what the database read while fn ran. The store's connections
+// are opened again before and after, because they report their reads when they
+// end.
 func (y *yard) readsOf(p place, fn func()) pg.Reads {
 	y.t.Helper()
 	y.store.Disconnect()
@@ -118,8 +118,8 @@ func (y *yard) readsOf(p place, fn func()) pg.Reads {
 	return counted()
 }
 
-// A commit that moves many services is told the database in few words, so that
-// it is done within 5 s where the database is 1 ms away each way.
+// A commit that moves many services needs few statements, so that it is done
+// within 5 s when the database is 1 ms away each way.
 func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
 	const services, limit, atMost = 10_000, 400, slower * 5 * time.Second
 	p := databases["postgres"](t)

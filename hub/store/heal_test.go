@@ -25,8 +25,8 @@ func (y *yard) healEvents() (all []string) {
 	return all
 }
 
-// What an agent puts back is an event with the service's name, the field and
-// who had written it; once, however often the report is sent.
+// What an agent healed is an event with the service's name, the field and who
+// had written it; only once, however often the report is sent.
 func TestHealsAreEventsOfTheirServices(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -53,7 +53,7 @@ func TestHealsAreEventsOfTheirServices(t *testing.T) {
 		want("one heal", first)
 		report("boot-1", heal(1, web, edited))
 		want("sent again", first)
-		gone := "service edge-1/api | agent edge-1 | Deployment shop/api was gone and was made again; and 1 more object"
+		gone := "service edge-1/api | agent edge-1 | Deployment shop/api was gone and was created again; and 1 more object"
 		report("boot-1", heal(1, web, edited), heal(2, api), heal(3, api, edited))
 		want("sent again with more", first, gone)
 		many := heal(1, web, edited, edited, edited, edited, edited, edited, edited)

@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// A site that is switched on comes with one token, all at once.
+// All agents of a site start at once with one token.
 func TestManyAgentsRegisterWithOneTokenAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)

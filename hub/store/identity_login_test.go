@@ -27,8 +27,8 @@ func (g *gate) write(fn func(ctx context.Context) error) {
 	}
 }
 
-// Another authority lets somebody else be believed to be the issuer, so the
-// client secret comes with it.
+// With another authority another server could be accepted as the issuer, so the
+// client secret must be given again.
 func TestAProvidersSecretIsGivenAgainWithItsAuthority(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
@@ -62,7 +62,7 @@ func TestAProvidersSecretIsGivenAgainWithItsAuthority(t *testing.T) {
 	})
 }
 
-// authorityPEM is a certificate that says nothing of anybody.
+// authorityPEM returns an unrelated certificate.
 func authorityPEM(t *testing.T) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -180,8 +180,8 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 			if _, err := g.AuthenticateSession(t.Context(), s.Secret); !errcode.Is(err, errcode.Unauthorized) {
 				t.Errorf("%s: here: %v", name, err)
 			}
-			// The commit wakes the other one's feed, whose next look would come 3 s
-			// on; a machine under load is given more.
+			// The commit wakes the other one's feed, whose next poll would come
+			// 3 s later; a loaded machine gets more time.
 			eventually.For(t, time.Minute, "the other replica refuses the session", func() error {
 				_, err := other.AuthenticateSession(t.Context(), s.Secret)
 				if errcode.Is(err, errcode.Unauthorized) {
@@ -190,7 +190,7 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 				return errcode.New(errcode.Internal, "still let in: %v", err)
 			})
 		}
-		// Nobody else's.
+		// Sessions of other users stay.
 		s, err := g.StartSession(t.Context(), ann, identity.SessionTerms{Method: identity.MethodPassword}, "")
 		if err != nil {
 			t.Fatal(err)
@@ -244,7 +244,7 @@ func TestPasswordsAndPasskeysAreKept(t *testing.T) {
 				t.Errorf("somebody else's: %v %v", ok, err)
 			}
 			if ok, err := s.DeletePasskey(ctx, "usr_x", "k1"); !ok || err != nil {
-				t.Errorf("his own: %v %v", ok, err)
+				t.Errorf("their own: %v %v", ok, err)
 			}
 			return nil
 		})

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// as is whoever a token stands for.
+// as returns the caller of a token.
 func (g *gate) as(made identity.CreatedToken) identity.Principal {
 	g.t.Helper()
 	p, err := g.Authenticate(g.t.Context(), made.Secret)
@@ -39,9 +39,9 @@ func (g *gate) session() (identity.CreatedToken, identity.Principal) {
 	return made, p
 }
 
-// A token that is revoked at one replica takes along, on all of them, those
-// that it made and those that they made; also where a replica had heard of the
-// last of them alone.
+// Revoking a token at one replica also revokes, on all replicas, the tokens
+// that it created and those that they created, even where a replica knew only
+// the last of them.
 func TestTokensEndWithTheirMakerOnEveryReplica(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
@@ -155,7 +155,7 @@ func TestNothingIsMadeBesideAReset(t *testing.T) {
 	})
 }
 
-// Whoever waits with a copy of the cookie gets nothing from its person's proof.
+// A copy of the cookie gains nothing from the person's proof.
 func TestProofGivesTheSessionAnotherValue(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)

@@ -12,8 +12,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// flaky is a database that can be away, and that counts what asks for one
-// token.
+// flaky is a database that can be made unavailable, and that counts reads of
+// single tokens.
 type flaky struct {
 	*store.Store
 	away    atomic.Bool
@@ -138,8 +138,8 @@ func TestKnownTokensWorkAnHourWithoutDatabase(t *testing.T) {
 	})
 }
 
-// While the database cannot be asked, a token that another replica made a
-// moment ago is not called unknown: its agent would take it for revoked.
+// While the database does not answer, a token that another replica created a
+// moment ago is not refused as unknown: its agent would treat it as revoked.
 func TestTokenThatCannotBeLookedUpIsNotRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)

@@ -44,7 +44,7 @@ func newGate(t *testing.T, p place) *gate {
 	return g
 }
 
-// replica returns a further directory on the same database, whose feed runs.
+// replica returns another directory on the same database, with a running feed.
 func (g *gate) replica() *identity.Directory {
 	g.t.Helper()
 	d, err := identity.New(identity.Config{
@@ -124,7 +124,7 @@ func (a *agent) renewal(clusterID string, at time.Time) identity.Renewal {
 	return r
 }
 
-// registered returns an agent and what it was told.
+// registered returns an agent and its registration.
 func (g *gate) registered(name string) (*agent, identity.Registered) {
 	g.t.Helper()
 	a := newAgent(g.t, "uid-"+name)
@@ -255,13 +255,13 @@ func (s *lateStore) TokenByHash(ctx context.Context, hash []byte) (identity.Toke
 	return t, err
 }
 
-// A replica that has not heard of a token asks the database, and the token is
-// revoked in that moment: its row in the feed may be through already.
+// A replica that does not know a token reads the database, and the token is
+// revoked in that moment: its row in the feed may already have been processed.
 func TestATokenRevokedWhileItIsLookedUpIsRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
 		late := &lateStore{Store: g.yard.store}
-		// Its feed does not run, so that nothing else takes the token out.
+		// Its feed does not run, so that nothing else removes the token.
 		d, err := identity.New(identity.Config{
 			Store: late, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock,
 		})
@@ -388,8 +388,8 @@ func TestAFixedTokenNamesItsCluster(t *testing.T) {
 	})
 }
 
-// An agent that is registered proves who it is by its key: a token of another
-// cluster, or one that is used up, neither moves it nor gives it a new identity.
+// A registered agent proves its identity by its key: a token of another cluster,
+// or one that is used up, neither moves it nor gives it a new identity.
 func TestATokenOfAnotherClusterRegistersNobodyAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
@@ -408,7 +408,7 @@ func TestATokenOfAnotherClusterRegistersNobodyAgain(t *testing.T) {
 		}
 		_, err := g.Register(t.Context(), others.Secret, a.registration(""))
 		wantCode(t, err, errcode.Conflict)
-		// It took no use of that token, whose cluster comes with it yet.
+		// It did not consume a use of that token, whose cluster can still register.
 		if _, err := g.Register(t.Context(), others.Secret, b.registration("")); err != nil {
 			t.Errorf("the cluster that the token is for: %v", err)
 		}
@@ -536,8 +536,8 @@ func TestTwoAgentsOnOneIdentityAreShown(t *testing.T) {
 	})
 }
 
-// TestRotationsReachAgentsThatWereOff: whichever key an agent pinned within a
-// year, a renewal brings those in force under a signature that it knows.
+// TestRotationsReachAgentsThatWereOff checks that whichever key an agent pinned
+// within a year, a renewal brings the keys in force under a signature that it knows.
 func TestRotationsReachAgentsThatWereOff(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)

@@ -16,9 +16,9 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// lossTolerated is how old the last row that is left may be. When it is older,
-// what was lost may be hours of work, as after a restore of the database's own
-// backup or of a disk, and a person must confirm. Agents draw the same line.
+// lossTolerated is the maximum age of the last remaining row. When it is older,
+// hours of work may be lost, as after a restore of a database backup or of a
+// disk, and a person must confirm. Agents use the same limit.
 const lossTolerated = 10 * time.Minute
 
 var (
@@ -34,7 +34,7 @@ var (
 	insertIncarnation = incarnationTable.All().Insert("")
 )
 
-// Incarnation returns the present life of the database.
+// Incarnation returns the current incarnation of the database.
 func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
 	i, found, err := rowOf(ctx, s, incarnationTable.Reader(), selectIncarnation)
 	if err == nil && !found {
@@ -43,8 +43,8 @@ func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
 	return i, err
 }
 
-// firstIncarnation makes the first one. Two replicas that start on an empty
-// database together make one.
+// firstIncarnation creates the first incarnation. Two replicas that start on an
+// empty database at the same time create one.
 func (s *Store) firstIncarnation(ctx context.Context) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		if s.db.Postgres() {
@@ -85,9 +85,9 @@ func incarnationStart(id string) time.Time {
 	return clock.FromMicros(n)
 }
 
-// BeginIncarnation ends the incarnation named present and begins the next,
-// whose parent it is. When another replica was first it changes nothing and
-// returns what that one began. after, when set, is an id that the new one must
+// BeginIncarnation ends the incarnation named present and begins the next, as
+// its child. When another replica was faster, it changes nothing and returns
+// that replica's incarnation. after, when set, is an id that the new one must
 // sort after although the database does not have it.
 func (s *Store) BeginIncarnation(ctx context.Context, present, after string, confirmed bool) (next event.Incarnation, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
@@ -96,11 +96,11 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 			return err
 		}
 		if h.incarnation != present {
-			// The other's row may be younger than this transaction's view.
+			// The other's row may be younger than this transaction's snapshot.
 			next = event.Incarnation{}
 			return nil
 		}
-		start := s.clock.Now().Truncate(time.Microsecond) // as an id has it
+		start := s.clock.Now().Truncate(time.Microsecond) // with the precision of an id
 		for _, id := range []string{h.incarnation, after} {
 			if t := incarnationStart(id); !t.Before(start) {
 				start = t.Add(time.Microsecond)
@@ -111,7 +111,7 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 			ParentKeptSequence: h.sequence, ParentKeptAt: clock.FromMicros(h.at), Confirmed: confirmed,
 		}
 		if !confirmed {
-			// As after a restore: nothing that is here was learnt in this life.
+			// As after a restore, nothing here was learnt in this incarnation.
 			if err := forgetLearnt(ctx, s); err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 	return next, nil
 }
 
-// ConfirmIncarnation accepts the present incarnation after a restore, which
+// ConfirmIncarnation accepts the current incarnation after a restore, which
 // ends the agents' hold of deletes, and returns it.
 func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnation, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
@@ -149,11 +149,10 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 	return present, err
 }
 
-// Mend begins a new incarnation when seen, which this hub once named, is a place
-// that the database itself does not have any more, after a fail-over that lost
-// its last seconds or a copy of yesterday's. It does nothing in the common case.
-// witness is the cluster that showed the proof of seen, empty when this replica
-// was there itself.
+// Mend begins a new incarnation when the database no longer has seen, a position
+// that this hub issued: after a fail-over that lost its last seconds, or after a
+// restore of a copy. Normally it does nothing. witness is the cluster that
+// showed the proof of seen, empty when this replica knows it by itself.
 func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
 	h, err := s.readHead(ctx, s.db.Pools.Read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
@@ -163,9 +162,9 @@ func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) e
 	if err != nil || present.ID != h.incarnation {
 		return err
 	}
-	// What waits for a person goes on waiting.
+	// What waits for a person's confirmation continues to wait.
 	confirmed := present.Confirmed && s.clock.Now().Sub(clock.FromMicros(h.at)) < lossTolerated
-	s.log.Warn("the database lost rows that were committed", logkey.Position, seen.String(), "kept", h.sequence, logkey.Cluster, witness, "confirmed", confirmed)
+	s.log.Warn("the database lost committed rows", logkey.Position, seen.String(), "kept", h.sequence, logkey.Cluster, witness, "confirmed", confirmed)
 	_, err = s.BeginIncarnation(ctx, h.incarnation, seen.Incarnation, confirmed)
 	return err
 }

@@ -88,8 +88,8 @@ func TestManyBeginOneIncarnation(t *testing.T) {
 	})
 }
 
-// What is lost ends the incarnation. The next one goes on by itself when the
-// database has rows of the last ten minutes, and else waits for a person.
+// Lost rows end the incarnation. The next one continues by itself when the
+// database has rows of the last ten minutes, and otherwise waits for a person.
 func TestLostRowsBeginAnIncarnation(t *testing.T) {
 	for what, tc := range map[string]struct {
 		later     time.Duration
@@ -125,8 +125,8 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 	}
 }
 
-// A fail-over loses the last seconds: the replica that read them finds out by
-// itself, and its feed goes on in a new incarnation.
+// A fail-over loses the last seconds: the replica that had read them finds out
+// by itself, and its feed continues in a new incarnation.
 func TestFeedFollowsALostTail(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.open(t)

@@ -14,13 +14,13 @@ import (
 const (
 	// keyFile is the name of the key file in the data folder.
 	keyFile = "hub.key"
-	// settingKeyCheck holds a text that the right key opens.
+	// settingKeyCheck holds a text that only the right key opens.
 	settingKeyCheck = "key_check"
 	keyCheck        = "axle"
 )
 
-// openKey opens the key file and makes sure that it is the one the database's
-// secrets were sealed with, before anything is sealed with another.
+// openKey opens the key file and checks that the database's secrets were sealed
+// with it, before anything is sealed with another key.
 func (s *Store) openKey(ctx context.Context, c Config) (err error) {
 	if c.KeyFile == "" && c.DataDir == "" {
 		return errcode.New(errcode.Invalid, "the hub needs a key file (--key-file) or a data folder (--data-dir)")
@@ -31,7 +31,7 @@ func (s *Store) openKey(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	if _, err := os.Stat(path); sealed != "" && errors.Is(err, fs.ErrNotExist) {
-		return errcode.New(errcode.Conflict, "there is no key file %s, and this database's secrets were sealed with one; put it there or name it (--key-file). It is hub.key in the data folder of the first replica", path)
+		return errcode.New(errcode.Conflict, "key file %s does not exist, and this database's secrets were sealed with one; put it there or name it (--key-file). It is hub.key in the data folder of the first replica", path)
 	}
 	if s.sealer, err = seal.OpenFile(path); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (s *Store) openKey(ctx context.Context, c Config) (err error) {
 	return s.Write(ctx, func(ctx context.Context) error { return s.checkKey(ctx, path) })
 }
 
-// checkKey opens the text that every right key opens, or leaves it for the
-// next start when this is the first.
+// checkKey opens the text that only the right key opens, and creates it at the
+// first start.
 func (s *Store) checkKey(ctx context.Context, path string) error {
 	sealed, err := s.Setting(ctx, settingKeyCheck)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Store) checkKey(ctx context.Context, path string) error {
 	return nil
 }
 
-// keyFile is where the hub's key lies.
+// keyFile returns the path of the hub's key.
 func (c Config) keyFile() string {
 	if c.KeyFile != "" {
 		return c.KeyFile

@@ -10,10 +10,10 @@ import (
 
 var _ peer.LeaseStore = (*Store)(nil)
 
-// AcquireLease makes holder the holder of a lease that is free or ran out more
+// AcquireLease makes holder the holder of a lease that is free or expired more
 // than grace ago, and returns its epoch. errcode.Conflict.
 func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl, grace time.Duration) (epoch int64, err error) {
-	// Most who ask are those who wait: they change nothing, and lock nothing.
+	// Most callers are waiting replicas: they change nothing, and lock nothing.
 	_, others, err := rowOf(ctx, s, value[int64], "SELECT epoch FROM leases WHERE name = $1 AND holder <> '' AND expires_at + $2 >= {now}", name, grace.Microseconds())
 	if err == nil && others {
 		err = errcode.New(errcode.Conflict, "another replica holds the lease %s", name)

@@ -11,10 +11,10 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// TestTwentyThousandRepositoriesAreOwnedWithinAMinute holds that a hub which
-// starts with that many finds its way to all of them and keeps them: leases
-// are taken in batches beside the renewals, and a lease that is held never runs
-// out because others are still being taken.
+// TestTwentyThousandRepositoriesAreOwnedWithinAMinute checks that a hub which
+// starts with that many repositories acquires and keeps them all: leases are
+// acquired in batches in parallel to the renewals, and a held lease never
+// expires because others are still being acquired.
 func TestTwentyThousandRepositoriesAreOwnedWithinAMinute(t *testing.T) {
 	const repositories, limit = 20_000, time.Minute
 	onBoth(t, func(t *testing.T, p place) {

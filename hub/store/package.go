@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// PutPackage keeps a tarball that the hub's own binary made. One that is there
-// already stays as it is: its name is the name of its content.
+// PutPackage stores a tarball that the hub's own binary contains. An existing
+// one stays unchanged, because its name is the digest of its content.
 func (s *Store) PutPackage(ctx context.Context, digest string, data []byte) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, "INSERT INTO packages (digest, data, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",

@@ -46,8 +46,8 @@ const (
 	mostRead  = 6_000
 )
 
-// periodic is what is done now and then, by the file that has the timer or
-// takes the call.
+// periodic is a task that runs at intervals, by the file that has the timer or
+// receives the call.
 type periodic struct {
 	file string
 	run  func(y *yard, c *crowded) error
@@ -88,7 +88,7 @@ func all(steps ...func(y *yard, c *crowded) error) func(y *yard, c *crowded) err
 	}
 }
 
-// read is a step whose answer nobody needs.
+// read is a step whose result is not needed.
 func read[T any](fn func(ctx context.Context, y *yard, c *crowded) (T, error)) func(y *yard, c *crowded) error {
 	return func(y *yard, c *crowded) error {
 		_, err := fn(y.t.Context(), y, c)
@@ -180,7 +180,7 @@ var periodics = map[string]periodic{
 	"leases": {"gitcache/shard/keeper.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
 		return y.store.Renew(ctx, holder, time.Hour)
 	})},
-	"a look at an upstream": {"gitcache/gitagent/pass.go", all(
+	"a look at an upstream": {"gitcache/repoagent/pass.go", all(
 		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
 			return y.store.Credentials(ctx, "repo_main")
 		}),
@@ -299,8 +299,8 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 	return y, c
 }
 
-// No periodic query scans a table of the fleet: neither does its plan say so on
-// either database, nor does Postgres read more than a bounded number of rows.
+// No periodic query scans a table of the fleet: its plan shows none on either
+// database, and Postgres reads only a bounded number of rows.
 func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y, c := newCrowd(t, p)
@@ -310,7 +310,7 @@ func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
 		}
 		db.Close()
 		for name, one := range periodics {
-			// Once for what is looked at once after a start.
+			// The first run covers what is read once after a start.
 			if err := one.run(y, c); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/hub/store/previews"
 )
 
-// An agent that asks for specs has the previews of its own cluster read, by their
-// index, whatever others wait for.
+// An agent's request for specs reads only the previews of its own cluster, by
+// their index, whatever other clusters wait for.
 func TestOpenPreviewsAreFoundByTheirCluster(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)

@@ -53,9 +53,9 @@ func openOf(t *testing.T, y *yard, p *preview.Previews, cluster, service string)
 	return all[service]
 }
 
-// TestPreviewIsForItsOwnClusterAndAnHour: the agent of its cluster hears of it,
-// may fetch its files and answers it, another one none of that; nothing of the
-// service but the number of diffs changes; it is answered once and dropped.
+// TestPreviewIsForItsOwnClusterAndAnHour checks that only the agent of its
+// cluster receives it, may fetch its files and may answer it; that only the
+// service's number of diffs changes; and that it is answered once and deleted.
 func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, place place) {
 		y := newYard(t, place)
@@ -106,7 +106,7 @@ func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 			t.Errorf("the service changed: %+v %v", after.Service, err)
 		}
 
-		// An earlier revision comes with its own settings and content.
+		// An earlier revision has its own settings and content.
 		past, err := p.Ask(t.Context(), "ann", web.Ref(), preview.Want{Revision: 1})
 		if err != nil {
 			t.Fatal(err)

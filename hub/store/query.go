@@ -8,23 +8,22 @@ import (
 	"github.com/axle-cd/axle/hub/store/sqldb"
 )
 
-// Write runs fn in a transaction that its context carries, and commits it with
-// the events and changes that fn appended. Inside another Write it joins that
-// one. When the database asks for it, fn runs again, so it must not change
-// anything but rows until it returns nil for good.
+// Write runs fn in a transaction that its context carries, and commits it with the
+// events and changes that fn appended. Inside another Write it joins that one. When
+// the database requires a retry, fn runs again, so fn must change nothing but rows.
 func (s *Store) Write(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.db.Write(ctx, fn)
 }
 
-// WriteBatched is Write for the many small writes of agents: it waits up to
-// 100 ms and shares one commit and one feed row with up to 499 others. An
-// error of fn undoes fn's part alone. It returns after the commit.
+// WriteBatched is Write for the many small writes of agents: it waits up to 100
+// ms and shares one commit and one feed row with up to 499 others. An error of
+// fn rolls back only fn's part. It returns after the commit.
 func (s *Store) WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.db.WriteBatched(ctx, fn)
 }
 
-// Read gives fn a context in which all reads see one moment of the database,
-// for what must fit together: an index, a list with its position.
+// Read gives fn a context in which all reads see one snapshot of the database,
+// for data that must be consistent: an index, a list with its position.
 func (s *Store) Read(ctx context.Context, fn func(ctx context.Context) error) error {
 	return s.db.Read(ctx, fn)
 }
@@ -41,11 +40,11 @@ func (s *Store) execOne(ctx context.Context, statement string, args ...any) (boo
 	return query.ExecOne(ctx, s.db, statement, args...)
 }
 
-// scan is the part of a row that a scanning function needs.
+// scan reads the columns of a row.
 type scan = query.Scan
 
-// each calls take for each row, which must not use the store: the connection
-// is busy until the last row was read.
+// each calls take for each row. take must not use the store: the connection is
+// busy until the last row was read.
 func (s *Store) each(ctx context.Context, statement string, args []any, take func(scan) error) error {
 	return s.db.Each(ctx, statement, args, take)
 }
@@ -74,7 +73,7 @@ func wrote[T any](ctx context.Context, s *Store, statement rows.Statement[T], v 
 // value scans a row of one column.
 func value[T any](row scan) (T, error) { return query.Value[T](row) }
 
-// These stand for what is shared with the packages below.
+// These are short names of functions of the packages below.
 var (
 	placeholders = query.Placeholders
 	chunks       = query.Chunks[string]

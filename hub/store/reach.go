@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// within is the condition that a cluster c, and unless the service is empty a
-// service s of that name, is within reach, with its arguments after args.
+// within returns the condition that a cluster c, and unless the service is empty
+// a service s of that name, is within reach, with its arguments after args.
 func within(r identity.Reach, cluster, service string, args []any) (string, []any) {
 	project := []string{cluster + ".project_id"}
 	if service != "" {
@@ -51,7 +51,7 @@ func within(r identity.Reach, cluster, service string, args []any) (string, []an
 	return condition, args
 }
 
-// servicesWithin is a query of the ids of services within reach.
+// servicesWithin returns a query of the ids of services within reach.
 func servicesWithin(r identity.Reach, args []any) (string, []any) {
 	condition, args := within(r, "wc", "ws", args)
 	return "SELECT ws.id FROM services ws LEFT JOIN clusters wc ON wc.id = ws.cluster_id WHERE " + condition, args
@@ -60,7 +60,7 @@ func servicesWithin(r identity.Reach, args []any) (string, []any) {
 // everything reports whether a reach leaves nothing out.
 func everything(r identity.Reach) bool { return r.Everywhere && r.Only == "" }
 
-// CountsWithin is fleet.Store.
+// CountsWithin implements fleet.Store.
 func (s *Store) CountsWithin(ctx context.Context, r identity.Reach) (map[string]fleet.Extent, error) {
 	counts := map[string]fleet.Extent{}
 	condition, args := within(r, "c", "", nil)

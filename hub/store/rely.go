@@ -10,17 +10,16 @@ import (
 	"github.com/axle-cd/axle/hub/store/sqldb"
 )
 
-// lockUnchanged is lockHead for a transaction that relies on some things. It
-// is sqldb.ErrOvertaken when the feed tells that one of them was changed since the
-// transaction's view began.
+// lockUnchanged is lockHead for a transaction that called event.Rely. It
+// returns sqldb.ErrOvertaken when the feed shows a change to what it named
+// since the transaction took its snapshot.
 //
-// Postgres refuses two transactions that write one row, and not two of which
-// each reads what the other writes: a service that is created with the heads
-// of a moment ago, and a head that is told to the services of a moment ago,
-// would miss each other, and the service would wait for the next commit. The
-// feed's lock makes every commit later or earlier than every other one, and
-// its rows say what each changed, so the later of the two sees the earlier.
-// SQLite's transactions are one at a time.
+// Postgres detects two transactions that write one row, but not two of which
+// each reads what the other writes: a service that is created with slightly old
+// heads, and a head that updates a slightly old set of services, would miss
+// each other, and the service would wait for the next commit. The feed's lock
+// orders all commits, and its rows say what each changed, so the later of the
+// two sees the earlier. SQLite runs one transaction at a time.
 func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head, error) {
 	if len(relied) == 0 || !s.db.Postgres() {
 		return s.lockHead(ctx)
@@ -45,7 +44,7 @@ func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head,
 	return end, nil
 }
 
-// changesBetween reads what was committed after a view up to the end of the
+// changesBetween reads what was committed between a snapshot and the end of the
 // feed, over the connection of the lock's holder.
 func (s *Store) changesBetween(ctx context.Context, view, end head) (between []event.Row, err error) {
 	if end.incarnation != view.incarnation {

@@ -87,8 +87,7 @@ func newCrossing(t *testing.T) *crossing {
 	return c
 }
 
-// moved makes a folder's head the content and tells the services, as the hub
-// does.
+// moved writes a folder's head and updates the services, like the hub.
 func (c *crossing) moved(folder, content string) {
 	c.t.Helper()
 	ctx := c.t.Context()
@@ -145,9 +144,9 @@ func creation(name, folder string) fleet.ServiceRequest {
 	return fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: name}, Spec: spec(folder)}
 }
 
-// A head is told to the services that are there. One that is committed a
-// moment later began with the head before, or none, and nobody would look at
-// it again until the next commit.
+// A moved head updates the existing services. One that is committed a moment
+// later began with the previous head, or none, and would not be checked again
+// until the next commit.
 func TestServiceIsCreatedWhileItsHeadMoves(t *testing.T) {
 	for name, before := range map[string]string{"first content": "", "next content": "old"} {
 		t.Run(name, func(t *testing.T) {
@@ -272,7 +271,8 @@ func TestServiceIsCreatedWhileItsClusterGoes(t *testing.T) {
 	}
 }
 
-// A project that goes and something that comes to it: one of the two is told.
+// When a project is deleted while something moves to it, one of the two
+// transactions must notice.
 func TestProjectGoesWhileSomethingComesToIt(t *testing.T) {
 	drop := func(c *crossing) func(ctx context.Context) error {
 		return func(ctx context.Context) error { return c.DeleteProject(ctx, "ann", "shop") }
@@ -325,8 +325,8 @@ func TestProjectGoesWhileSomethingComesToIt(t *testing.T) {
 	}
 }
 
-// Limits that narrow look at the services that are there; one that comes
-// meanwhile looks at the limits of a moment ago.
+// Narrower limits check the existing services; a service that is created
+// meanwhile checks the previous limits.
 func TestServiceIsCreatedWhileItsProjectNarrows(t *testing.T) {
 	narrow := func(c *crossing) func(ctx context.Context) error {
 		return func(ctx context.Context) error {
@@ -377,7 +377,7 @@ func TestOnlyWhatATransactionReliesOnMakesItRunAgain(t *testing.T) {
 	}
 }
 
-// A part of a batch relies as a transaction of its own does.
+// Rely works for a part of a batch as for a separate transaction.
 func TestPartOfABatchRelies(t *testing.T) {
 	c := newCrossing(t)
 	runs, other := 0, event.Change{Kind: event.KindProject, Key: "other"}

@@ -12,10 +12,10 @@ import (
 
 var _ peer.MemberStore = (*Store)(nil)
 
-// replicasKept is how long the row of a replica that is gone stays.
+// replicasKept is how long the row of a removed replica is kept.
 const replicasKept = 7 * 24 * time.Hour
 
-// member is a replica with the times that it is told from.
+// member is a replica with the times that its state is computed from.
 type member struct {
 	peer.Replica
 	seen, draining, now int64
@@ -39,18 +39,18 @@ var (
 	})
 	selectReplicas = replicaTable.Select()
 	heartbeat      = heartbeatUntil("0")
-	// lastHeartbeat is given for how long the replica goes on.
+	// lastHeartbeat gets the time for which the replica still runs.
 	lastHeartbeat = heartbeatUntil("{now} + {1}")
 )
 
-// heartbeatUntil writes a replica's row. It leaves no more when it began anew.
+// heartbeatUntil writes a replica's row. A restarted replica is no longer leaving.
 func heartbeatUntil(draining string) rows.Statement[member] {
 	beat := replicaTable.Except("leaving").Set("seen_at", "{now}").Set("draining_until", draining)
 	return beat.Insert(beat.OrReplace("name") + ", leaving = CASE WHEN replicas.started_at = excluded.started_at THEN replicas.leaving ELSE 0 END")
 }
 
-// Heartbeat writes a replica's row. A replica that began anew is not leaving
-// any more: whoever starts it wants it to take part.
+// Heartbeat writes a replica's row. A restarted replica is no longer draining:
+// its operator wants it to take part.
 func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Duration) error {
 	return s.db.WriteOne(ctx, func(ctx context.Context) error {
 		statement, args := heartbeat, []any(nil)
@@ -62,7 +62,7 @@ func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Durati
 	})
 }
 
-// Replicas returns all that are known, in order of name.
+// Replicas returns all known replicas, in order of name.
 func (s *Store) Replicas(ctx context.Context, within time.Duration) ([]peer.Replica, error) {
 	read := replicaTable.Reader()
 	return rowsOf(ctx, s, func(row scan) (peer.Replica, error) {
@@ -74,8 +74,8 @@ func (s *Store) Replicas(ctx context.Context, within time.Duration) ([]peer.Repl
 	}, selectReplicas+"ORDER BY name")
 }
 
-// SetLeaving says that a replica is to own nothing any more, or takes that
-// back. errcode.NotFound.
+// SetLeaving drains a replica so that it owns nothing, or revokes that.
+// errcode.NotFound.
 func (s *Store) SetLeaving(ctx context.Context, name string, leaving bool) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		flag := 0
@@ -84,13 +84,13 @@ func (s *Store) SetLeaving(ctx context.Context, name string, leaving bool) error
 		}
 		found, err := s.execOne(ctx, "UPDATE replicas SET leaving = $2 WHERE name = $1", name, flag)
 		if err == nil && !found {
-			err = errcode.New(errcode.NotFound, "there is no replica %q; axle hub status lists them", name)
+			err = errcode.New(errcode.NotFound, "replica %q does not exist; axle hub status lists all", name)
 		}
 		return err
 	})
 }
 
-// pruneReplicas forgets replicas that are long gone.
+// pruneReplicas deletes replicas that are long gone.
 func (s *Store) pruneReplicas(ctx context.Context) error {
 	return s.Write(ctx, func(ctx context.Context) error {
 		_, err := s.exec(ctx, "DELETE FROM replicas WHERE seen_at < {now} - $1", replicasKept.Microseconds())

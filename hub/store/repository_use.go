@@ -6,9 +6,9 @@ import (
 	"github.com/axle-cd/axle/hub/identity"
 )
 
-// ServicesByRepository counts the services within reach that follow each
-// repository, or the one named, by repository id. Repositories that nobody
-// follows are not there.
+// ServicesByRepository counts the services within reach by the repository that
+// they follow, for all repositories or the given one. Repositories without
+// services are left out.
 func (s *Store) ServicesByRepository(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error) {
 	which, args := "repository_id <> ''", []any(nil)
 	if repositoryID != "" {
@@ -22,8 +22,8 @@ func (s *Store) ServicesByRepository(ctx context.Context, repositoryID string, r
 	return s.counted(ctx, "SELECT repository_id, COUNT(*) FROM ("+uses+") uses WHERE id IN ("+services+") GROUP BY repository_id", args...)
 }
 
-// ServicesBySource counts the services within reach that follow each source of
-// a repository, by source id. Sources that nobody follows are not there.
+// ServicesBySource counts the services within reach by the source of a
+// repository that they follow. Sources without services are left out.
 func (s *Store) ServicesBySource(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error) {
 	const uses = `SELECT id, source_id FROM services WHERE repository_id = $1 AND source_id <> ''
 		UNION SELECT service_id, source_id FROM service_sources WHERE repository_id = $1`

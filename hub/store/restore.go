@@ -30,14 +30,14 @@ import (
 const (
 	// restoreRows is how many rows one statement inserts.
 	restoreRows = 100
-	// restoreLine bounds one line of a backup: one row.
+	// restoreLine limits one line of a backup: one row.
 	restoreLine = 64 << 20
 )
 
-// Restore replaces all rows by those of a backup and begins a new incarnation
-// that waits to be confirmed, so that no agent deletes anything because of what
-// the backup does not know. It is refused while a hub runs on the database
-// (errcode.Conflict), and all is as before when it fails.
+// Restore replaces all rows with those of a backup and begins a new incarnation
+// that a person must confirm, so that no agent deletes anything that the backup
+// does not know. It is refused while a hub runs on the database
+// (errcode.Conflict), and changes nothing when it fails.
 func Restore(ctx context.Context, c Config, r io.Reader) (event.Incarnation, error) {
 	s, err := open(ctx, c, sqldb.Alone)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) restore(ctx context.Context, c Config, r io.Reader) (next event.
 	return next, nil
 }
 
-// replaceAll does the whole work inside one transaction.
+// replaceAll does all the work inside one transaction.
 func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, header backupHeader) (next event.Incarnation, err error) {
 	replaced, _, err := rowOf(ctx, s, value[string], "SELECT COALESCE(max(id), '') FROM incarnations")
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 	if err := s.sameKey(ctx, c); err != nil {
 		return next, err
 	}
-	// Whoever held something in the backed up life is gone, and epochs stay.
-	// When upstreams were asked last is not known any more: perhaps just now.
+	// Holders from the backup are gone, and epochs stay. When upstreams were
+	// last contacted is unknown: perhaps just now.
 	if _, err := s.exec(ctx, "UPDATE repository_leases SET replica = '', boot = '', expires_at = 0, fetch_started_at = {now}"); err != nil {
 		return next, err
 	}
@@ -111,12 +111,12 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 	return s.restoredIncarnation(ctx, header, replaced)
 }
 
-// restoredIncarnation begins the life after the backup's. It sorts after every
-// one that the backup or the replaced database knows, and says of nothing in
-// its parent that it was kept: however young the backup, an agent of any version
-// then takes it for a restore and deletes nothing.
+// restoredIncarnation begins the incarnation after the backup's. It sorts after
+// every one that the backup or the replaced database knows, and claims to keep
+// nothing of its parent: however young the backup, an agent of any version then
+// treats it as a restore and deletes nothing.
 func (s *Store) restoredIncarnation(ctx context.Context, header backupHeader, replaced string) (next event.Incarnation, err error) {
-	start := s.clock.Now().Truncate(time.Microsecond) // as an id has it
+	start := s.clock.Now().Truncate(time.Microsecond) // with the precision of an id
 	youngest, err := newest(ctx, s)
 	if err != nil {
 		return next, err
@@ -134,12 +134,12 @@ func (s *Store) restoredIncarnation(ctx context.Context, header backupHeader, re
 	return next, s.insertChanges(ctx, event.Position{Incarnation: next.ID, Sequence: 1}, clock.Micros(start), first)
 }
 
-// sameKey makes sure that the key file here, if there is one, opens the
-// backup's secrets.
+// sameKey checks that the key file here, if there is one, opens the backup's
+// secrets.
 func (s *Store) sameKey(ctx context.Context, c Config) error {
 	path := c.keyFile()
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("there is no key file here; put that of the backed up hub in its place before the hub starts", "file", path)
+		s.log.Warn("the key file does not exist; put the key file of the backed up hub there before the hub starts", "file", path)
 		return nil
 	}
 	var err error
@@ -186,7 +186,7 @@ func (b *backupReader) header() (h backupHeader, err error) {
 		return h, err
 	}
 	if err := json.Unmarshal(text, &h); err != nil || h.Format != backupFormat {
-		return h, damaged("its first line is another one")
+		return h, damaged("its first line is not that of a backup")
 	}
 	if h.Version != backupVersion || h.Minor > SchemaMinor {
 		return h, errcode.New(errcode.Conflict, "the backup was made by version 0.%d and this is 0.%d; restore it with that version or a newer one", h.Minor, SchemaMinor)
@@ -237,7 +237,7 @@ type inserter struct {
 	values []any
 }
 
-// newInserter makes sure that every name is one of our own schema.
+// newInserter checks that every name is part of our own schema.
 func newInserter(t backupTable, known []backupTable) (inserter, error) {
 	for _, k := range known {
 		if k.Table != t.Table {
@@ -258,13 +258,13 @@ func (i *inserter) add(ctx context.Context, s *Store, text []byte) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&row); err != nil || len(row) != len(i.Columns) || i.Table == "" {
-		return damaged("a row of table %q does not fit", i.Table)
+		return damaged("a row of table %q does not match the table", i.Table)
 	}
 	for n, v := range row {
 		if number, ok := v.(json.Number); ok {
 			whole, err := number.Int64()
 			if err != nil {
-				return damaged("a row of table %q does not fit", i.Table)
+				return damaged("a row of table %q does not match the table", i.Table)
 			}
 			row[n] = whole
 		}

@@ -10,18 +10,19 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// Learnt is what the present life of a database learnt; it is desired.Learnt.
+// Learnt is what the database's current incarnation has learnt; it implements
+// desired.Learnt.
 type Learnt struct{ Store *Store }
 
 var _ desired.Learnt = Learnt{}
 
-// forgetLearnt makes a restored database say of nothing that it was learnt in
-// the life that begins. Agents send every status again, since theirs is another
-// hash, and the first good look at an upstream is news.
+// forgetLearnt marks everything in a restored database as not learnt in the
+// incarnation that begins. Agents send every status again, since the hash
+// differs, and the first successful read of an upstream counts as new.
 func forgetLearnt(ctx context.Context, s *Store) error {
 	for _, statement := range []string{
 		"UPDATE statuses SET hash = ''",
-		"DELETE FROM status_sums", // without one a cluster sends everything
+		"DELETE FROM status_sums", // without a sum, a cluster sends everything
 		"UPDATE repositories SET health = 'UNKNOWN', health_message = '', checked_at = 0, failed_since = 0",
 	} {
 		if _, err := s.exec(ctx, statement); err != nil {
@@ -31,7 +32,7 @@ func forgetLearnt(ctx context.Context, s *Store) error {
 	return nil
 }
 
-// newest is when the youngest service or revision was made.
+// newest returns when the youngest service or revision was created.
 func newest(ctx context.Context, s *Store) (time.Time, error) {
 	at, _, err := rowOf(ctx, s, value[int64], `SELECT COALESCE(max(at), 0) FROM (SELECT max(created_at) AS at FROM services
 		UNION ALL SELECT max(created_at) FROM revisions) AS made`)
@@ -48,7 +49,7 @@ const (
 		UNION SELECT service_id FROM service_sources WHERE source_id = $1 UNION SELECT service_id FROM service_sources WHERE repository_id = $1`
 )
 
-// ofSome fills a query of the form above in, with its last argument last.
+// ofSome completes a query of the form above, with its last argument last.
 func ofSome(query string, args []any) string {
 	return strings.Replace(query, "%", placeholders(1, len(args)-1), 1) + strconv.Itoa(len(args))
 }
@@ -81,8 +82,8 @@ func (l Learnt) Reported(ctx context.Context, services []string) (map[string]des
 	})
 }
 
-// Declared implements desired.Learnt. A revision that only another commit made
-// is nobody's word.
+// Declared implements desired.Learnt. A revision that came only from a commit
+// is not a declaration.
 func (l Learnt) Declared(ctx context.Context, since time.Time, services []string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for created, query := range map[bool]string{true: createdQuery, false: declaredQuery} {

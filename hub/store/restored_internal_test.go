@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// TestWhatWasLearntIsFoundByIndexes: after a restore each report and each fetch
-// asks; none of that may read the whole fleet.
+// TestWhatWasLearntIsFoundByIndexes checks the queries that each report and
+// each fetch runs after a restore: none may read the whole fleet.
 func TestWhatWasLearntIsFoundByIndexes(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)
@@ -36,8 +36,8 @@ func TestWhatWasLearntIsFoundByIndexes(t *testing.T) {
 	})
 }
 
-// TestEndedRegistrationsAreToldToTheirCluster: of the same uid, and only those
-// that ended.
+// TestEndedRegistrationsAreToldToTheirCluster checks that a cluster gets
+// exactly the ended registrations with its uid.
 func TestEndedRegistrationsAreToldToTheirCluster(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)
@@ -72,8 +72,8 @@ func TestEndedRegistrationsAreToldToTheirCluster(t *testing.T) {
 	})
 }
 
-// TestFailOverConfirmsNoRestore: a fail-over between a restore and a person's
-// word is not that word.
+// TestFailOverConfirmsNoRestore checks that a fail-over between a restore and a
+// person's confirmation does not count as the confirmation.
 func TestFailOverConfirmsNoRestore(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s, ctx := open(t), t.Context()

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// feedKept is how long a replica may be away and still catch up.
+	// feedKept is how long a replica may be down and still catch up.
 	feedKept = 24 * time.Hour
-	// eventsKept is how far back people can read what happened.
+	// eventsKept is how long events are kept.
 	eventsKept = 30 * 24 * time.Hour
-	// retentionPause is the time between two looks, ± a fifth.
+	// retentionPause is the time between two runs, ± a fifth.
 	retentionPause = 10 * time.Minute
-	// retentionChunk is how many rows one transaction drops.
+	// retentionChunk is how many rows one transaction deletes.
 	retentionChunk = 500
-	// retentionPages is how many pages of a table one look is at.
+	// retentionPages is how many pages of a table one run covers.
 	retentionPages = 5
 )
 
@@ -37,9 +37,9 @@ func (s *Store) retain(ctx context.Context) error {
 }
 
 // Prune drops feed rows, events, recipes, contents and replicas that are too
-// old. The last row of each incarnation stays, so that sequences go on where
-// they were. Recipes and contents are looked at in pages, a number of them each
-// time: what is looked at does not grow with the fleet.
+// old. The last row of each incarnation stays, so that sequences continue.
+// Recipes and contents are checked in pages, a fixed number each time, so the
+// cost does not grow with the fleet.
 func (s *Store) Prune(ctx context.Context) error {
 	now := s.clock.Now()
 	for _, drop := range []func() (int64, error){
@@ -62,8 +62,7 @@ func (s *Store) Prune(ctx context.Context) error {
 	return nil
 }
 
-// prunePages goes on where it was at the last time, and begins again at the
-// end.
+// prunePages continues where it stopped the last time, and starts again at the end.
 func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx context.Context, after string) (last string, err error)) error {
 	for range retentionPages {
 		var last string
@@ -80,8 +79,7 @@ func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx contex
 
 func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {
 	err = s.Write(ctx, func(ctx context.Context) (err error) {
-		// The oldest come first, so those after a page of younger ones are not
-		// looked at.
+		// The oldest come first, so rows after a page of younger ones are not read.
 		n, err = s.exec(ctx, `DELETE FROM outbox WHERE (incarnation, sequence) IN (
 			SELECT incarnation, sequence FROM (SELECT o.incarnation, o.sequence, o.committed_at FROM outbox o
 				WHERE o.sequence < (SELECT max(l.sequence) FROM outbox l WHERE l.incarnation = o.incarnation)

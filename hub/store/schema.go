@@ -8,19 +8,19 @@ import (
 )
 
 // SchemaMinor is the minor version of the product that the newest migration
-// belongs to. A migration only adds in the release that brings it; what it
-// replaces goes two releases later, so a hub can work with the schema of the
-// next minor version, and no further.
+// belongs to. A migration only adds columns and tables in the release that
+// introduces it; what it replaces is removed two releases later. A hub can
+// therefore work with the schema of the next minor version, and no later one.
 const SchemaMinor = 1
 
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// schema is that of this version.
+// schema returns the schema of this version.
 func schema() sqldb.Schema {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
-		panic(err) // the name is one of the embedded
+		panic(err) // the folder is embedded
 	}
 	return sqldb.Schema{Migrations: files, Minor: SchemaMinor}
 }

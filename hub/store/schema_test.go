@@ -173,7 +173,7 @@ func TestMissingKeyFileIsNotMadeAnew(t *testing.T) {
 		if err := os.Rename(key, aside); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "no key file") {
+		if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "does not exist") {
 			t.Fatalf("%v, %v", s, err)
 		}
 		if err := os.Rename(aside, key); err != nil {

@@ -4,9 +4,8 @@ import (
 	"testing"
 )
 
-// This is why the feed does not number its rows by a sequence of the database:
-// numbers are given out before the commit, so a reader that stands at 2 would
-// never see 1.
+// This is why the feed does not number its rows with a database sequence:
+// numbers are assigned before the commit, so a reader at 2 would never see 1.
 func TestDatabaseSequencesAreSeenOutOfOrder(t *testing.T) {
 	p := databases["postgres"](t)
 	p.open(t)

@@ -10,9 +10,9 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// A template makes a service of one name on every cluster. Finding one of them,
-// and reading a page of one cluster's, looks at what it returns and not at the
-// whole fleet, also in a database that has not counted its rows yet.
+// A template creates a service of one name on every cluster. Finding one of
+// them, and reading a page of one cluster's services, reads what it returns and
+// not the whole fleet, even in a database without statistics.
 func TestOneServiceIsFoundAmongItsNamesakes(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)

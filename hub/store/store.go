@@ -25,26 +25,26 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// Config says where the rows are.
+// Config configures where the rows are.
 type Config struct {
 	// DatabaseURL is postgres://…; empty means SQLite in DataDir.
 	DatabaseURL string
 	// DataDir is the hub's folder; SQLite keeps hub.db in it.
 	DataDir string
-	// KeyFile seals secrets at rest; DataDir/hub.key when empty. It is made at
+	// KeyFile seals secrets at rest; empty is DataDir/hub.key. It is created at
 	// the first start. All replicas of one Postgres must have the same.
 	KeyFile string
 	// Clock is the real one when nil.
 	Clock clock.Clock
-	// Log is silent when nil.
+	// Log discards messages when nil.
 	Log *slog.Logger
-	// Wake is called after each commit that others should hear of, ours or
-	// another replica's. It must not block. OnCommit adds more.
+	// Wake is called after each commit that others should see, ours or another
+	// replica's. It must not block. OnCommit adds more.
 	Wake func()
 }
 
-// Store is the hub's database. Its methods may be called by many goroutines;
-// those of the tables that it embeds are its own.
+// Store is the hub's database. Its methods, and those of the tables that it
+// embeds, are safe for concurrent use.
 type Store struct {
 	*accountTable
 	*auditTable
@@ -60,17 +60,17 @@ type Store struct {
 	clock  clock.Clock
 	log    *slog.Logger
 	sealer *seal.Sealer
-	// heard says that announcements are listened to.
+	// heard is set while announcements arrive.
 	heard atomic.Bool
 
 	mu    sync.Mutex
 	wakes []func()
-	// pruned is how far retention came in what it looks at in pages.
+	// pruned is the progress of retention in the tables that it checks in pages.
 	pruned   struct{ artifact, content string }
 	announce chan struct{}
 }
 
-// Open opens the database, brings its schema up to date and makes the first
+// Open opens the database, upgrades its schema and creates the first
 // incarnation when there is none. A second hub on the same SQLite file, and a
 // schema that this version cannot use, are Conflict errors.
 func Open(ctx context.Context, c Config) (*Store, error) {
@@ -94,7 +94,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// open opens the database and looks at nothing in it.
+// open opens the database without reading it.
 func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
@@ -116,9 +116,9 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	return s, nil
 }
 
-// OpenBeside opens a database that a hub has made, for one command on the
-// hub's machine, whether the hub runs or not. It changes no schema: one that is
-// not this version's is a Conflict, and no database is NotFound.
+// OpenBeside opens an existing hub's database for one command on the hub's
+// machine, whether the hub runs or not. It changes no schema: a schema of
+// another version is a Conflict, and a missing database is NotFound.
 func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c, sqldb.Beside)
 	if err != nil {
@@ -142,7 +142,7 @@ var (
 	_ config.Store            = (*Store)(nil)
 )
 
-// What the packages below keep.
+// The tables of the packages below.
 type (
 	accountTable = accounts.Table
 	auditTable   = auditlog.Table
@@ -155,12 +155,12 @@ type (
 	compared     = previews.Table
 )
 
-// Close ends what is under way and closes the database; calls after it are
+// Close ends what is running and closes the database; calls after it are
 // Unavailable. Run should have ended.
 func (s *Store) Close() error { return s.db.Close() }
 
-// OnCommit adds a function that is called after each commit that others
-// should hear of, this replica's and others'. It must not block.
+// OnCommit adds a function that is called after each commit that others should
+// see, this replica's and others'. It must not block.
 func (s *Store) OnCommit(wake func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func (s *Store) wake() {
 	}
 }
 
-// committed tells this replica and, on Postgres, the others.
+// committed notifies this replica and, on Postgres, the others.
 func (s *Store) committed() {
 	s.wake()
 	select {
@@ -191,9 +191,8 @@ func (s *Store) Database() string { return s.db.Kind() }
 // Ping returns an error when the database does not answer.
 func (s *Store) Ping(ctx context.Context) error { return s.db.Ping(ctx) }
 
-// Run drops old rows and, on Postgres, tells other replicas of commits and
-// hears of theirs. Without it everything works, a second later. It ends with
-// the context.
+// Run drops old rows and, on Postgres, exchanges announcements of commits with other
+// replicas. Without it everything works, a second later. It ends with the context.
 func (s *Store) Run(ctx context.Context) error {
 	parts := []lifecycle.Part{{Name: "retention", Run: s.retain}}
 	if s.db.Postgres() {

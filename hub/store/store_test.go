@@ -31,8 +31,8 @@ func (p place) open(t *testing.T) *store.Store {
 	return s
 }
 
-// databases are empty; those that tests of the contract run on have the
-// schema, see onBoth.
+// databases are empty; tests of the contract get databases with the schema, see
+// onBoth.
 var databases = map[string]func(t *testing.T) place{
 	"sqlite": func(t *testing.T) place {
 		return place{store.Config{DataDir: t.TempDir()}}
@@ -49,9 +49,9 @@ func onEmpty(t *testing.T, test func(t *testing.T, p place)) {
 	}
 }
 
-// onBoth runs a test on a fresh database of each kind, which a store finds as it
-// left it before its first life. To make the tables anew for each test takes
-// longer than most of them.
+// onBoth runs a test on a fresh database of each kind, in the state before a
+// store's first start. Creating the tables for each test would take longer than
+// most tests.
 func onBoth(t *testing.T, test func(t *testing.T, p place)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, onFile(t)) })
 	t.Run("postgres", func(t *testing.T) {

@@ -23,8 +23,9 @@ func (s *telling) Reconfigure(ctx context.Context, serviceID, by string, refresh
 	return s.Fleet.Reconfigure(ctx, serviceID, by, refresh)
 }
 
-// A context's services are told once of each change, by whoever leads then, and
-// not again by the next one. Their revisions name who changed the context.
+// A context's services are updated once per change, by the current leader, and
+// not again by the next one. Their revisions name the user who changed the
+// context.
 func TestServicesAreToldOnceOfAContext(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
@@ -35,7 +36,7 @@ func TestServicesAreToldOnceOfAContext(t *testing.T) {
 		uses := spec("web")
 		uses.Contexts = []string{"shop"}
 		y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: ref, Spec: uses}))
-		// Nobody leads meanwhile.
+		// No replica leads meanwhile.
 		if _, err := y.values.SetBag(t.Context(), config.BagChange{Kind: config.KindContext, Name: "shop", By: "dora", Bag: fleet.Bag{Values: map[string]any{"colour": "blue"}}}); err != nil {
 			t.Fatal(err)
 		}

@@ -246,8 +246,8 @@ func TestBatchOutlivesACallerThatLeaves(t *testing.T) {
 	})
 }
 
-// Two transactions take two rows in opposite order and wait for each other;
-// the database ends one of them, and it runs again.
+// Two transactions lock two rows in opposite order and wait for each other; the
+// database ends one of them, and it is retried.
 func TestDeadlockIsRunAgain(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		s := p.open(t)

@@ -22,20 +22,20 @@ import (
 const (
 	// Path is where agents open tunnels.
 	Path = "/agent/v1/tunnel"
-	// protocol runs inside the WebSocket.
+	// protocol is the WebSocket subprotocol.
 	protocol = "axle.tunnel.v1"
-	// protocolVersion is the history number of what runs in the connection:
-	// from 2 on the head of a request without a body may come in a header, from 3
-	// on such a request may be one frame.
+	// protocolVersion is the version of the protocol inside the connection:
+	// from 2 on the head of a request without a body may come in a header, from
+	// 3 on such a request may be one frame.
 	protocolVersion = 3
-	// inlineSince is that version.
+	// inlineSince is the version that introduced heads in headers.
 	inlineSince = 2
-	// modeHeader is sent by agents that want no tunnel by this request.
+	// modeHeader is sent by agents that do not want a tunnel with this request.
 	modeHeader = "Axle-Tunnel"
 	modeOff    = "off"
 )
 
-// ServeHTTP takes an agent's connection over.
+// ServeHTTP takes over an agent's connection.
 func (t *Tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(modeHeader) == modeProbe {
 		t.probe(w, r)
@@ -56,25 +56,25 @@ func (t *Tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	// The request ends here: its goroutine has a larger stack than a waiting
+	// The request ends here: its goroutine has a larger stack than an idle
 	// connection needs.
 	remote := r.RemoteAddr
 	ctx := context.WithoutCancel(r.Context())
 	t.running.Go(func() { t.greet(ctx, conn, p, remote) })
 }
 
-// admit says which cluster calls.
+// admit authenticates the cluster.
 func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	t.mu.Lock()
 	stopping := t.stopping
 	t.mu.Unlock()
 	switch {
 	case r.Method != http.MethodGet:
-		return p, errcode.New(errcode.Invalid, "a tunnel begins with a GET request")
+		return p, errcode.New(errcode.Invalid, "a tunnel must be opened with a GET request")
 	case stopping:
-		return p, errcode.New(errcode.Unavailable, "this replica stops; another takes the tunnel").After(time.Second)
+		return p, errcode.New(errcode.Unavailable, "this replica is stopping; dial again to reach another one").After(time.Second)
 	case !t.accepts.Allow():
-		return p, errcode.New(errcode.Unavailable, "many agents dial at once; come again in a few seconds").After(2 * time.Second)
+		return p, errcode.New(errcode.Unavailable, "too many agents dial at once; try again in a few seconds").After(2 * time.Second)
 	}
 	bearer := bearertoken.Of(r.Header)
 	seen, err := event.ParsePosition(r.Header.Get("Axle-Seen"))
@@ -94,7 +94,7 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	return p, err
 }
 
-// refuse answers with an error as the agents' edge does.
+// refuse answers with an error in the form of the agents' edge.
 func refuse(w http.ResponseWriter, err error) {
 	code := errcode.Of(err)
 	if after := errcode.RetryAfter(err); after > 0 {
@@ -107,7 +107,7 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"code": string(code), "message": errcode.Message(err)})
 }
 
-// greet begins HTTP/2 and says hello; then the connection is the cluster's.
+// greet starts HTTP/2 and says hello; then the cluster has the connection.
 func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal, remote string) {
 	now := t.Clock.Now()
 	c := &connection{
@@ -126,7 +126,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 		err = t.hold(c)
 	}
 	if err != nil {
-		t.Log.Info("a tunnel was not taken", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
+		t.Log.Info("a tunnel was not accepted", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
 		if c.cc != nil {
 			c.close()
 		}
@@ -153,8 +153,8 @@ func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *asked) e
 	return nil
 }
 
-// recheck looks whether something changed while the cluster had no tunnel, or
-// its token went while the connection began.
+// recheck covers what changed while the cluster had no tunnel, and a token that
+// was revoked while the connection started.
 func (t *Tunnels) recheck(c *connection) {
 	t.tokenGone(c)
 	t.news([]string{c.clusterID})

@@ -16,53 +16,53 @@ import (
 )
 
 const (
-	// maxPerCluster and maxPerHub bound streams.
+	// maxPerCluster and maxPerHub limit streams.
 	maxPerCluster = 450
 	maxPerHub     = 20_000
 	// stallAfter is how long a client may read nothing while bytes wait.
 	stallAfter = 30 * time.Second
 	// helloWithin is how long the agent's first answer may take.
 	helloWithin = 10 * time.Second
-	// pingAfter is how long a connection may be silent before it is asked, and
-	// answerWithin how long the answer may take: a dead one is found within
-	// 45 s when it is idle.
+	// pingAfter is how long a connection may be idle before it is pinged, and
+	// answerWithin how long the answer may take: a dead one is found within 45
+	// s when it is idle.
 	pingAfter    = 25 * time.Second
 	answerWithin = 20 * time.Second
 	// doubtAfter is how long a stream waits for its answer before the agent is
-	// asked whether it lives, and proofWithin how long that may take.
+	// pinged, and proofWithin how long that answer may take.
 	doubtAfter  = 5 * time.Second
 	proofWithin = 4 * time.Second
 	// maxLife is how long a connection is used, with up to lifeSpread more;
-	// grace is how long its streams may go on afterwards.
+	// grace is how long its streams may continue afterwards.
 	maxLife    = 110 * time.Minute
 	lifeSpread = 10 * time.Minute
 	grace      = time.Hour
-	// hintRate and hintBurst bound hints, for each leads to a poll: a change of
-	// everything at once reaches 5,000 clusters within half a minute.
+	// hintRate and hintBurst limit hints, because each leads to a poll: a
+	// change of everything at once reaches 5,000 clusters within half a minute.
 	hintRate  = 200
 	hintBurst = 100
-	// hintRest is how long after a hint the next one to the same cluster waits.
+	// hintRest is the minimum time between two hints to the same cluster.
 	hintRest = 100 * time.Millisecond
-	// acceptRate and acceptBurst bound new connections, each of which costs a
-	// handshake; who comes too early is told when to come again.
+	// acceptRate and acceptBurst limit new connections, each of which costs a
+	// handshake; agents beyond that are told when to retry.
 	acceptRate  = 400
 	acceptBurst = 1000
 )
 
-// Identity says which cluster a token belongs to.
+// Identity authenticates clusters.
 type Identity interface {
 	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
-	// DeployToken reports whether a token is still good, and whether its
-	// cluster has any that is.
+	// DeployToken reports whether a token is still valid, and whether its
+	// cluster has any valid one.
 	DeployToken(tokenID, clusterID string) (good, others bool)
 }
 
-// Desired names what a cluster's list means now.
+// Desired returns the etag of a cluster's current list.
 type Desired interface {
 	ETag(clusterID string) (string, error)
 }
 
-// Feed is where this replica is.
+// Feed returns the position of this replica.
 type Feed interface {
 	Position() event.Position
 	Incarnation() event.Incarnation
@@ -71,13 +71,13 @@ type Feed interface {
 	CatchUp(ctx context.Context, seen event.Position, known func(context.Context) error) error
 }
 
-// Replicas are the others of this hub.
+// Replicas are the other replicas of this hub.
 type Replicas interface {
 	Others() []peer.Replica
 	Named(name string) (peer.Replica, bool)
 }
 
-// Config of Tunnels. Those before the blank line are needed.
+// Config configures Tunnels. The fields before the blank line are required.
 type Config struct {
 	Identity Identity
 	Desired  Desired
@@ -85,26 +85,27 @@ type Config struct {
 	// Replica names this replica.
 	Replica string
 
-	// Replicas are asked for the tunnels that are not here; nil is alone.
+	// Replicas are asked for tunnels that are not here; nil for a single
+	// replica.
 	Replicas Replicas
-	// PeerKey signs what goes between replicas.
+	// PeerKey signs calls between replicas.
 	PeerKey []byte
-	// PeerClock is the replicas' common time; Clock when nil.
+	// PeerClock is the replicas' common time; nil is Clock.
 	PeerClock clock.Clock
-	// The limits and times above when zero; tests need others.
+	// Zero values mean the limits and times above; tests need others.
 	MaxPerCluster, MaxPerHub                            int
 	StallAfter, HelloWithin, PingAfter, AnswerWithin    time.Duration
 	DoubtAfter, ProofWithin, MaxLife, LifeSpread, Grace time.Duration
 	HintRate                                            float64
 	HintRest                                            time.Duration
-	// Drain is how long requests under way get when this replica stops.
+	// Drain is how long running requests get when this replica stops.
 	Drain time.Duration
-	// Sweep is how often all connections are looked at; 1 s when zero.
+	// Sweep is how often all connections are checked; zero is 1 s.
 	Sweep time.Duration
 
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Registerer takes the metrics; nil registers none.
+	// Registerer registers the metrics; nil registers none.
 	Registerer prometheus.Registerer
 }
 

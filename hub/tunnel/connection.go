@@ -21,15 +21,15 @@ const (
 	connectionWindow = 128 << 20
 	// frameBytes is the largest frame that the other end may send.
 	frameBytes = 64 << 10
-	// headerTable lets neither end remember headers, 1 being the least that can
-	// be said: what streams ask for is in their heads, hints are rare, and the
-	// tables would take 4 KiB of each idle connection.
+	// headerTable disables HPACK's dynamic tables, 1 being the smallest size
+	// that can be set: the heads of streams are outside of headers, hints are
+	// rare, and the tables would take 4 KiB of each idle connection.
 	headerTable = 1
-	// host is in every request; it goes along the connection and nowhere else.
+	// host is the host of every request; it is never resolved.
 	host = "http://tunnel"
 )
 
-// connection is HTTP/2 along one connection, as client.
+// connection is HTTP/2 over an agent's connection, as client.
 type connection struct {
 	cc    *http.ClientConn
 	raw   *heardConn
@@ -40,27 +40,28 @@ type connection struct {
 	since                           time.Time
 	endsAt                          time.Time
 	proxy, version                  string
-	// inline: the agent takes heads in headers.
+	// inline is set when the agent accepts heads in headers.
 	inline bool
-	// asked are requests of one frame; nil when the agent takes none.
+	// asked are the requests of one frame; nil when the agent does not support
+	// them.
 	asked *asked
 
-	// The following are guarded by Tunnels.mu.
+	// Tunnels.mu guards the following fields.
 	streams  int
 	users    map[string]int
 	draining bool
 	closeAt  time.Time // of a draining one
 	retireAt time.Time // of one whose token was replaced; zero for others
-	doubted  bool      // a ping is under way
+	doubted  bool      // a ping is running
 }
 
-// heardConn knows when something came last and tells its end.
+// heardConn records when data last arrived and signals its end.
 type heardConn struct {
 	net.Conn
 	heard atomic.Int64 // nanoseconds since 1970
 	once  sync.Once
 	ended func()
-	asked *asked // that end with it; nil between replicas
+	asked *asked // requests that end with it; nil between replicas
 }
 
 // Read implements net.Conn.
@@ -85,10 +86,10 @@ func (c *heardConn) Close() error {
 	return c.Conn.Close()
 }
 
-// dialedKey carries the connection that a transport "dials".
+// dialedKey is the context key of the connection that a transport "dials".
 type dialedKey struct{}
 
-// newTransport returns what makes HTTP/2 clients of connections.
+// newTransport returns a transport that makes HTTP/2 clients of connections.
 func newTransport(pingAfter, answerWithin time.Duration) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
@@ -138,5 +139,5 @@ func (c *connection) say(ctx context.Context, within time.Duration, m *agentv1.C
 
 func (c *connection) close() { _ = c.cc.Close() }
 
-// gone reports whether it takes no streams any more.
+// gone reports whether the connection accepts no further streams.
 func (c *connection) gone() bool { return c.cc.Err() != nil }

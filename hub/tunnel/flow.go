@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// streamPath is where streams are opened at the other end.
+	// streamPath is the path for opening streams at the other end.
 	streamPath = "/stream"
-	// maxHead bounds a head.
+	// maxHead limits a head.
 	maxHead = 1 << 20
-	// failureTrailer carries why an answer ended before its time.
+	// failureTrailer carries why an answer ended early.
 	failureTrailer = "Axle-Failure"
 	// headHeader carries the head of a request without a body.
 	headHeader = "Axle-Head"
-	// maxInline is the longest head that goes so.
+	// maxInline is the longest head that is sent in headHeader.
 	maxInline = 8 << 10
 )
 
 var (
 	streamURL = &url.URL{Scheme: "http", Host: "tunnel", Path: streamPath}
-	// noAgent keeps the name of Go's own client away.
+	// noAgent suppresses the User-Agent of Go's client.
 	noAgent = []string{""}
 )
 
@@ -47,14 +47,15 @@ var (
 	errStalled = errcode.New(errcode.Unavailable, "the client read nothing for 30 s while an answer waited, so the request was closed")
 )
 
-// flow is one stream along a connection, to the agent or to another replica.
+// flow is one stream over a connection, to the agent or to another replica.
 type flow struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// over is the context that ctx was made of.
+	// over is the context that ctx was derived from.
 	over  context.Context
 	clock clock.Clock
-	// whose it is, for the limits; conn is nil at a replica that forwards.
+	// conn and user own the stream, for the limits; conn is nil at a replica
+	// that forwards.
 	conn *connection
 	user string
 	// to names the other end in errors.
@@ -62,28 +63,29 @@ type flow struct {
 	doubted bool // guarded by Tunnels.mu
 
 	body *io.PipeWriter // nil when the request has none
-	// ahead is what came of the answer's body together with its head; upgrade
-	// asks for that.
+	// ahead is what arrived of the answer's body together with its head; only
+	// upgrades use it.
 	ahead   []byte
 	upgrade bool
 	begun   time.Time
-	// came is closed when response or broken is there.
+	// came is closed when response or broken is set.
 	came     chan struct{}
 	response *http.Response
 	broken   error
 	answered atomic.Bool
-	// given is when the caller got bytes that it has not come back from, in
-	// nanoseconds since 1970; 0 is while it waits for more.
+	// given is since when the caller has bytes that it has not finished with,
+	// in nanoseconds since 1970; 0 while it waits for more.
 	given atomic.Int64
-	// send makes the request, for which whoever waits for the answer is there;
-	// nil when another goroutine does it.
+	// send makes the request in the goroutine that waits for the answer; nil
+	// when another goroutine makes it.
 	send func()
-	// leave takes it out of those that are counted, shut ends the answer's body:
-	// after the context at the latest. shut is there once came is closed.
+	// leave removes the flow from the counted ones, shut closes the answer's
+	// body: both at the latest when the context ends. shut is set once came is
+	// closed.
 	leave, shut *afterwards
 }
 
-// newFlow makes a stream that is not begun.
+// newFlow creates a stream that is not started.
 func newFlow(ctx context.Context, c clock.Clock, to, user string, conn *connection) *flow {
 	f := &flow{over: ctx, clock: c, conn: conn, user: user, to: to, came: make(chan struct{}), begun: c.Now()}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
@@ -103,7 +105,7 @@ func encode(m proto.Message) ([]byte, error) {
 	return buf, nil
 }
 
-// begin sends the head along a connection, with a body behind it if more.
+// begin sends the head over a connection, with a body after it if more is set.
 // Errors come with the answer.
 func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head []byte, more bool) {
 	var body io.Reader = bytes.NewReader(head)
@@ -127,10 +129,10 @@ func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head
 	go func() { f.ended(via.RoundTrip(r)) }()
 }
 
-// prepare is begin for a request without a body, along a connection whose other
-// end takes heads in headers: one frame. It leaves when its answer is asked for,
-// so that nobody else need wait for it. With asked the answer is one frame too,
-// if it is short.
+// prepare is begin for a request without a body, over a connection whose other
+// end accepts heads in headers: one frame. It is sent when the answer is
+// requested, so that no other goroutine must wait for it. With asked, a short
+// answer is one frame too.
 func (f *flow) prepare(via http.RoundTripper, head []byte, asked *asked) {
 	if asked != nil {
 		f.send = func() { f.ended(asked.ask(f.ctx, via, head)) }
@@ -140,7 +142,7 @@ func (f *flow) prepare(via http.RoundTripper, head []byte, asked *asked) {
 	f.send = func() { f.ended(via.RoundTrip(r)) }
 }
 
-// streamRequest begins a stream by one header.
+// streamRequest starts a stream with one header.
 func streamRequest(ctx context.Context, name, value string) *http.Request {
 	return (&http.Request{
 		Method: http.MethodPost, URL: streamURL, Host: streamURL.Host, Proto: "HTTP/2.0", ProtoMajor: 2,
@@ -157,8 +159,8 @@ func (f *flow) ended(r *http.Response, err error) {
 	close(f.came)
 }
 
-// close gives the flow up. What follows the end of its context is done here,
-// where it can be: it needs no goroutines then.
+// close ends the flow. It does here, where possible, what would follow the end
+// of its context, so that no goroutines are needed.
 func (f *flow) close() {
 	f.leave.now()
 	f.cancel(errClosed)
@@ -169,7 +171,7 @@ func (f *flow) close() {
 	}
 }
 
-// afterwards is what follows the end of a context.
+// afterwards is a function that runs once after the end of a context.
 type afterwards struct {
 	do   func()
 	stop func() bool
@@ -179,14 +181,14 @@ func after(ctx context.Context, do func()) *afterwards {
 	return &afterwards{do, context.AfterFunc(ctx, do)}
 }
 
-// now does it, unless somebody does already.
+// now runs the function, unless it already runs.
 func (a *afterwards) now() {
 	if a != nil && a.stop() {
 		a.do()
 	}
 }
 
-// explain says what broke, or why the stream was closed.
+// explain returns what broke, or why the stream was closed.
 func (f *flow) explain(err error) error {
 	if cause := context.Cause(f.ctx); cause != nil {
 		if errors.Is(cause, errClosed) || errors.Is(cause, errStalled) {
@@ -249,16 +251,17 @@ func (f *flow) answer(ctx context.Context) (*agentv1.StreamAnswer, error) {
 	}
 	f.answered.Store(true)
 	if buffered != nil {
-		// There is that much; it cannot fail.
+		// This many bytes are buffered; it cannot fail.
 		f.ahead, _ = buffered.Peek(buffered.Buffered())
 	}
 	return a, nil
 }
 
-// aheadBytes is how much of an answer is read at once while its head is awaited.
+// aheadBytes is how much of an answer is read at once while its head is
+// awaited.
 const aheadBytes = 1 << 10
 
-// failure is why the other end broke off, nil when it did not.
+// failure returns why the other end broke off, nil when it did not.
 func (f *flow) failure() error {
 	if why := f.response.Trailer.Get(failureTrailer); why != "" {
 		return errcode.New(errcode.Unavailable, "%s", why)
@@ -285,12 +288,12 @@ func (f *flow) read(p []byte) (int, error) {
 	return n, err
 }
 
-// readNow returns what came together with the answer's head.
+// readNow returns what arrived together with the answer's head.
 func (f *flow) readNow(p []byte) int {
 	n := copy(p, f.ahead)
 	f.ahead = f.ahead[n:]
 	if len(f.ahead) == 0 {
-		f.ahead = nil // its buffer goes
+		f.ahead = nil // release its buffer
 	}
 	if n > 0 {
 		f.given.Store(f.clock.Now().UnixNano())
@@ -298,7 +301,7 @@ func (f *flow) readNow(p []byte) int {
 	return n
 }
 
-// stalledFor is how long the caller has had bytes that it did not get rid of.
+// stalledFor returns how long the caller has not finished with its bytes.
 func (f *flow) stalledFor(now time.Time) time.Duration {
 	if at := f.given.Load(); at != 0 {
 		return time.Duration(now.UnixNano() - at)
@@ -306,7 +309,7 @@ func (f *flow) stalledFor(now time.Time) time.Duration {
 	return 0
 }
 
-// waitsFor is how long an answer is awaited.
+// waitsFor returns how long an answer has been awaited.
 func (f *flow) waitsFor(now time.Time) time.Duration {
 	select {
 	case <-f.came:
@@ -316,10 +319,10 @@ func (f *flow) waitsFor(now time.Time) time.Duration {
 	}
 }
 
-// The codes of the other end's refusals travel in the status and this header.
+// The other end sends the code of a refusal in the status and in this header.
 const codeHeader = "Axle-Code"
 
-// refusedBy returns the error that an answer other than a stream is.
+// refusedBy returns the error of an answer that is not a stream.
 func refusedBy(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil

@@ -19,12 +19,13 @@ const (
 	reasonToken   = "token"
 )
 
-// hinting is how many hints are on their way at once.
+// hinting is how many hints are sent concurrently.
 const hinting = 64
 
-// hints are those that wait to be sent, one for each cluster, oldest first. A
-// change of the whole fleet fills it; the rate empties it. A cluster is hinted
-// at once when it was not a moment ago, and else when the moment is over.
+// hints is the queue of hints to send: at most one per cluster, oldest first. A
+// change of the whole fleet fills it; the rate limit empties it. A cluster is
+// hinted at once, unless it was hinted within the last HintRest: then it is
+// hinted when that time is over.
 type hints struct {
 	t     *Tunnels
 	limit *rate.Limiter
@@ -32,11 +33,11 @@ type hints struct {
 
 	mu     sync.Mutex
 	queue  []string
-	reason map[string]string // by cluster, of those that wait
-	// resting are the clusters that were hinted a moment ago: what comes
-	// meanwhile waits in reason alone.
+	reason map[string]string // by cluster, of the waiting hints
+	// resting are the clusters that were hinted within HintRest: a new hint for
+	// them is kept only in reason.
 	resting map[string]bool
-	// named is the etag that each cluster was hinted last.
+	// named is the etag in each cluster's last hint.
 	named map[string]string
 }
 
@@ -67,15 +68,15 @@ func (h *hints) turn() {
 	}
 }
 
-// rest keeps a cluster that is hinted now from the next hint for a while: who
-// changes its services one after the other causes a hint for each, and the
-// poll that follows the last answers them all.
+// rest delays the next hint of a cluster that is hinted now: somebody who
+// changes its services one after the other causes a hint for each, and the poll
+// after the last hint answers all of them.
 func (h *hints) rest(ctx context.Context, clusterID string) {
 	h.mu.Lock()
 	h.resting[clusterID] = true
 	h.mu.Unlock()
 	h.t.running.Go(func() {
-		// It ends early only when all hints do.
+		// It ends early only when all hints end.
 		_ = jitter.Wait(ctx, h.t.HintRest)
 		h.mu.Lock()
 		delete(h.resting, clusterID)
@@ -100,7 +101,7 @@ func (h *hints) next() (clusterID, reason string, ok bool) {
 	return clusterID, reason, true
 }
 
-// run sends hints at their rate.
+// run sends hints at the limited rate.
 func (h *hints) run(ctx context.Context) error {
 	slots := make(chan struct{}, hinting)
 	for {
@@ -142,16 +143,16 @@ func (h *hints) send(ctx context.Context, c *connection, reason string) {
 		Reason: reason, Position: &agentv1.Position{Incarnation: at.Incarnation, Sequence: at.Sequence},
 	}}})
 	if err != nil {
-		h.t.Log.Debug("a hint was not heard; the next tunnel brings it, or a poll", logkey.Cluster, c.clusterName, logkey.Error, err)
+		h.t.Log.Debug("a hint was not delivered; the next tunnel repeats it, or a poll makes it unnecessary", logkey.Cluster, c.clusterName, logkey.Error, err)
 		h.lost(c.clusterID, reason, c)
 		return
 	}
 	h.t.metrics.hints.WithLabelValues(reason).Inc()
 }
 
-// lost notes that a hint went along a connection that does not work, or found
-// none: whichever comes next is hinted at its beginning. One that came
-// meanwhile began before this was known, and is hinted now.
+// lost records that a hint was sent over a broken connection, or found none:
+// the cluster's next connection is hinted at its beginning. A connection that
+// was opened meanwhile is hinted now, because it began before this was known.
 func (h *hints) lost(clusterID, reason string, along *connection) {
 	h.mu.Lock()
 	delete(h.named, clusterID)
@@ -167,7 +168,8 @@ func (h *hints) lost(clusterID, reason string, along *connection) {
 var _ event.Subscriber = (*Tunnels)(nil)
 
 // Apply hints the clusters whose lists changed and closes the tunnels whose
-// tokens are gone. It must be subscribed after those who keep both.
+// tokens are gone. It must be subscribed after the subscribers that maintain
+// both.
 func (t *Tunnels) Apply(_ context.Context, rows []event.Row) error {
 	clusters := map[string]bool{}
 	for _, r := range rows {
@@ -194,7 +196,7 @@ func (t *Tunnels) Apply(_ context.Context, rows []event.Row) error {
 	return nil
 }
 
-// Rebuild looks at everything: what changed since is not known.
+// Rebuild checks everything, because what changed since is unknown.
 func (t *Tunnels) Rebuild(context.Context) error {
 	var ids []string
 	t.all(func(c *connection) {
@@ -205,7 +207,7 @@ func (t *Tunnels) Rebuild(context.Context) error {
 	return nil
 }
 
-// all calls fn for every connection that takes streams.
+// all calls fn for every connection that accepts streams.
 func (t *Tunnels) all(fn func(*connection)) {
 	t.mu.Lock()
 	every := make([]*connection, 0, len(t.current))
@@ -218,8 +220,8 @@ func (t *Tunnels) all(fn func(*connection)) {
 	}
 }
 
-// news hints those clusters of this replica whose lists are not what they were
-// hinted last.
+// news hints those clusters of this replica whose lists differ from their last
+// hint.
 func (t *Tunnels) news(ids []string) {
 	for _, id := range ids {
 		t.mu.Lock()
@@ -230,7 +232,7 @@ func (t *Tunnels) news(ids []string) {
 		}
 		etag, err := t.Desired.ETag(id)
 		if err != nil {
-			continue // no such cluster any more; its tunnel ends with its token
+			continue // the cluster was deleted; its tunnel ends with its token
 		}
 		t.hints.mu.Lock()
 		same := t.hints.named[id] == etag
@@ -243,10 +245,10 @@ func (t *Tunnels) news(ids []string) {
 }
 
 // tokenSpread is how long an agent may wait before it dials with its new token;
-// twice as long the old connection still takes streams.
+// the old connection accepts streams for twice as long.
 const tokenSpread = 10 * time.Second
 
-// tokensGone looks at all connections of a cluster.
+// tokensGone checks all connections of a cluster.
 func (t *Tunnels) tokensGone(clusterID string) {
 	var found []*connection
 	t.mu.Lock()
@@ -264,8 +266,9 @@ func (t *Tunnels) tokensGone(clusterID string) {
 	}
 }
 
-// tokenGone closes a connection whose cluster has no good token any more. One
-// whose agent took a newer token is dialled anew, and its streams may end.
+// tokenGone closes a connection whose cluster has no valid token. When the
+// agent merely got a newer token, it is told to dial again, and the old
+// connection's streams may finish.
 func (t *Tunnels) tokenGone(c *connection) {
 	switch good, others := t.Identity.DeployToken(c.tokenID, c.clusterID); {
 	case good:

@@ -22,20 +22,20 @@ func newMetrics(r prometheus.Registerer, t *Tunnels) *metrics {
 	}
 	m := &metrics{
 		accepted:  counter("axle_tunnel_accepted_total", "Tunnels that agents opened here."),
-		lost:      counter("axle_tunnel_lost_total", "Clusters whose tunnel went and was not followed by another."),
+		lost:      counter("axle_tunnel_lost_total", "Clusters that lost their tunnel without getting another."),
 		dead:      counter("axle_tunnel_dead_total", "Tunnels closed because a request waited and the agent was silent."),
 		revoked:   counter("axle_tunnel_revoked_total", "Tunnels closed because their token was revoked."),
-		opened:    counter("axle_tunnel_streams_total", "Requests to clusters that began here, those for other replicas too."),
+		opened:    counter("axle_tunnel_streams_total", "Requests to clusters that began here, including those for other replicas."),
 		forwarded: counter("axle_tunnel_forwarded_total", "Of those, requests that went to the replica that has the tunnel."),
-		refused:   counter("axle_tunnel_refused_total", "Requests refused because as many as are allowed were under way."),
+		refused:   counter("axle_tunnel_refused_total", "Requests refused because the limit of running requests was reached."),
 		stalled:   counter("axle_tunnel_stalled_total", "Requests closed because their client read nothing for 30 s."),
-		hints:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_tunnel_hints_total", Help: "Hints that agents heard, by reason: desired, token."}, []string{"reason"}),
+		hints:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_tunnel_hints_total", Help: "Hints delivered to agents, by reason: desired, token."}, []string{"reason"}),
 	}
 	if r != nil {
 		r.MustRegister(m.accepted, m.lost, m.dead, m.revoked, m.opened, m.forwarded, m.refused, m.stalled, m.hints,
 			gauge("axle_tunnel_up", "Clusters whose tunnel is at this replica.", func() int { return len(t.current) }),
-			gauge("axle_tunnel_old", "Older connections whose requests still go on.", func() int { return len(t.old) }),
-			gauge("axle_tunnel_streams", "Requests to clusters under way.", func() int { return len(t.streams) }))
+			gauge("axle_tunnel_old", "Older connections with requests that are still running.", func() int { return len(t.old) }),
+			gauge("axle_tunnel_streams", "Running requests to clusters.", func() int { return len(t.streams) }))
 	}
 	return m
 }

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// nonceLife is how long a signature may be used: peer allows clocks to be
-	// a minute apart either way.
+	// nonceLife is how long a signature may be used: peer allows clocks to
+	// differ by a minute either way.
 	nonceLife = 2 * time.Minute
-	// maxState bounds what a replica says of its tunnels.
+	// maxState limits a replica's message about its tunnels.
 	maxState = 4 << 20
-	// copyBytes is what is copied at once.
+	// copyBytes is the size of the copy buffer.
 	copyBytes = 32 << 10
 )
 
@@ -39,8 +39,8 @@ type peerServer struct {
 	conns map[net.Conn]bool
 }
 
-// PeerRoutes adds what other replicas call; verify lets only those through
-// that are signed.
+// PeerRoutes adds the routes that other replicas call; verify admits only
+// signed calls.
 func (t *Tunnels) PeerRoutes(mux routes.Adder, verify func(http.Handler) http.Handler) {
 	mux.Handle("POST "+statePath, verify(http.HandlerFunc(t.peers.server.state)))
 	mux.Handle("GET "+linkPath, verify(http.HandlerFunc(t.peers.server.link)))
@@ -56,7 +56,7 @@ func (s *peerServer) state(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// link takes a connection over and serves streams along it.
+// link takes over a connection and serves streams over it.
 func (s *peerServer) link(w http.ResponseWriter, r *http.Request) {
 	conn, err := wsconn.Accept(w, r, protocol)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *peerServer) serve(conn net.Conn) {
 	_ = srv.Close()
 }
 
-// endingConn tells when it is closed.
+// endingConn signals when it is closed.
 type endingConn struct {
 	net.Conn
 	once sync.Once
@@ -109,7 +109,7 @@ func (c *endingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// oneConn is a listener that yields one connection and then waits for its end.
+// oneConn is a listener that returns one connection and then waits for its end.
 type oneConn struct {
 	conn net.Conn
 	done chan struct{}
@@ -141,7 +141,7 @@ func (s *peerServer) close() {
 	s.serving.Wait()
 }
 
-// fresh takes a nonce, once.
+// fresh accepts a nonce, once.
 func (s *peerServer) fresh(nonce string) bool {
 	now := s.t.PeerClock.Now()
 	s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *peerServer) fresh(nonce string) bool {
 	return true
 }
 
-// stream carries a stream of another replica on to the tunnel here.
+// stream forwards a stream of another replica to the tunnel here.
 func (s *peerServer) stream(w http.ResponseWriter, r *http.Request) {
 	flow, err := s.accept(r)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *peerServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer flow.close()
 	out := http.NewResponseController(w)
-	// The headers say that the tunnel is here; the cluster may take its time.
+	// The headers say that the tunnel is here; the cluster may answer later.
 	w.WriteHeader(http.StatusOK)
 	if out.Flush() != nil {
 		return
@@ -192,7 +192,7 @@ func (s *peerServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accept reads and checks the head, and begins the stream here.
+// accept reads and checks the head, and starts the stream here.
 func (s *peerServer) accept(r *http.Request) (*flow, error) {
 	head := &agentv1.StreamHead{}
 	var raw bytes.Buffer
@@ -203,7 +203,7 @@ func (s *peerServer) accept(r *http.Request) (*flow, error) {
 		return nil, err
 	}
 	if !s.fresh(r.URL.Query().Get("nonce")) {
-		return nil, errcode.New(errcode.Unauthorized, "this call was made before")
+		return nil, errcode.New(errcode.Unauthorized, "this call was already made")
 	}
 	id := r.URL.Query().Get("cluster")
 	f, err := s.t.open(r.Context(), id, head)
@@ -213,7 +213,7 @@ func (s *peerServer) accept(r *http.Request) (*flow, error) {
 	return f, err
 }
 
-// answer carries the answer back. What broke goes into the trailer.
+// answer copies the answer back. Errors are sent in the trailer.
 func (s *peerServer) answer(f *flow, w http.ResponseWriter, out *http.ResponseController) error {
 	a, err := f.answer(f.ctx)
 	if err != nil {

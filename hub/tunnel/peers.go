@@ -23,24 +23,24 @@ import (
 )
 
 const (
-	// statePath takes what another replica says of its tunnels, LinkPath the
-	// connections along which it forwards streams.
+	// statePath receives other replicas' messages about their tunnels, LinkPath
+	// the connections over which they forward streams.
 	statePath = peer.Path + "tunnels/state"
 	linkPath  = peer.Path + "tunnels/link"
-	// tellWithin bounds a word to another replica, and gather is how long
-	// changes are gathered before it.
+	// tellWithin limits a message to another replica, and gather is how long
+	// changes are collected before it.
 	tellWithin = 5 * time.Second
 	gather     = 200 * time.Millisecond
-	// tellAll is how often everything is told again, which mends what was
-	// lost. What a replica said counts while it is alive.
+	// tellAll is how often everything is sent again, which repairs lost
+	// messages. A replica's last message counts while the replica is alive.
 	tellAll = 30 * time.Second
-	// perLink bounds streams along one connection between replicas.
+	// perLink limits streams over one connection between replicas.
 	perLink = 400
-	// linkIdle is how long one without streams is kept.
+	// linkIdle is how long a connection without streams is kept.
 	linkIdle = 5 * time.Minute
 )
 
-// peers are the other replicas: what they hold, and connections to them.
+// peers are the other replicas: the tunnels they hold, and connections to them.
 type peers struct {
 	t      *Tunnels
 	http   *http.Client
@@ -55,9 +55,9 @@ type peers struct {
 	links map[string][]*peerLink      // by replica
 }
 
-// told is what one replica says to another.
+// told is a message from one replica to another.
 type told struct {
-	// Whole says that no other cluster is Up there.
+	// Whole is set when no other cluster is Up there.
 	Whole    bool             `json:"whole,omitempty"`
 	Clusters map[string]state `json:"clusters,omitempty"`
 }
@@ -79,7 +79,7 @@ func newPeers(t *Tunnels) *peers {
 	return p
 }
 
-// changed notes that a tunnel came or went here. Tunnels.mu is held.
+// changed records that a tunnel came or went here. The caller holds Tunnels.mu.
 func (p *peers) changed(clusterID string) {
 	if p.t.Replicas == nil {
 		return
@@ -93,7 +93,7 @@ func (p *peers) changed(clusterID string) {
 	}
 }
 
-// run tells the others what is here.
+// run sends this replica's state to the others.
 func (p *peers) run(ctx context.Context) error {
 	if p.t.Replicas == nil {
 		return nil
@@ -121,7 +121,7 @@ func (p *peers) run(ctx context.Context) error {
 	}
 }
 
-// news is what the others have not heard, or everything.
+// news returns what was not sent yet, or everything.
 func (p *peers) news(whole bool) told {
 	said := told{Whole: whole, Clusters: map[string]state{}}
 	p.t.mu.Lock()
@@ -157,7 +157,7 @@ func (p *peers) tell(ctx context.Context, said told) {
 			}
 			answer, err := p.http.Do(r)
 			if err != nil {
-				p.t.Log.Debug("a replica was not told of tunnels; it is told again", logkey.Replica, other.Name, logkey.Error, err)
+				p.t.Log.Debug("tunnel states were not sent to a replica; they are sent again", logkey.Replica, other.Name, logkey.Error, err)
 				return
 			}
 			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
@@ -166,7 +166,7 @@ func (p *peers) tell(ctx context.Context, said told) {
 	}
 }
 
-// take notes what another replica said.
+// take records another replica's message.
 func (p *peers) take(replica string, said told) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +185,7 @@ func (p *peers) take(replica string, said told) {
 	maps.Copy(known, said.Clusters)
 }
 
-// state is what the others have of a cluster's tunnel. A replica that died
-// has none.
+// state returns a cluster's tunnel at other replicas. A dead replica has none.
 func (p *peers) state(clusterID string) (found state) {
 	if p.t.Replicas == nil {
 		return found
@@ -208,8 +207,8 @@ func (p *peers) state(clusterID string) (found state) {
 	return found
 }
 
-// candidates are the replicas to ask for a cluster: who said that it has the
-// tunnel first, then all others, whose word may be under way.
+// candidates returns the replicas to ask for a cluster: first those that
+// announced its tunnel, then all others, whose message may be on its way.
 func (p *peers) candidates(clusterID string) []peer.Replica {
 	others := p.t.Replicas.Others()
 	p.mu.Lock()
@@ -227,7 +226,7 @@ func order(s state) int {
 	return 0
 }
 
-// open begins a stream at the replica that has the tunnel.
+// open starts a stream at the replica that has the tunnel.
 func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
 	if p.t.Replicas == nil {
 		return nil, ErrNone
@@ -251,8 +250,8 @@ func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.Stream
 	return nil, ErrNone
 }
 
-// forward begins a stream at another replica; NotFound when the tunnel is not
-// there. The other replica says so before anything of the body was sent.
+// forward starts a stream at another replica; NotFound when the tunnel is not
+// there. The other replica answers that before anything of the body is sent.
 func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, head *agentv1.StreamHead) (*flow, error) {
 	raw, err := encode(head)
 	if err != nil {
@@ -274,7 +273,7 @@ func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, 
 	p.t.mu.Unlock()
 	p.t.metrics.forwarded.Inc()
 	f.begin(l.cc, uri, http.Header{peer.PartHeader: {p.signer.Part(http.MethodPost, uri, raw)}}, raw, hasBody(head))
-	// The other replica answers at once with headers, before the cluster does.
+	// The other replica sends headers at once, before the cluster answers.
 	select {
 	case <-f.came:
 	case <-ctx.Done():
@@ -297,7 +296,7 @@ type peerLink struct {
 	used time.Time
 }
 
-// link returns a connection to a replica with room for a stream.
+// link returns a connection to a replica with capacity for a stream.
 func (p *peers) link(ctx context.Context, to peer.Replica) (*peerLink, error) {
 	if l := p.free(to.Name); l != nil {
 		return l, nil
@@ -306,7 +305,7 @@ func (p *peers) link(ctx context.Context, to peer.Replica) (*peerLink, error) {
 	defer cancel()
 	r, err := http.NewRequestWithContext(dial, http.MethodGet, to.URL+linkPath, nil)
 	if err != nil {
-		return nil, errcode.New(errcode.Internal, "the address of replica %s: %w", to.Name, err)
+		return nil, errcode.New(errcode.Internal, "invalid address of replica %s: %w", to.Name, err)
 	}
 	conn, answer, err := wsconn.Dial(dial, p.dialer, r, protocol)
 	if answer != nil && conn == nil {

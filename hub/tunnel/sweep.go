@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// sweep looks at every connection and stream once a second, which costs less
-// than a timer and a goroutine for each of ten thousand.
+// sweep checks every connection and stream once a second, which costs less than
+// a timer and a goroutine for each of ten thousand.
 func (t *Tunnels) sweep(ctx context.Context) error {
 	for {
 		select {
@@ -28,8 +28,8 @@ func (t *Tunnels) sweep(ctx context.Context) error {
 	}
 }
 
-// sweepStreams closes streams whose client does not read, and doubts
-// connections on which an answer is awaited for long.
+// sweepStreams closes streams whose client does not read, and pings connections
+// on which a stream has waited long for its answer.
 func (t *Tunnels) sweepStreams(ctx context.Context, now time.Time) {
 	var stalled []*flow
 	doubted := map[*connection]bool{}
@@ -53,7 +53,7 @@ func (t *Tunnels) sweepStreams(ctx context.Context, now time.Time) {
 	}
 }
 
-// prove closes a connection that does not answer at once.
+// prove closes a connection that does not answer a ping in time.
 func (t *Tunnels) prove(ctx context.Context, c *connection) {
 	asked := time.Now()
 	_, err := c.say(ctx, t.ProofWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Ping{Ping: &agentv1.TunnelPing{Number: uint64(asked.UnixNano())}}})
@@ -61,15 +61,15 @@ func (t *Tunnels) prove(ctx context.Context, c *connection) {
 	c.doubted = false
 	t.mu.Unlock()
 	if err == nil || ctx.Err() != nil || c.raw.heard.Load() > asked.UnixNano() {
-		return // slow is not dead: something came
+		return // slow is not dead: data arrived
 	}
 	t.metrics.dead.Inc()
 	t.Log.Info("a tunnel is closed: a request waits and the agent does not answer", logkey.Cluster, c.clusterName)
 	c.close()
 }
 
-// sweepConnections lets long used ones be dialled anew, and closes those that
-// have nothing more to do.
+// sweepConnections tells agents to replace old connections, and closes those
+// that have nothing more to do.
 func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 	var leave, end []*connection
 	t.mu.Lock()
@@ -80,7 +80,7 @@ func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 			continue
 		}
 		if now.After(c.endsAt) {
-			// Until the next connection comes this one goes on.
+			// Until the next connection comes, this one continues.
 			c.endsAt = now.Add(t.LifeSpread)
 			leave = append(leave, c)
 		}
@@ -99,7 +99,7 @@ func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 	}
 }
 
-// top names those who hold most streams.
+// top returns the users with the most streams.
 func top(users map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(users), func(a, b string) int {
 		return cmp.Or(cmp.Compare(users[b], users[a]), strings.Compare(a, b))

@@ -23,31 +23,31 @@ import (
 const (
 	// Up: a replica of this hub holds a connection.
 	Up = "Up"
-	// Down: the agent keeps a tunnel and none is there.
+	// Down: the agent keeps a tunnel, but there is none now.
 	Down = "Down"
-	// Off: the agent was told to keep none, and says so.
+	// Off: the agent was configured to keep none, and says so.
 	Off = "Off"
 )
 
-// ErrNone is Unavailable: the cluster has no tunnel to any replica now. Whoever
-// asked knows the cluster's name.
+// ErrNone is Unavailable: the cluster has no tunnel to any replica now. The
+// caller knows the cluster's name.
 var ErrNone = errcode.New(errcode.Unavailable, "the cluster has no tunnel to this hub now; see that its agent runs and may open WebSockets to the hub: axle-agent doctor")
 
-// An agent that was cut off is back within seconds, and so are all when a hub
-// has just started: who asks within backWithin is told to come again. Clients of
-// Kubernetes then try ten times before they give up, so that of a cluster that
-// stays away nobody is told to.
+// An agent that was cut off is back within seconds, and so are all agents when
+// a hub has just started: requests within backWithin are told to retry.
+// Kubernetes clients then retry ten times before they give up, so for a cluster
+// that stays away, later requests are not told to retry.
 const (
 	backWithin = 30 * time.Second
 	retryNone  = 5 * time.Second
 )
 
-// Tunnels are the tunnels of all clusters, as this replica sees them.
+// Tunnels holds the tunnels of all clusters, as this replica sees them.
 type Tunnels struct {
 	Config
 	transport *http.Transport
 	accepts   *rate.Limiter
-	probes    chan struct{} // one place for each that is held
+	probes    chan struct{} // one slot for each held probe
 	metrics   *metrics
 	hints     *hints
 	peers     *peers
@@ -58,12 +58,12 @@ type Tunnels struct {
 	mu       sync.Mutex
 	stopping bool
 	current  map[string]*connection // by cluster
-	old      map[*connection]bool   // that only end their streams
+	old      map[*connection]bool   // that only finish their streams
 	since    map[string]state       // of clusters whose tunnel was here
 	streams  map[*flow]bool
 }
 
-// state is when a cluster's tunnel came or went, or its agent said that it
+// state is when a cluster's tunnel came or went, or its agent reported that it
 // keeps none.
 type state struct {
 	State string `json:"state"`
@@ -71,7 +71,7 @@ type state struct {
 	At int64 `json:"at"`
 }
 
-// New returns Tunnels that hold nothing yet.
+// New returns Tunnels without connections.
 func New(c Config) (*Tunnels, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func New(c Config) (*Tunnels, error) {
 	return t, nil
 }
 
-// Run looks after the connections until the context ends, and then lets the
-// agents dial another replica and closes them.
+// Run maintains the connections until the context ends, then makes the agents
+// dial another replica and closes them.
 func (t *Tunnels) Run(ctx context.Context) error {
 	err := lifecycle.Run(ctx,
 		lifecycle.Part{Name: "connections", Run: t.sweep},
@@ -98,14 +98,15 @@ func (t *Tunnels) Run(ctx context.Context) error {
 	return err
 }
 
-// The end of a replica: farewell is how long telling all agents may take, and
-// drain how long requests under way get, within what the whole hub has.
+// The stop of a replica: farewell is how long notifying all agents may take,
+// and drain how long running requests get, within the time limit of the whole
+// hub.
 const (
 	farewell = 2 * time.Second
 	drain    = 5 * time.Second
 )
 
-// stop lets the agents dial another replica and requests under way end, and
+// stop makes the agents dial another replica, lets running requests finish, and
 // then closes everything.
 func (t *Tunnels) stop(ctx context.Context) {
 	t.mu.Lock()
@@ -114,7 +115,7 @@ func (t *Tunnels) stop(ctx context.Context) {
 	end := time.Now().Add(t.Drain)
 	t.sayGoodbye(ctx)
 	for time.Now().Before(end) && t.busy() {
-		// Nothing wakes it: a stream tells nobody of its end.
+		// It polls, because a stream does not signal its end.
 		<-time.After(50 * time.Millisecond)
 	}
 	t.mu.Lock()
@@ -127,7 +128,7 @@ func (t *Tunnels) stop(ctx context.Context) {
 	t.running.Wait()
 }
 
-// sayGoodbye tells all agents to dial anew, as many as time allows.
+// sayGoodbye tells all agents to dial again, as many as time allows.
 func (t *Tunnels) sayGoodbye(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
@@ -150,11 +151,11 @@ func (t *Tunnels) busy() bool {
 	return len(t.streams) > 0
 }
 
-// Open begins a stream to a cluster. ctx bounds the stream's whole life, not
+// Open opens a stream to a cluster. ctx limits the stream's whole life, not
 // only its beginning. The error is ErrNone when the cluster has no tunnel, with
-// RetryAfter when it had one within the last 30 s or the hub has just started,
-// and Exhausted, which is HTTP 429, with RetryAfter and the names of those who
-// hold most, when the cluster has 450 streams already.
+// RetryAfter when it had one within the last 30 s or the hub has just started.
+// It is Exhausted (HTTP 429), with RetryAfter and the users with the most
+// streams, when the cluster already has 450 streams.
 func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*Stream, error) {
 	s, err := t.open(ctx, clusterID, head)
 	if s == nil && err == nil {
@@ -169,8 +170,8 @@ func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.Stre
 	return &Stream{s}, nil
 }
 
-// mayComeBack reports whether a cluster's tunnel is gone for so short a time that
-// it is likely to be back.
+// mayComeBack reports whether a cluster's tunnel was lost so recently that it
+// is likely to come back.
 func (t *Tunnels) mayComeBack(clusterID string) bool {
 	now := t.Clock.Now()
 	state, at := t.State(clusterID)
@@ -196,7 +197,7 @@ func (t *Tunnels) State(clusterID string) (string, int64) {
 	return here.State, here.At
 }
 
-// now notes what a cluster's tunnel here is. mu is held.
+// now records the state of a cluster's tunnel here. The caller holds mu.
 func (t *Tunnels) now(clusterID, what string) {
 	if t.since[clusterID].State == what {
 		return
@@ -205,7 +206,7 @@ func (t *Tunnels) now(clusterID, what string) {
 	t.peers.changed(clusterID)
 }
 
-// off notes that an agent keeps no tunnel.
+// off records that an agent keeps no tunnel.
 func (t *Tunnels) off(clusterID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,12 +215,12 @@ func (t *Tunnels) off(clusterID string) {
 	}
 }
 
-// open begins a stream along a connection of this replica; nil without error
-// when there is none.
+// open opens a stream over a connection of this replica; nil without error when
+// there is none.
 func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
 	user := head.GetIdentity().GetUser()
 	if user == "" {
-		return nil, errcode.New(errcode.Internal, "a stream was opened in nobody's name")
+		return nil, errcode.New(errcode.Internal, "a stream was opened without a caller")
 	}
 	raw, err := encode(head)
 	if err != nil {
@@ -248,7 +249,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 	return s, nil
 }
 
-// count takes a stream in until it ends. mu is held.
+// count adds a stream until it ends. The caller holds mu.
 func (t *Tunnels) count(s *flow) {
 	t.streams[s] = true
 	t.metrics.opened.Inc()
@@ -259,11 +260,11 @@ func (t *Tunnels) count(s *flow) {
 	s.leave = after(s.ctx, func() { t.done(s) })
 }
 
-// retryExhausted is when to come again after a limit was met.
+// retryExhausted is when to retry after a limit was reached.
 const retryExhausted = 5 * time.Second
 
-// room returns why a connection can take no further stream; c is nil for one
-// that goes to another replica. mu is held.
+// room returns why a connection cannot accept another stream; c is nil for one
+// to another replica. The caller holds mu.
 func (t *Tunnels) room(c *connection) error {
 	if c != nil && c.streams >= t.MaxPerCluster {
 		return errcode.New(errcode.Exhausted, "%d requests are under way to cluster %s, which is the most; by %s; end some, or try again in a few seconds", c.streams, c.clusterName, top(c.users)).After(retryExhausted)
@@ -274,7 +275,7 @@ func (t *Tunnels) room(c *connection) error {
 	return nil
 }
 
-// done takes a stream out.
+// done removes a stream.
 func (t *Tunnels) done(s *flow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -291,16 +292,18 @@ func (t *Tunnels) done(s *flow) {
 	}
 }
 
-// hold makes a connection its cluster's. The one before ends its streams.
+// hold makes a connection its cluster's current one. The previous one finishes
+// its streams.
 func (t *Tunnels) hold(c *connection) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.stopping {
-		return errcode.New(errcode.Unavailable, "this replica stops; another takes the tunnel").After(time.Second)
+		return errcode.New(errcode.Unavailable, "this replica is stopping; dial again to reach another one").After(time.Second)
 	}
 	if before := t.current[c.clusterID]; before != nil {
-		// It is not told: had it been dialled by another agent with the same
-		// identity, the two would take the tunnel from each other without a pause.
+		// The previous one is not told to dial again: if another agent with the
+		// same identity had opened it, the two would take the tunnel from each
+		// other without end.
 		t.retire(before)
 	}
 	t.current[c.clusterID] = c
@@ -308,7 +311,7 @@ func (t *Tunnels) hold(c *connection) error {
 	return nil
 }
 
-// retire takes no new streams along a connection. mu is held.
+// retire stops new streams over a connection. The caller holds mu.
 func (t *Tunnels) retire(c *connection) {
 	if t.current[c.clusterID] == c {
 		delete(t.current, c.clusterID)
@@ -318,7 +321,7 @@ func (t *Tunnels) retire(c *connection) {
 	}
 }
 
-// ended takes a closed connection out.
+// ended removes a closed connection.
 func (t *Tunnels) ended(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -332,8 +335,8 @@ func (t *Tunnels) ended(c *connection) {
 	t.Log.Debug("a tunnel went down", logkey.Cluster, c.clusterName)
 }
 
-// sendAway asks an agent to dial anew. One that does not hear it is closed by
-// its own silence.
+// sendAway tells an agent to dial again. When the message does not arrive, the
+// silent connection is closed later.
 func (t *Tunnels) sendAway(ctx context.Context, c *connection, reason string, spread time.Duration) {
 	_, _ = c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
 		GoAway: &agentv1.TunnelGoAway{Reason: reason, SpreadMicros: spread.Microseconds()},

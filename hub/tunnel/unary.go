@@ -15,12 +15,11 @@ import (
 	"github.com/axle-cd/axle/internal/wsconn"
 )
 
-// unarySince is the version of an agent's protocol from which on it takes
-// requests that are one frame.
+// unarySince is the version of an agent's protocol from which on it accepts
+// requests of one frame.
 const unarySince = 3
 
-// asked are the requests of one frame that go along a connection and are not
-// answered.
+// asked are the unanswered requests of one frame on a connection.
 type asked struct {
 	along *wsconn.Joined
 
@@ -31,7 +30,7 @@ type asked struct {
 	waiting map[uint32]chan said
 }
 
-// said is what came for one of them.
+// said is the answer to one of them.
 type said struct {
 	kind    unary.Kind
 	content []byte
@@ -46,7 +45,8 @@ func receiveUnary(along *wsconn.Joined) *asked {
 	return a
 }
 
-// came takes a frame of the agent. What nobody waits for is nothing.
+// came handles a frame of the agent. Frames that no request waits for are
+// ignored.
 func (a *asked) came(kind byte, payload []byte) {
 	n, content, err := unary.Parse(payload)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *asked) came(kind byte, payload []byte) {
 	}
 }
 
-// end fails what waits, and all that comes.
+// end fails all waiting and later requests.
 func (a *asked) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *asked) end() {
 	a.waiting = nil
 }
 
-// begin takes a request in.
+// begin adds a request.
 func (a *asked) begin() (n uint32, answer chan said, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *asked) begin() (n uint32, answer chan said, err error) {
 	return a.last, answer, nil
 }
 
-// forget takes a request out that nobody waits for any more.
+// forget removes a request that is no longer waited for.
 func (a *asked) forget(n uint32) {
 	a.mu.Lock()
 	_, waits := a.waiting[n]
@@ -95,7 +95,7 @@ func (a *asked) forget(n uint32) {
 	}
 }
 
-// ask sends a head and waits. The answer is one as a stream's would be.
+// ask sends a head and waits. The answer is the same as a stream's.
 func (a *asked) ask(ctx context.Context, via http.RoundTripper, head []byte) (*http.Response, error) {
 	n, answer, err := a.begin()
 	if err != nil {
@@ -124,10 +124,11 @@ func (a *asked) ask(ctx context.Context, via http.RoundTripper, head []byte) (*h
 		r := streamRequest(ctx, unary.Header, strconv.FormatUint(uint64(n), 10))
 		return via.RoundTrip(r)
 	}
-	return nil, errcode.New(errcode.Unavailable, "the agent answered with a frame of kind %d, which is none", got.kind)
+	return nil, errcode.New(errcode.Unavailable, "the agent answered with a frame of the unknown kind %d", got.kind)
 }
 
-// unary returns what asks by one frame, nil when a stream does.
+// unary returns the requests of one frame if the head can be sent in one frame,
+// nil when it needs a stream.
 func (c *connection) unary(head *agentv1.StreamHead) *asked {
 	if !head.GetShortAnswer() {
 		return nil

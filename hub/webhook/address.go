@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// address is a repository's URL without what differs between the ways to write
-// it: scheme, user, port, case, a trailing .git or slash. Two repositories that
-// it confuses are both looked at, which costs a listing of refs. Empty for what
-// is no URL.
+// address normalises a repository's URL: it drops scheme, user, port, case, a
+// trailing .git or slash. When two repositories get the same address, both are
+// fetched, which costs a listing of refs. Empty for an invalid URL.
 func address(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return ""
 	}
 	if !strings.Contains(text, "://") {
-		// host:path, as SSH takes it.
+		// This is host:path, as SSH accepts it.
 		host, path, found := strings.Cut(text, ":")
 		if !found || strings.ContainsAny(host, "/") {
 			return ""
@@ -35,7 +34,7 @@ func address(text string) string {
 	return azure(host, path)
 }
 
-// azure brings the three addresses of an Azure DevOps repository together.
+// azure maps the three addresses of an Azure DevOps repository to one.
 func azure(host, path string) string {
 	parts := strings.Split(path, "/")
 	organisation, found := strings.CutSuffix(host, ".visualstudio.com")

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// knownFor is how long a changed or deleted webhook is not noticed, and
-	// knownAlone the same while the database is away.
+	// knownFor is how long a changed or deleted webhook may go unnoticed, and
+	// knownAlone the same while the database is unavailable.
 	knownFor   = 5 * time.Second
 	knownAlone = time.Hour
-	// remembered bounds each of the memories below.
+	// remembered limits each of the caches below.
 	remembered = 4096
-	// replayWithin is how long the same delivery counts once.
+	// replayWithin is how long a repeated delivery is ignored.
 	replayWithin = 10 * time.Minute
 )
 
-// known remembers webhooks and their secrets, so that a flood of deliveries
-// does not reach the database, and so that deliveries are taken while it is
-// away.
+// known caches webhooks and their secrets, so that a flood of deliveries does
+// not reach the database, and so that deliveries are accepted while it is
+// unavailable.
 type known struct {
 	hooks Hooks
 	clock clock.Clock
@@ -44,8 +44,8 @@ func newKnown(h Hooks, c clock.Clock) *known {
 	return &known{hooks: h, clock: c, rows: map[string]row{}}
 }
 
-// get returns a webhook as the database had it at most 5 s ago, or an hour
-// when the database cannot be asked.
+// get returns a webhook as the database had it at most 5 s ago, or an hour when
+// the database does not answer.
 func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, error) {
 	now := k.clock.Now()
 	k.mu.Lock()
@@ -70,7 +70,7 @@ func (k *known) get(ctx context.Context, id string) (gitcache.Webhook, string, e
 	return hook, secret, err
 }
 
-// seen remembers deliveries that were acted on.
+// seen remembers processed deliveries.
 type seen struct {
 	clock clock.Clock
 
@@ -105,13 +105,13 @@ func (s *seen) add(hook string, body []byte) {
 			}
 		}
 		if len(s.at) >= remembered {
-			clear(s.at) // a replay costs at most one look
+			clear(s.at) // a replay costs at most one fetch
 		}
 	}
 	s.at[deliveryKey(hook, body)] = now
 }
 
-// noted spaces the writes that remember a webhook's last delivery.
+// noted limits how often a webhook's last delivery is written.
 type noted struct {
 	clock clock.Clock
 
@@ -126,7 +126,7 @@ type note struct {
 
 func newNoted(c clock.Clock) *noted { return &noted{clock: c, last: map[string]note{}} }
 
-// due reports whether to write, and that it was.
+// due reports whether to write now, and records that.
 func (n *noted) due(hook, outcome string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,26 +10,26 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// push is what a delivery says.
+// push is the parsed content of a delivery.
 type push struct {
-	// urls under which the sender knows the repository; one of them matching
-	// is enough. Empty means whatever the webhook is restricted to.
+	// urls are the sender's URLs of the repository; one match is enough. Empty
+	// means whatever the webhook is restricted to.
 	urls []string
-	// refs that changed, in full or short; empty means any.
+	// refs are the changed refs, full or short; empty means any.
 	refs []string
-	// nothing is true for deliveries that are of no interest: a ping, an
-	// issue, a comment.
+	// nothing is set for deliveries without changed refs: a ping, an issue, a
+	// comment.
 	nothing bool
 }
 
-// body has the fields of all providers that matter; each fills its own.
+// body has the relevant fields of all providers; each provider sets its own.
 type body struct {
 	Ref        string `json:"ref"`
 	RefType    string `json:"ref_type"`
 	ObjectKind string `json:"object_kind"`
 	EventType  string `json:"eventType"`
 
-	// Of the generic form.
+	// These belong to the generic form.
 	URL  string   `json:"url"`
 	URLs []string `json:"urls"`
 	Refs []string `json:"refs"`
@@ -84,8 +84,8 @@ func (r repository) urls() []string {
 	return all
 }
 
-// events are the kinds of delivery that mean that refs changed, by the header
-// that names the kind.
+// events are the kinds of delivery with changed refs, and the header that names
+// the kind.
 var events = map[gitcache.Provider]struct {
 	header string
 	pushes []string
@@ -96,7 +96,7 @@ var events = map[gitcache.Provider]struct {
 	gitcache.Bitbucket: {"X-Event-Key", []string{"repo:push", "repo:refs_changed"}},
 }
 
-// read reads a verified delivery.
+// read parses a verified delivery.
 func read(provider gitcache.Provider, header http.Header, raw []byte) (push, error) {
 	if e, ok := events[provider]; ok && !slices.Contains(e.pushes, header.Get(e.header)) {
 		return push{nothing: true}, nil
@@ -148,9 +148,9 @@ func (b *body) push(provider gitcache.Provider) (p push) {
 	return p
 }
 
-// touches reports whether a push that changed refs may have moved a source
-// that follows ref. A source at a commit is looked at by any push: it may wait
-// for that commit.
+// touches reports whether a push that changed refs may have moved a source that
+// follows ref. Any push may concern a source at a commit, because the source
+// may wait for that commit.
 func (p push) touches(ref string) bool {
 	if len(p.refs) == 0 || isCommit(ref) {
 		return true
@@ -158,7 +158,7 @@ func (p push) touches(ref string) bool {
 	return slices.ContainsFunc(p.refs, func(changed string) bool { return short(changed) == short(ref) })
 }
 
-// short takes the kind of ref off, which providers do or do not write.
+// short removes the prefix of a ref, which only some providers send.
 func short(ref string) string {
 	for _, prefix := range []string{"refs/heads/", "refs/tags/"} {
 		if rest, found := strings.CutPrefix(ref, prefix); found {

@@ -144,7 +144,7 @@ func TestOnlyTheSecretVerifies(t *testing.T) {
 					t.Errorf("the error tells the secret: %v", err)
 				}
 			}
-			// A webhook without a secret verifies nobody.
+			// A webhook without a secret accepts nothing.
 			if err := verify(tc.provider, "", http.Header{}, []byte(body)); err == nil {
 				t.Error("no secret and no proof is let in")
 			}

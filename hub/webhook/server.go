@@ -26,42 +26,43 @@ const (
 	Pattern = "POST " + Prefix + "{provider}/{id}"
 )
 
-// Path is where the deliveries of a webhook go.
+// Path returns the path for the deliveries of a webhook.
 func Path(w gitcache.Webhook) string {
 	return Prefix + string(w.Provider) + "/" + w.ID
 }
 
 const (
-	// maxBody is more than a push of 2,048 commits needs, which is the most
-	// that GitHub lists.
+	// maxBody is more than a push of 2,048 commits needs, the most that GitHub
+	// lists.
 	maxBody = 8 << 20
-	// smallBody is read without a slot; largeBodies are held at once.
+	// smallBody is read without a slot; at most largeBodies larger ones are
+	// held at once.
 	smallBody   = 128 << 10
 	largeBodies = 4
-	// within is the time of a whole delivery. Senders give up at 10 s.
+	// within limits a whole delivery. Senders give up at 10 s.
 	within = 10 * time.Second
-	// noteEvery is how often a webhook's last delivery is written.
+	// noteEvery is how often a webhook's last delivery is written at most.
 	noteEvery = time.Minute
 )
 
-// Hooks finds webhooks. gitcache.WebhookStore is one.
+// Hooks finds webhooks. gitcache.WebhookStore implements it.
 type Hooks interface {
-	// WebhookSecret returns one by ID, with its secret. errcode.NotFound.
+	// WebhookSecret returns a webhook by ID, with its secret. errcode.NotFound.
 	WebhookSecret(ctx context.Context, id string) (gitcache.Webhook, string, error)
 	// NoteDelivery records the last verified delivery.
 	NoteDelivery(ctx context.Context, id, outcome string) error
 }
 
-// Repositories are what deliveries are about.
+// Repositories are the repositories that deliveries are about.
 type Repositories interface {
 	Repositories(ctx context.Context) ([]gitcache.Repository, error)
 	Sources(ctx context.Context, repositoryID string) ([]gitcache.Source, error)
-	// Refresh asks for a look at a repository, wherever its owner is, and is
+	// Refresh requests a fetch of a repository, wherever its owner is, and is
 	// never lost.
 	Refresh(ctx context.Context, repositoryID string) error
 }
 
-// Config of a Server. Hooks and Repositories are needed.
+// Config configures a Server. Hooks and Repositories are required.
 type Config struct {
 	Hooks        Hooks
 	Repositories Repositories
@@ -113,7 +114,7 @@ type answer struct {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
-	// Writers that know no deadline (tests) are as good without.
+	// Writers without deadlines (in tests) do not need one.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within))
 	provider := gitcache.Provider(r.PathValue("provider"))
 	a, err := s.deliver(ctx, w, r, provider)
@@ -140,7 +141,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(a)
 }
 
-// count keeps made-up providers out of the labels.
+// count keeps made-up provider names out of the metric labels.
 func (s *Server) count(p gitcache.Provider, outcome string) {
 	if _, known := signatureHeaders[p]; !known && p != "gitlab" && p != "azure" {
 		p = "unknown"
@@ -160,11 +161,11 @@ func (s *Server) deliver(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if p.nothing {
 		return answer{Outcome: "uninteresting", Message: "verified; deliveries of this kind move no ref"}, nil
 	}
-	// Other senders name the commit, or count their deliveries. The body that a
-	// generic one is asked for is the same for every push to a ref.
+	// Other senders name the commit, or number their deliveries. The generic
+	// body is the same for every push to a ref.
 	repeats := provider == gitcache.Generic
 	if !repeats && s.seen.has(hook.ID, raw) {
-		return answer{Outcome: "replayed", Message: "this very delivery came less than 10 min ago and was acted on"}, nil
+		return answer{Outcome: "replayed", Message: "the same delivery came less than 10 min ago and was already processed"}, nil
 	}
 	a, err := s.kick(ctx, hook, p)
 	if err != nil {
@@ -177,11 +178,11 @@ func (s *Server) deliver(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return a, nil
 }
 
-// verified reads a delivery and compares its proof.
+// verified reads a delivery and verifies its secret or signature.
 func (s *Server) verified(ctx context.Context, w http.ResponseWriter, r *http.Request, provider gitcache.Provider) (gitcache.Webhook, []byte, error) {
 	hook, secret, err := s.known.get(ctx, r.PathValue("id"))
 	if err == nil && hook.Provider != provider {
-		err = errcode.New(errcode.NotFound, "there is no such webhook")
+		err = errcode.New(errcode.NotFound, "this webhook does not exist")
 	}
 	if err != nil {
 		return hook, nil, err
@@ -222,7 +223,7 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	return nil, func() {}, errcode.New(errcode.Invalid, "the delivery broke off after %d bytes", buffer.Len())
 }
 
-// kick asks for a look at each repository that the push is about.
+// kick requests a fetch of each repository that the push is about.
 func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answer, error) {
 	all, err := s.Repositories.Repositories(ctx)
 	if err != nil {
@@ -255,13 +256,13 @@ func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answe
 	}
 	switch {
 	case a.Outcome == "kicked":
-		a.Message = "the hub looks at once"
+		a.Message = "the hub fetches the repository now"
 	case matched > 0:
 		a.Outcome, a.Message = "uninteresting", "no service follows the refs that changed"
 	case len(p.urls) == 0:
-		a.Message = "the delivery names no url, and the webhook is not restricted to one repository"
+		a.Message = "the delivery has no repository URL, and the webhook is not restricted to one repository"
 	default:
-		a.Message = "no repository of the hub has this URL; see axle repos list"
+		a.Message = "no repository of the hub has this URL; axle repos list shows all"
 	}
 	return a, nil
 }
@@ -280,13 +281,13 @@ func (s *Server) follows(ctx context.Context, r gitcache.Repository, p push) (bo
 	return false, nil
 }
 
-// note keeps the last delivery for people, at most once a minute.
+// note records the last delivery for people, at most once a minute.
 func (s *Server) note(ctx context.Context, hook gitcache.Webhook, a answer) {
 	text := a.Outcome + ": " + a.Message
 	if !s.noted.due(hook.ID, a.Outcome) {
 		return
 	}
 	if err := s.Hooks.NoteDelivery(ctx, hook.ID, text); err != nil {
-		s.Log.Warn("a webhook's delivery was not noted", logkey.Error, err)
+		s.Log.Warn("a webhook's delivery was not recorded", logkey.Error, err)
 	}
 }

@@ -21,7 +21,7 @@ var signatureHeaders = map[gitcache.Provider][]string{
 	gitcache.Generic:   {"X-Axle-Signature"},
 }
 
-// verify compares what the caller proves with the webhook's secret. GitLab and
+// verify compares the caller's proof with the webhook's secret. GitLab and
 // Azure DevOps do not sign: they send the secret.
 func verify(provider gitcache.Provider, secret string, header http.Header, body []byte) error {
 	switch provider {
@@ -37,7 +37,7 @@ func verify(provider gitcache.Provider, secret string, header http.Header, body 
 		if given == "" {
 			continue
 		}
-		// An unknown method has no "=", or another name before it.
+		// An unsupported method has no "=", or another name before it.
 		given, _ = strings.CutPrefix(given, "sha256=")
 		sent, err := hex.DecodeString(given)
 		if err != nil {
@@ -46,7 +46,7 @@ func verify(provider gitcache.Provider, secret string, header http.Header, body 
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write(body)
 		if !hmac.Equal(mac.Sum(nil), sent) {
-			return errcode.New(errcode.Unauthorized, "%s does not match the body; the secret at the sender is another than this webhook's", name)
+			return errcode.New(errcode.Unauthorized, "%s does not match the body; the secret at the sender differs from this webhook's", name)
 		}
 		return nil
 	}
@@ -56,7 +56,7 @@ func verify(provider gitcache.Provider, secret string, header http.Header, body 
 	return errcode.New(errcode.Unauthorized, "%s is missing; set the webhook's secret at the sender", names[0])
 }
 
-// same compares hashes, so that the time says nothing of the length either.
+// same compares hashes, so that the timing does not reveal the length either.
 func same(given, secret, where string) error {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(secret))
 	if secret == "" || subtle.ConstantTimeCompare(a[:], b[:]) != 1 {

@@ -86,7 +86,7 @@ func (b *bed) hook(t *testing.T, w gitcache.Webhook) gitcache.Webhook {
 	return made
 }
 
-// send posts a delivery and returns the status and the outcome told.
+// send posts a delivery and returns the status and the reported outcome.
 func (b *bed) send(ctx context.Context, path string, header map[string]string, body []byte) (int, string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -153,8 +153,8 @@ func TestAPushArrivesWithoutWaitingForAPoll(t *testing.T) {
 	}
 }
 
-// A replayed delivery, and a flood of them, cost upstream nothing; a delivery
-// for a ref that nobody follows neither.
+// Replayed deliveries, even a flood of them, cost upstream nothing; neither
+// does a delivery for a ref that no service follows.
 func TestReplaysAndFloodsAreHarmless(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
@@ -200,8 +200,8 @@ func TestReplaysAndFloodsAreHarmless(t *testing.T) {
 	}
 }
 
-// A generic sender says the same for every push to a ref, as it is told to: each
-// one is looked after.
+// A generic sender sends the same body for every push to a ref, as documented:
+// each one is processed.
 func TestAGenericSenderMayRepeatItself(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

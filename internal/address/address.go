@@ -1,12 +1,12 @@
-// Package address reads network addresses as the edges meet them. It resolves
-// nothing and decides nothing; limits, audit records and logs call it, and what
-// connects to places that others name.
+// Package address parses network addresses from requests and connections. It resolves
+// and decides nothing. Its callers are rate limits, audit records, logs, and code
+// that connects to addresses given by others.
 package address
 
 import "net"
 
-// Host is an address without its port, which says nothing of who is there; an
-// address without one is returned as it is.
+// Host returns an address without its port, which does not identify the peer. An
+// address without a port is returned unchanged.
 func Host(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ranges are those that IsPrivate and its like do not know. In IPv6 most of
-// them stand for addresses of IPv4, which no prefix tells apart.
+// ranges are reserved ranges that IsPrivate and similar methods do not cover. In IPv6
+// most of them represent IPv4 addresses, which cannot be distinguished by prefix.
 var ranges = prefixes(
 	"0.0.0.0/8 100.64.0.0/10",                                // this network; carrier NAT, and the metadata service of some clouds
 	"192.0.0.0/24 2001::/23",                                 // protocol assignments: Teredo, benchmarks, identifiers
@@ -23,9 +23,9 @@ func prefixes(lists ...string) (all []netip.Prefix) {
 	return all
 }
 
-// Internal reports whether an address is one that belongs to a network's inside:
-// loopback, private, link-local, multicast, reserved, or one of IPv6 that stands
-// for some address of IPv4. No address is internal too.
+// Internal reports whether an address is not public: loopback, private, link-local,
+// multicast, reserved, or an IPv6 address that represents an IPv4 address. The zero
+// address is internal too.
 func Internal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	inside := !a.IsValid() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified()

@@ -1,10 +1,9 @@
-// Package archtest holds the tree to the policy in rules.txt: who may import
-// whom, directly and per binary through others, what a package must say about
-// itself, and a few habits that a reader should be able to rely on.
+// Package archtest checks the source tree against the policy in rules.txt: which
+// package may import which, directly and per binary transitively; what a package must
+// document; and a few conventions that readers can rely on.
 //
-// It is plain code over go/parser, so that a bad edit shows in the same second
-// it is made; only the walk of what a binary links asks the go command. It is
-// called by its own test and by nothing else.
+// It uses only go/parser, so that a violation shows at once; only the list of
+// packages that a binary links comes from the go command. Only its own test calls it.
 package archtest
 
 import (
@@ -86,13 +85,14 @@ func (r *Rules) line(line string) error {
 	return nil
 }
 
-// Allows returns what one binary links against a general rule, and why.
+// Allows returns the exceptions from general rules for single binaries, and their
+// reasons.
 func (r *Rules) Allows() []Forbid { return slices.Clone(r.excused) }
 
 // Forbids returns the denials for binaries.
 func (r *Rules) Forbids() []Forbid { return slices.Clone(r.forbids) }
 
-// matches reports whether a pattern of a row covers a package.
+// matches reports whether the pattern of a row covers a package.
 func matches(pattern, pkg string) bool {
 	if base, ok := strings.CutSuffix(pattern, "/**"); ok {
 		return pkg == base || strings.HasPrefix(pkg, base+"/")
@@ -103,8 +103,8 @@ func matches(pattern, pkg string) bool {
 	return pattern == pkg
 }
 
-// row returns what a package may import: the exact row, else that of the
-// longest pattern, else, for <p>/<p>test, p's row and p.
+// row returns what a package may import: the exact row, otherwise that of the longest
+// pattern, otherwise, for <p>/<p>test, p's row and p.
 func (r *Rules) row(pkg string) ([]string, bool) {
 	if allowed, ok := r.rows[pkg]; ok {
 		return allowed, true
@@ -149,8 +149,8 @@ func isTestPackage(pkg string) bool {
 	return strings.HasPrefix(pkg, "test/") || (strings.HasSuffix(pkg, "test") && pkg != "internal/archtest")
 }
 
-// CheckImports returns a sentence for each import, and each package, that the
-// policy does not cover. The imports are first-party folders by folder.
+// CheckImports returns a sentence for each import, and each package, that the policy
+// does not cover. Imports are first-party folders, by importing folder.
 func (r *Rules) CheckImports(packages map[string]*Package) []string {
 	var bad []string
 	for _, name := range slices.Sorted(maps.Keys(packages)) {

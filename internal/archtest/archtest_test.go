@@ -126,8 +126,9 @@ func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
 	}
 }
 
-// linked asks the go command what a binary links. Load has read each file
-// before, so the test cache notices an edit that this command would hide.
+// linked asks the go command for the packages that a binary links. Load has read each
+// file before, so that the test cache notices changes of files that this command
+// would hide.
 func linked(t *testing.T, root, pkg string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

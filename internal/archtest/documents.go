@@ -10,7 +10,8 @@ import (
 	"unicode"
 )
 
-// hop is how a flow page names code: path/file.go:Func or path/file.go:Type.Method.
+// hop matches how a flow page names code: path/file.go:Func or
+// path/file.go:Type.Method.
 var hop = regexp.MustCompile(`([a-z0-9_./-]+\.go):([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)`)
 
 // CheckFlows returns a sentence for each hop of docs/flows whose file or
@@ -75,14 +76,14 @@ func Architecture(page, rules string) (string, error) {
 	return before + blockStart + rules + blockEnd + after, nil
 }
 
-// link is a Markdown link to somewhere in the tree.
+// link matches a Markdown link to a path in the tree.
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// fenced is what Markdown shows as it is, where brackets are no links.
+// fenced matches code in Markdown, where brackets are not links.
 var fenced = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 
-// CheckLinks returns a sentence for each relative link of a Markdown file that
-// leads to no file, or to no heading of one.
+// CheckLinks returns a sentence for each relative link of a Markdown file whose file
+// or heading does not exist.
 func CheckLinks(root string) ([]string, error) {
 	var bad []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -137,8 +138,8 @@ func deadLink(from, to string) string {
 	return "leads to no heading"
 }
 
-// anchorOf is what a heading is called in links: lower case, without
-// punctuation, a hyphen for each space.
+// anchorOf returns the anchor of a heading: lower case, without punctuation, a hyphen
+// for each space.
 func anchorOf(heading string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(strings.TrimSpace(heading)) {

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Caps are the sizes that a reader can hold in the head. The numbers come from
-// reading codebases of this shape: nine in ten of their files, functions and
-// interfaces are far below.
+// Caps are sizes that a reader can keep in mind. The numbers come from reading
+// codebases of this shape: nine in ten of their files, functions and interfaces are
+// far below.
 var Caps = map[string]int{
 	"package":    3000, // lines of hand-written Go that is no test
 	"file":       500,  // lines, tests included
@@ -35,8 +35,8 @@ type Size struct {
 	Have int
 }
 
-// Sizes returns everything that is above its cap, sorted by kind and name.
-// Generated files are not looked at.
+// Sizes returns everything that is above its cap, sorted by kind and name. Generated
+// files do not count.
 func Sizes(root string) ([]Size, error) {
 	m := &meter{root: root, packages: map[string]int{}, methods: map[string]int{}, interfaces: map[string]*ast.InterfaceType{}}
 	if err := walk(root, m.file); err != nil {
@@ -132,8 +132,8 @@ func receiverName(t ast.Expr) string {
 	return "?"
 }
 
-// count is how many methods an interface asks for. One embedded from another
-// package counts as one: that package answers for its size.
+// count returns the number of methods of an interface. An interface embedded from
+// another package counts as one: it is counted in that package.
 func (m *meter) count(name string, it *ast.InterfaceType) int {
 	folder := name[:strings.LastIndex(name, ".")]
 	n := 0
@@ -149,8 +149,8 @@ func (m *meter) count(name string, it *ast.InterfaceType) int {
 	return n
 }
 
-// Debt is what was above a cap when the caps came, by "kind name", with the
-// size that it may have at most and why it is so. It may only shrink.
+// Debt is what was above a cap when the caps were introduced, by "kind name", with
+// its maximum size and the reason. It may only shrink.
 type Debt map[string]Allowance
 
 // Allowance is one line of debt.txt.
@@ -181,8 +181,8 @@ func ParseDebt(text string) (Debt, error) {
 	return debt, scanner.Err()
 }
 
-// Check returns a sentence for each thing that is above its cap without a line
-// in the debt, or above that line, and for each line that is too generous.
+// Check returns a sentence for each thing that is above its cap without a line in the
+// debt, or above that line, and for each line that is larger than needed.
 func (d Debt) Check(over []Size) []string {
 	var bad []string
 	left := maps.Clone(d)
@@ -192,7 +192,7 @@ func (d Debt) Check(over []Size) []string {
 		delete(left, key)
 		switch {
 		case !listed:
-			bad = append(bad, fmt.Sprintf("%s %s has %d, at most %d: give it another room", s.Kind, s.Name, s.Have, Caps[s.Kind]))
+			bad = append(bad, fmt.Sprintf("%s %s has %d, at most %d: split it, or put the new part elsewhere", s.Kind, s.Name, s.Have, Caps[s.Kind]))
 		case s.Have > allowed.Most:
 			bad = append(bad, fmt.Sprintf("%s %s has %d and may only shrink from %d", s.Kind, s.Name, s.Have, allowed.Most))
 		case s.Have < allowed.Most-allowed.Most/20:
@@ -206,8 +206,8 @@ func (d Debt) Check(over []Size) []string {
 	return bad
 }
 
-// Lower rewrites the text of debt.txt: lines follow what has shrunk, and those
-// of things within their caps go. No line is added and none grows.
+// Lower rewrites the text of debt.txt: lines are lowered to the present size, and
+// lines of things within their caps are removed. No line is added and none grows.
 func (d Debt) Lower(text string, over []Size) string {
 	have := map[string]int{}
 	for _, s := range over {

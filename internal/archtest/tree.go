@@ -13,29 +13,29 @@ import (
 	"strings"
 )
 
-// module is the path in front of every first-party import.
+// module is the prefix of every first-party import.
 const module = "github.com/axle-cd/axle/"
 
 // Package is one folder of Go files as the parser sees it, build tags ignored.
 type Package struct {
-	// Name is the package clause of the files that are no tests.
+	// Name is the package clause of the non-test files.
 	Name string
-	// Docs are the package comments found, one a file that has one.
+	// Docs are the package comments, one for each file that has one.
 	Docs []string
 	// Imports and TestImports are first-party folders, sorted, each once.
 	Imports     []string
 	TestImports []string
-	// Outside are all other imports of files that are no tests.
+	// Outside are all other imports of non-test files.
 	Outside []string
-	// Habits are sentences about calls and aliases that the house avoids.
+	// Habits are sentences about calls and aliases that this project avoids.
 	Habits []string
 }
 
-// skipped are folders with modules of their own or without our Go code.
+// skipped are folders with their own modules or without our Go code.
 var skipped = map[string]bool{".git": true, "node_modules": true, "testdata": true, "test/kube/kubedev": true, "test/goldens": true, "tools": true, "bin": true, "dist": true}
 
-// ownModule reports whether a folder is a module of its own, which the product
-// does not build.
+// ownModule reports whether a folder is a separate module, which is not part of the
+// product.
 func ownModule(path string) bool {
 	_, err := os.Stat(filepath.Join(path, "go.mod"))
 	return err == nil
@@ -117,7 +117,7 @@ func (p *Package) add(path string, file *ast.File, files *token.FileSet) {
 	}
 }
 
-// aliasAllowed says where another name than the package's own is no surprise.
+// aliasAllowed reports whether an import alias is expected for a path.
 func aliasAllowed(alias, path string) bool {
 	last := path[strings.LastIndex(path, "/")+1:]
 	versioned := len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9'
@@ -133,7 +133,7 @@ func cutsConnection(call *ast.CallExpr) bool {
 	return ok && s.Sel.Name == "ErrAbortHandler"
 }
 
-// habits notes calls that hide failures or time.
+// habits records calls that hide failures or time.
 func (p *Package) habits(path string, file *ast.File, files *token.FileSet, test bool) {
 	program := strings.HasPrefix(path, "cmd/") || strings.Contains(path, "/testdata/")
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -144,8 +144,8 @@ func (p *Package) habits(path string, file *ast.File, files *token.FileSet, test
 		what := ""
 		switch f := call.Fun.(type) {
 		case *ast.Ident:
-			// The one way that net/http has to cut a connection in the midst
-			// of an answer.
+			// This is the only way in net/http to close a connection in the middle of
+			// an answer.
 			if f.Name == "panic" && !program && !test && !cutsConnection(call) {
 				what = "panic"
 			}
@@ -176,10 +176,10 @@ func avoided(pkg, name string, program, test bool) string {
 	return ""
 }
 
-// vague are package names that say nothing.
+// vague are package names without meaning.
 var vague = []string{"util", "utils", "common", "shared", "helper", "helpers", "misc", "base", "types", "models"}
 
-// standard are package names of Go's own library that a reader would mistake.
+// standard are names of Go's own packages that would confuse a reader.
 var standard = []string{"http", "net", "url", "json", "sql", "errors", "fmt", "log", "slog", "io", "os", "time", "sync", "context", "strings", "bytes", "sort", "slices", "maps", "path", "filepath", "template", "testing", "rand", "hash", "crypto", "tls", "user", "signal", "exec"}
 
 // CheckNames returns a sentence for each package whose name or doc is missing

@@ -1,10 +1,10 @@
-// Package assertion reads what a token of another issuer says of itself, and
-// compares claims with patterns. It checks no signature: that is
-// hub/identity/federation's, and until then what is read here is good for
-// choosing whom to ask alone. hub/identity calls it.
+// Package assertion reads the claims of another issuer's token and compares them with
+// patterns. It checks no signature; hub/identity/federation does. Until then the
+// claims may only be used to choose which issuer's keys to check with. hub/identity
+// calls it.
 //
-// Invariants: a token has at most 16 KiB; a pattern matches the whole of a claim
-// or nothing; no set of patterns is taken that lets everybody in.
+// Invariants: a token has at most 16 KiB; a pattern matches a whole claim or not at
+// all; a set of patterns that would admit everybody is rejected.
 package assertion
 
 import (
@@ -25,24 +25,24 @@ import (
 const (
 	// maxToken bounds a token of another issuer, in bytes.
 	maxToken = 16 << 10
-	// maxClaims bounds the patterns of one trust, maxText names and patterns in
-	// bytes.
+	// maxClaims bounds the patterns of one trust; maxText bounds names and patterns,
+	// in bytes.
 	maxClaims = 20
 	maxText   = 200
 )
 
-// Assertion is what a token says of itself before anybody vouched for it: good
-// for choosing whom to ask, and for nothing else.
+// Assertion is the content of a token before its signature was checked. It may only
+// be used to choose the issuer to check with.
 type Assertion struct {
 	Issuer string
-	// Signed names the signed part. The signature is left out: some can be
-	// written in several ways.
+	// Signed is the signed part. The signature is left out, because some signatures
+	// can be encoded in several ways.
 	Signed string
 }
 
-var errNone = errcode.New(errcode.Unauthorized, "subject_token is no signed JSON web token")
+var errNone = errcode.New(errcode.Unauthorized, "subject_token is not a signed JSON web token")
 
-// Parse reads a token's issuer. Unauthorized.
+// Parse reads a token's content. Errors are Unauthorized.
 func Parse(token string) (Assertion, error) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 || parts[2] == "" {
@@ -67,11 +67,11 @@ func Parse(token string) (Assertion, error) {
 	return Assertion{Issuer: payload.Issuer, Signed: hex.EncodeToString(digest[:])}, nil
 }
 
-// CheckPatterns refuses patterns that do not compile, and those that let
-// everybody in: a CI that many share signs the jobs of all of them. Invalid.
+// CheckPatterns rejects patterns that do not compile, and those that would admit
+// everybody: a shared CI signs the jobs of all its users. Errors are Invalid.
 func CheckPatterns(claims map[string]string) error {
 	if len(claims) == 0 || len(claims) > maxClaims {
-		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs for many, and without a claim such as repository or sub anybody there could come", maxClaims)
+		return errcode.New(errcode.Invalid, "claims: give 1 to %d; an issuer signs tokens for many users, and without a claim such as repository or sub all of them would be accepted", maxClaims)
 	}
 	narrow := false
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
@@ -89,15 +89,15 @@ func CheckPatterns(claims map[string]string) error {
 		}
 	}
 	if !narrow {
-		return errcode.New(errcode.Invalid, "claims: no pattern names anything; give one that only your jobs have, such as repository=org/app")
+		return errcode.New(errcode.Invalid, "claims: all patterns match anything; give one that only your jobs match, such as repository=org/app")
 	}
 	return nil
 }
 
-// compile turns a pattern into one for the whole of a claim.
+// compile compiles a pattern so that it matches the whole of a claim.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if len(pattern) >= 2 && strings.HasPrefix(pattern, "/") && strings.HasSuffix(pattern, "/") {
-		// By itself first: "a)|(b" would else break out of the group.
+		// Compile it alone first: otherwise "a)|(b" would break out of the group.
 		inner := pattern[1 : len(pattern)-1]
 		if _, err := regexp.Compile(inner); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(b.String())
 }
 
-// Match returns nil when every pattern matches. Unauthorized.
+// Match returns nil if every pattern matches. Errors are Unauthorized.
 func Match(patterns map[string]string, claims map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(patterns)) {
 		pattern, err := compile(patterns[name])
@@ -129,13 +129,13 @@ func Match(patterns map[string]string, claims map[string]any) error {
 		}
 		value, found := claimAt(claims, name)
 		if !found || !claimMatches(pattern, value) {
-			return errcode.New(errcode.Unauthorized, "claim %s is not what the trust asks for", name)
+			return errcode.New(errcode.Unauthorized, "claim %s does not match the trust's pattern", name)
 		}
 	}
 	return nil
 }
 
-// claimAt finds a claim by its name, or by a path of names with dots between.
+// claimAt finds a claim by its name, or by a path of names separated by dots.
 func claimAt(claims map[string]any, name string) (any, bool) {
 	if v, ok := claims[name]; ok {
 		return v, true
@@ -153,7 +153,7 @@ func claimAt(claims map[string]any, name string) (any, bool) {
 	return nil, false
 }
 
-// claimMatches compares one value, or any of a list.
+// claimMatches compares one value, or any item of a list.
 func claimMatches(pattern *regexp.Regexp, value any) bool {
 	switch v := value.(type) {
 	case string:

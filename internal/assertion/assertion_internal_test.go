@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// A text is no token of an issuer when it is not signed by anything, whoever
-// would look at its signature later.
+// A text that is not signed is not an issuer's token, whoever would check its
+// signature later.
 func TestAssertionsThatAreNone(t *testing.T) {
 	encode := base64.RawURLEncoding.EncodeToString
 	token := func(header, payload, signature string) string {
@@ -74,8 +74,8 @@ func TestClaimPatternsMatchTheWhole(t *testing.T) {
 	}
 }
 
-// A text that somebody sends as a token has three parts, names an algorithm
-// that signs, and an issuer, or it is refused; and it never panics.
+// A text that is accepted as a token has three parts, a signing algorithm and an
+// issuer; anything else is rejected, and nothing panics.
 func FuzzParse(f *testing.F) {
 	f.Add("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2EifQ.c2ln")
 	f.Add("eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2EifQ.")

@@ -23,9 +23,9 @@ func Write(path string, data []byte, mode os.FileMode) error {
 	})
 }
 
-// WriteUnsynced is Write for caches: no kill can leave a mixture, but a machine
-// that loses its power may leave an empty or a damaged file. It is for files
-// whose readers find that out and can do without, and costs a tenth.
+// WriteUnsynced is Write for caches: a kill cannot leave a mixture, but after a power
+// failure the file may be empty or damaged. It is for files whose readers detect that
+// and do not depend on them, and costs a tenth.
 func WriteUnsynced(path string, data []byte, mode os.FileMode) error {
 	return write(path, mode, false, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -33,8 +33,8 @@ func WriteUnsynced(path string, data []byte, mode os.FileMode) error {
 	})
 }
 
-// WriteFrom is Write for content that fill produces. When fill fails nothing
-// of it remains and the old file stands.
+// WriteFrom is Write for content that fill produces. If fill fails, nothing of it
+// remains and the old file stays.
 func WriteFrom(path string, mode os.FileMode, fill func(io.Writer) error) error {
 	return write(path, mode, true, fill)
 }
@@ -82,7 +82,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// RemoveUnfinished deletes what writers that were killed left in a folder.
+// RemoveUnfinished deletes what killed writers left in a folder.
 func RemoveUnfinished(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

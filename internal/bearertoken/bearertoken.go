@@ -1,6 +1,6 @@
-// Package bearertoken is the form of the hub's secrets that callers carry: how one is
-// made, what is stored of it, and how a request brings it. It knows nobody's
-// secret, and not who may call.
+// Package bearertoken is the format of the hub's bearer tokens: how one is made,
+// which hash of it is stored, and how a request carries it. It holds no tokens, and
+// does not decide who may call.
 package bearertoken
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Prefix lets people and secret scanners know a token when they see one.
+// Prefix lets people and secret scanners recognise a token.
 const Prefix = "axle_"
 
-// digits is how many base 62 digits hold 32 random bytes.
+// digits is how many base 62 digits 32 random bytes need.
 const digits = 43
 
-// New returns 48 bytes that carry 256 random bits.
+// New returns 48 bytes that hold 256 random bits.
 func New() string {
 	var random [32]byte
 	rand.Read(random[:]) // never fails
@@ -24,6 +24,6 @@ func New() string {
 	return Prefix + strings.Repeat("0", digits-len(text)) + text
 }
 
-// Hash is what is stored. A bearer is random, so that a plain hash is
-// as good as a slow one.
+// Hash is the stored form. A bearer token is random, so that a fast hash is as good
+// as a slow one.
 func Hash(bearer string) [sha256.Size]byte { return sha256.Sum256([]byte(bearer)) }

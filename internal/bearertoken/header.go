@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// maxLength bounds what follows the scheme, in bytes: the longest that the hub
-// gives, a credential of one cluster, has some 300.
+// maxLength bounds what follows the scheme, in bytes: the longest token of the hub, a
+// credential for one cluster, has some 300.
 const maxLength = 1024
 
 const scheme = "bearer"
 
-// Of returns the token that a request comes with, empty when there is none
-// that can be read in one way alone: one Authorization header, the scheme
-// Bearer in any case, and one token of at most 1 KiB after it. Whoever gets ""
-// refuses, and looks for no other sign of who calls when the header is there.
+// Of returns the token of a request. It is empty unless there is exactly one
+// unambiguous token: one Authorization header, the scheme Bearer in any case, and one
+// token of at most 1 KiB after it. If the header is present and Of returns "", the
+// caller must refuse and not try other credentials.
 func Of(h http.Header) string {
 	lines := h["Authorization"]
 	if len(lines) != 1 {
@@ -36,7 +36,7 @@ func Of(h http.Header) string {
 	return token
 }
 
-// inToken reports whether a byte may stand in a token (RFC 9110, token68).
+// inToken reports whether a byte is allowed in a token (RFC 9110, token68).
 func inToken(c byte) bool {
 	switch {
 	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':

@@ -58,8 +58,8 @@ func TestBearerIsReadInOneWay(t *testing.T) {
 	}
 }
 
-// A bearer is a piece of its one line, and is read in the same way however
-// often it is written anew.
+// A bearer token is a part of its one line, and parses the same however often it is
+// written again.
 func FuzzBearer(f *testing.F) {
 	for _, seed := range []string{"Bearer " + someBearer, "bearer  x", "Basic YTpi", "Bearer a b", "Bearer \x00", "Bearer", " Bearer x", "BEARER\tx", "bearer ,", "\u212aearer x"} {
 		f.Add(seed, "")

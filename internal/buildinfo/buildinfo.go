@@ -11,8 +11,8 @@ import (
 // A build without it is a development build.
 var Version = "0.1.0-dev"
 
-// Commit returns the source revision the binary was built from, or "unknown"
-// when the build recorded none.
+// Commit returns the source revision the binary was built from, or "unknown" if the
+// build recorded none.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

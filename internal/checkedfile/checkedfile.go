@@ -1,6 +1,6 @@
-// Package checkedfile reads files whose bytes have a name by their SHA-256, and
-// compares the two on the way: a disk may have spoiled them since they were
-// written. It makes no files; the reader of LFS objects calls it.
+// Package checkedfile reads files that are named by their SHA-256 and verifies the
+// hash while reading, because the disk may have damaged them. It writes no files; the
+// reader of LFS objects calls it.
 package checkedfile
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// File is an open file that is removed when it turns out to be spoilt, so that
-// it is fetched again. It must be read from its start and in order.
+// File is an open file that is removed if it turns out to be damaged, so that it is
+// fetched again. It must be read from its start and in order.
 type File struct {
 	*os.File
 	size int64
@@ -29,18 +29,18 @@ func New(f *os.File, size int64, want string) *File {
 	return &File{File: f, size: size, want: want, sum: sha256.New()}
 }
 
-// Read reads on. errcode.Unavailable at the end of what is spoilt.
+// Read reads the file. It returns errcode.Unavailable at the end of a damaged file.
 func (f *File) Read(b []byte) (int, error) {
 	n, err := f.File.Read(b)
 	f.sum.Write(b[:n])
 	f.read += int64(n)
 	if (f.read >= f.size || errors.Is(err, io.EOF)) && hex.EncodeToString(f.sum.Sum(nil)) != f.want {
-		return n, errors.Join(errcode.New(errcode.Unavailable, "the file %s is damaged on the hub's disk; it is fetched again", f.want), os.Remove(f.Name()))
+		return n, errors.Join(errcode.New(errcode.Unavailable, "the file %s is damaged on the hub's disk; it will be fetched again", f.want), os.Remove(f.Name()))
 	}
 	return n, err
 }
 
-// WriteTo is io.WriterTo by Read: the file's own would compare nothing.
+// WriteTo implements io.WriterTo with Read: the file's own would not verify anything.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{f})
 }

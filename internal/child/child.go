@@ -1,9 +1,9 @@
-// Package child starts processes that never outlive this one, even when this
-// one is ended by SIGKILL. It adds nothing else to os/exec.
+// Package child starts processes that never outlive this one, even if this one is
+// ended by SIGKILL. It adds nothing else to os/exec.
 //
-// The kernel's parent-death signal fires at the end of the thread that forked,
-// not of the process, so a child started on any goroutine could be killed at a
-// whim of the scheduler; here one thread that never ends forks all of them.
+// The kernel sends the parent-death signal at the end of the thread that forked, not
+// of the process, so a child started on any goroutine could be killed whenever the Go
+// scheduler ends a thread. Here one thread that never ends forks all children.
 package child
 
 import (
@@ -24,13 +24,13 @@ var starts = sync.OnceValue(func() chan func() {
 	return queue
 })
 
-// Start is command.Start, for a process in a group of its own that the kernel
-// ends with this one. The signal is SIGKILL unless SysProcAttr names another.
+// Start is command.Start for a process in a new group, which the kernel ends together
+// with this process. The signal is SIGKILL unless SysProcAttr names another.
 func Start(command *exec.Cmd) error {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	// The leader of a session leads a group already, and may not make one.
+	// A session leader already leads a group, and may not create one.
 	command.SysProcAttr.Setpgid = !command.SysProcAttr.Setsid
 	if command.SysProcAttr.Pdeathsig == 0 {
 		command.SysProcAttr.Pdeathsig = syscall.SIGKILL

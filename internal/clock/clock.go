@@ -5,7 +5,7 @@ package clock
 
 import "time"
 
-// Clock tells the time and makes timers. Real is the one outside tests.
+// Clock tells the time and makes timers. Real is used outside tests.
 type Clock interface {
 	// Now returns the present time.
 	Now() time.Time
@@ -22,8 +22,8 @@ func (Real) Now() time.Time { return time.Now() }
 // After is time.After.
 func (Real) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Micros returns t as microseconds since 1970 UTC, the form in which every
-// time is stored and sent. The zero time is 0.
+// Micros returns t as microseconds since 1970 UTC, the format in which every time is
+// stored and sent. The zero time is 0.
 func Micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -2,6 +2,6 @@
 
 package clock
 
-// FromEnv returns the machine's clock: only builds with the tag testclock can
-// be given another one.
+// FromEnv returns the machine's clock: only builds with the tag testclock support
+// another one.
 func FromEnv() (Clock, error) { return Real{}, nil }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Manual is a clock that stands still until Advance moves it. The zero value
-// starts at the zero time; NewManual starts elsewhere.
+// Manual is a clock that stands still until Advance moves it. The zero value starts
+// at the zero time; NewManual sets the start.
 type Manual struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -28,7 +28,7 @@ func (m *Manual) Now() time.Time {
 	return m.now
 }
 
-// After delivers once the clock was advanced by d.
+// After delivers after the clock was advanced by d.
 func (m *Manual) After(d time.Duration) <-chan time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

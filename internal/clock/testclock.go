@@ -11,11 +11,11 @@ import (
 )
 
 // Env is "offset[,speed]": how far the clock is ahead of the machine's, as a
-// duration, and how many of its seconds pass in one of the machine's.
+// duration, and how many of its seconds pass per second of the machine's.
 const Env = "AXLE_TEST_CLOCK"
 
-// FromEnv returns the clock that the environment describes, the machine's when
-// it describes none.
+// FromEnv returns the clock that the environment describes, or the machine's if it
+// describes none.
 func FromEnv() (Clock, error) {
 	text := os.Getenv(Env)
 	if text == "" {
@@ -35,8 +35,7 @@ func FromEnv() (Clock, error) {
 	return c, nil
 }
 
-// shifted is ahead of the machine's clock and runs at another speed from start
-// on.
+// shifted is ahead of the machine's clock and, from start on, runs at another speed.
 type shifted struct {
 	start  time.Time
 	offset time.Duration

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_X86_64
 
-// toolsHere are calls that only this architecture has.
+// toolsHere are system calls that only this architecture has.
 var toolsHere = []uint32{
 	unix.SYS_ARCH_PRCTL, unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_CREATE, unix.SYS_EVENTFD, unix.SYS_PIPE, unix.SYS_DUP2,
 	unix.SYS_POLL, unix.SYS_SELECT, unix.SYS_ALARM, unix.SYS_PAUSE, unix.SYS_TIME, unix.SYS_FORK, unix.SYS_VFORK,

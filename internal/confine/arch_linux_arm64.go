@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
-// toolsHere are calls that only this architecture has.
+// toolsHere are system calls that only this architecture has.
 var toolsHere []uint32

@@ -4,11 +4,11 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// tools are what programs and shells of common make need to compute on files
-// and to run each other. What is missing is missing on purpose: sockets of any
-// family, io_uring, ptrace and other processes' memory, namespaces, mounts,
-// keys, another process group or session, and changes to the mode, owner or
-// times of a file by its path, which Landlock does not cover.
+// tools are the system calls that ordinary programs and shells need to compute on
+// files and to run each other. Deliberately missing are: sockets of any family,
+// io_uring, ptrace and other processes' memory, namespaces, mounts, keys, another
+// process group or session, and changes of the mode, owner or times of a file by its
+// path, which Landlock does not cover.
 var tools = append([]uint32{
 	// Files.
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_PWRITE64,
@@ -39,15 +39,15 @@ var tools = append([]uint32{
 	unix.SYS_GETRLIMIT, unix.SYS_PRLIMIT64, unix.SYS_GETRUSAGE, unix.SYS_GETRANDOM, unix.SYS_GETCPU,
 }, toolsHere...)
 
-// signals are allowed where Landlock keeps them inside the tool's own
-// processes.
+// signals are allowed if Landlock limits them to the tool's own processes.
 var signals = []uint32{unix.SYS_KILL, unix.SYS_TKILL, unix.SYS_TGKILL, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_PIDFD_SEND_SIGNAL}
 
-// newNamespaces are flags of clone that give a process a world of its own, and
-// rights in it.
+// newNamespaces are flags of clone that give a process new namespaces, and rights in
+// them.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// toolFilter is the filter of a tool; group says that signals stay inside.
+// toolFilter is the filter of a tool; inside says that signals stay among its
+// processes.
 func toolFilter(inside bool) []unix.SockFilter {
 	list := tools
 	if inside {

@@ -13,27 +13,26 @@ import (
 	"time"
 )
 
-// Limits of all processes of a tool together; the kernel keeps those of each.
+// Limits for all processes of a tool together; the kernel enforces those of each.
 const (
 	maxMemory    = 512 << 20
 	maxProcesses = 64
 	maxDisk      = 256 << 20
 	watchEvery   = 100 * time.Millisecond
-	// maxWords is how much of what a tool says on its standard error is kept.
+	// maxWords is how much of a tool's standard error is kept, in bytes.
 	maxWords = 4 << 10
 )
 
 // Command is one run of a tool.
 type Command struct {
-	// Launcher is a program that calls Launch when its first argument is
-	// LaunchWord.
+	// Launcher is a program that calls Launch if its first argument is LaunchWord.
 	Launcher string
 	// Argv is the tool's command line; its first word is an absolute path.
 	Argv []string
-	// Own is the tool's private folder, an absolute path: all that it may
-	// write.
+	// Own is the tool's private folder, an absolute path. The tool can write nowhere
+	// else.
 	Own string
-	// Dir is where it works, inside Own.
+	// Dir is its working folder, inside Own.
 	Dir string
 	// Env is its whole environment.
 	Env []string
@@ -43,15 +42,15 @@ type Command struct {
 	MaxOutput int
 }
 
-// Run runs the tool until it ends, does more than it may, or the context ends,
-// and then kills what is left of its process group. An error says what became
-// of it; words are what it said on its standard error.
+// Run runs the tool until it ends, exceeds a limit, or the context ends, and then
+// kills the rest of its process group. An error says how it ended; words is its
+// standard error.
 func (c Command) Run(ctx context.Context) (output []byte, words string, err error) {
 	out, said := &limited{limit: c.MaxOutput}, &limited{limit: maxWords}
 	cmd := &exec.Cmd{
 		Path: c.Launcher, Args: append([]string{"axle-tool", LaunchWord, c.Own}, c.Argv...),
 		Dir: c.Dir, Env: append([]string{}, c.Env...), Stdin: bytes.NewReader(c.Input), Stdout: out, Stderr: said,
-		// Whoever else holds a pipe must not keep Wait from returning.
+		// Another holder of a pipe must not keep Wait from returning.
 		WaitDelay:   time.Second,
 		SysProcAttr: attributes(),
 	}
@@ -67,8 +66,8 @@ func (c Command) Run(ctx context.Context) (output []byte, words string, err erro
 		if err != nil {
 			return
 		}
-		// While the leader is not waited for, its number is that of its group
-		// and of nobody else.
+		// Until the leader is waited for, its process id cannot be reused, and so
+		// names its group.
 		awaitExit(cmd.Process.Pid)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		result = cmd.Wait()
@@ -92,7 +91,7 @@ func (c Command) Run(ctx context.Context) (output []byte, words string, err erro
 	return out.Bytes(), words, nil
 }
 
-// watch kills the group when it does more than it may, and returns why.
+// watch kills the group when it exceeds a limit, and returns the reason.
 func (c Command) watch(ctx context.Context, group int, out *limited, ended <-chan struct{}) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -117,7 +116,7 @@ func (c Command) watch(ctx context.Context, group int, out *limited, ended <-cha
 	}
 }
 
-// exceeds says what a group has too much of.
+// exceeds says which limit a group exceeds.
 func (c Command) exceeds(group, n int, out *limited) error {
 	processes, memory := usage(group)
 	switch {
@@ -133,7 +132,7 @@ func (c Command) exceeds(group, n int, out *limited) error {
 	return nil
 }
 
-// limited keeps the first bytes of what is written and takes all.
+// limited keeps the first bytes that are written and accepts everything.
 type limited struct {
 	mu    sync.Mutex
 	kept  []byte
@@ -152,14 +151,14 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes is what was kept.
+// Bytes returns what was kept.
 func (l *limited) Bytes() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept
 }
 
-// String is the same as text.
+// String returns what was kept, as text.
 func (l *limited) String() string { return string(l.Bytes()) }
 
 func (l *limited) over() bool {

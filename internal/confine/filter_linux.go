@@ -16,14 +16,14 @@ const (
 	offsetArg0Low = 16
 )
 
-// Threads loads a filter on all threads of this process: the system calls of
-// the list, new threads and nothing else, which fails with EPERM.
+// Threads loads a filter on all threads of this process. It allows the system calls
+// of the list and new threads; all others fail with EPERM.
 func Threads(list []uint32) error {
 	return load(filter(list, clone{flag: unix.CLONE_THREAD}, unix.EPERM), unix.SECCOMP_FILTER_FLAG_TSYNC)
 }
 
-// clone says which calls of clone are allowed: those with the flag, if there is
-// one, and with none of those to refuse.
+// clone says which calls of clone are allowed: those with flag, if it is set, and
+// without any flag in refuse.
 type clone struct{ flag, refuse uint32 }
 
 // load loads a filter.
@@ -34,15 +34,14 @@ func load(program []unix.SockFilter, flags uintptr) error {
 		return fmt.Errorf("load the system call filter: %w; the node's kernel needs seccomp", errno)
 	}
 	if failed != 0 {
-		return fmt.Errorf("load the system call filter: thread %d would not take it", failed)
+		return fmt.Errorf("load the system call filter: thread %d did not accept it", failed)
 	}
 	return nil
 }
 
-// filter writes the program: another architecture's calls kill the process,
-// clone is judged by its flags, the list is allowed, and the rest fails.
-// clone3 hides its flags from a filter, so it is ENOSYS, which makes callers
-// fall back to clone.
+// filter builds the program: calls for another architecture kill the process, clone
+// is judged by its flags, the list is allowed, and the rest fails. clone3 hides its
+// flags from a filter, so it returns ENOSYS, which makes callers fall back to clone.
 func filter(list []uint32, c clone, otherwise unix.Errno) []unix.SockFilter {
 	get := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
@@ -63,13 +62,13 @@ func filter(list []uint32, c clone, otherwise unix.Errno) []unix.SockFilter {
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 5),
 		get(offsetArg0Low),
 		jump(unix.BPF_JSET, c.refuse, 2, 0),
-		// What is not allowed for its flags falls through to the refusal.
+		// A clone call without the flag falls through to the refusal.
 		jump(unix.BPF_JSET, c.flag, 0, 1),
 		end(unix.SECCOMP_RET_ALLOW),
 		end(unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)),
 	}
 	if c.flag == 0 {
-		program[9] = jump(unix.BPF_JGE, 0, 0, 1) // any other
+		program[9] = jump(unix.BPF_JGE, 0, 0, 1) // any other call
 	}
 	for _, number := range list {
 		program = append(program,

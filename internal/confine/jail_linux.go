@@ -10,20 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a path may be used for.
+// Rights for a path.
 const (
 	readFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	runFiles  = readFiles | unix.LANDLOCK_ACCESS_FS_EXECUTE
-	// ownFiles is everything but devices and sockets.
+	// ownFiles is everything except devices and sockets.
 	ownFiles = runFiles | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
 		unix.LANDLOCK_ACCESS_FS_REFER | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	// onlyFiles are the uses that a rule on a file, not a folder, may name.
+	// onlyFiles are the rights that a rule for a file, not a folder, may have.
 	onlyFiles = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-// system is what programs need of the machine: others' programs, libraries and
-// time zones, and devices without state. Not /proc, not /etc, not /run.
+// system is what programs need of the machine: programs, libraries and time zones,
+// and devices without state. Not /proc, /etc or /run.
 var system = map[string]uint64{
 	"/usr": runFiles, "/bin": runFiles, "/sbin": runFiles, "/lib": runFiles, "/lib64": runFiles,
 	"/etc/ld.so.cache": readFiles, "/etc/localtime": readFiles,
@@ -31,16 +31,16 @@ var system = map[string]uint64{
 }
 
 // errNoLandlock says what is missing and what to do.
-var errNoLandlock = errors.New("the node's kernel has no Landlock (Linux 5.13, with landlock among lsm=), without which a tool could read what is not its own; use a WASM module in its place")
+var errNoLandlock = errors.New("the node's kernel has no Landlock (Linux 5.13, with landlock among lsm=), without it a tool could read files of others; use a WASM module instead")
 
-// jail limits this thread, and what it becomes, to the given folders. It
-// reports whether signals stay inside, too, which Linux can do since 6.12.
+// jail limits this thread, and the program that it becomes, to the given folders. It
+// reports whether signals stay inside too, which Linux supports since 6.12.
 func jail(own string, programs []string) (signalsInside bool, err error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || abi < 1 {
 		return false, errNoLandlock
 	}
-	// The uses that this kernel knows: 13, and more by version.
+	// The rights that this kernel supports: 13, and more in later versions.
 	handled := uint64(1)<<13 - 1
 	for version, use := range map[uintptr]uint64{2: unix.LANDLOCK_ACCESS_FS_REFER, 3: unix.LANDLOCK_ACCESS_FS_TRUNCATE, 5: unix.LANDLOCK_ACCESS_FS_IOCTL_DEV} {
 		if abi >= version {
@@ -81,7 +81,7 @@ func jail(own string, programs []string) (signalsInside bool, err error) {
 	return abi >= 6, nil
 }
 
-// allow adds a rule for a folder and what is below it, or for a file.
+// allow adds a rule for a folder and everything below it, or for a file.
 func allow(ruleset int, path string, use uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LaunchWord is the first argument of a program that is to Launch.
+// LaunchWord is the first argument of a program that must call Launch.
 const LaunchWord = "tool"
 
-// What one process of a tool may use; Command watches what all use together.
+// Limits of one process of a tool; Command enforces those of all together.
 const (
 	toolMemory    = 512 << 20
 	toolFileBytes = 64 << 20
@@ -23,14 +23,14 @@ const (
 	toolSeconds   = 30
 )
 
-// Launch confines this process and becomes the tool. Its arguments are the
-// tool's own folder, and the tool's command line, beginning with its path. It
-// returns only when it could not.
+// Launch confines this process and becomes the tool. Its arguments are the tool's own
+// folder and the tool's command line, beginning with its path. It returns only on
+// failure.
 func Launch(args []string) error {
 	if len(args) < 2 || !filepath.IsAbs(args[0]) || !filepath.IsAbs(args[1]) {
-		return errors.New("a tool is given its own folder and its command line, both by absolute paths")
+		return errors.New("a tool needs its own folder and its command line, both with absolute paths")
 	}
-	// The jail and the filter hold for this thread, which becomes the tool.
+	// The jail and the filter apply to this thread, which becomes the tool.
 	runtime.LockOSThread()
 	own, argv := args[0], args[1:]
 	limits := map[int]uint64{

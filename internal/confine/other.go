@@ -4,7 +4,7 @@ package confine
 
 import "errors"
 
-// LaunchWord is the first argument of a program that is to Launch.
+// LaunchWord is the first argument of a program that must call Launch.
 const LaunchWord = "tool"
 
 var errHere = errors.New("this needs Linux on amd64 or arm64, where code can be confined")

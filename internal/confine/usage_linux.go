@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes put a tool into a group of its own, which dies with its parent.
+// attributes put a tool into its own group, which dies with its parent.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit returns when a child has ended, without taking its number away.
+// awaitExit returns when a child has ended, without reaping it.
 func awaitExit(pid int) {
 	for {
 		var info unix.Siginfo
@@ -41,7 +41,7 @@ func usage(group int) (processes int, memory int64) {
 		if err != nil {
 			continue
 		}
-		// The name, in brackets, may hold anything.
+		// The name, in brackets, may contain anything.
 		fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(fields) < 22 || string(fields[2]) != strconv.Itoa(group) {
 			continue
@@ -52,7 +52,7 @@ func usage(group int) (processes int, memory int64) {
 	return processes, memory
 }
 
-// diskUsage adds up a folder's files until it has more than enough.
+// diskUsage adds up a folder's files until the sum exceeds enough.
 func diskUsage(dir string, enough int64) int64 {
 	var total int64
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

@@ -1,7 +1,6 @@
-// Package daemon is what the command lines of the long-running programs have
-// in common: every flag has an environment variable, and logs are text or JSON
-// from a level on. It defines no flag and starts nothing; cmd/axle-hub and
-// cmd/axle-agent call it.
+// Package daemon is what the command lines of the long-running programs share: every
+// flag has an environment variable, and logs are text or JSON above a level. It
+// defines no flags and starts nothing; cmd/axle-hub and cmd/axle-agent call it.
 package daemon
 
 import (
@@ -21,8 +20,8 @@ func EnvName(prefix, flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FromEnv sets every flag that the command line left alone from its variable.
-// An empty variable counts as none. Errors name the variable and the flag.
+// FromEnv sets every flag that is not on the command line from its variable. An empty
+// variable is ignored. Errors name the variable and the flag.
 func FromEnv(flags *pflag.FlagSet, prefix string) error {
 	var errs []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -39,15 +38,14 @@ func FromEnv(flags *pflag.FlagSet, prefix string) error {
 	return errors.Join(errs...)
 }
 
-// Logger writes lines of a format, text (also when empty) or json, from a
-// level on: debug, info (also when empty), warn or error. Errors name the flag
-// that is wrong.
+// Logger writes lines in a format, text (also if empty) or json, from a level on:
+// debug, info (also if empty), warn or error. Errors name the invalid flag.
 func Logger(w io.Writer, format, level string) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{}
 	if level != "" {
 		var from slog.Level
 		if err := from.UnmarshalText([]byte(level)); err != nil {
-			return nil, fmt.Errorf("--log-level %q is none of debug, info, warn, error", level)
+			return nil, fmt.Errorf("--log-level %q is not one of debug, info, warn, error", level)
 		}
 		options.Level = from
 	}

@@ -16,11 +16,11 @@ const Prefix = "axle1:"
 // digits. The zero value names nothing.
 type Digest string
 
-// Type is the kind of one entry, as it is hashed.
+// Type is the kind of one entry, as hashed.
 type Type uint8
 
-// The kinds of entries. There is no kind for a directory: directories exist
-// only because something is in them.
+// The kinds of entries. Directories have no kind: they exist only because they
+// contain something.
 const (
 	File       Type = 0
 	Executable Type = 1
@@ -48,7 +48,7 @@ func Parse(s string) (Digest, error) {
 	return Digest(s), nil
 }
 
-// Hex returns the digest without its prefix, fit for a file name.
+// Hex returns the digest without its prefix, usable as a file name.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), Prefix) }
 
 // String returns the digest as text.
@@ -60,12 +60,12 @@ func (d Digest) Short() string {
 	return h[:min(12, len(h))]
 }
 
-// MismatchError says that content is not what its name promised.
+// MismatchError says that content does not match its digest.
 type MismatchError struct {
 	Want, Got Digest
 }
 
-// Error says both digests.
+// Error names both digests.
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("content has digest %s, want %s", e.Got, e.Want)
 }
@@ -94,8 +94,8 @@ type Builder struct {
 // New returns an empty Builder.
 func New() *Builder { return &Builder{paths: NewPathSet()} }
 
-// Add takes one entry. It refuses, with a *PathError, a path that no tarball
-// may carry and a path that cannot stand beside those already added.
+// Add adds one entry. It rejects, with a *PathError, a path that no tarball may
+// contain and a path that conflicts with those already added.
 func (b *Builder) Add(path string, kind Type, sum Sum) error {
 	if err := b.Claim(path); err != nil {
 		return err
@@ -103,12 +103,11 @@ func (b *Builder) Add(path string, kind Type, sum Sum) error {
 	return b.AddClaimed(path, kind, sum)
 }
 
-// Claim makes the checks of Add for an entry whose sum is not known yet, so
-// that nothing is written for a path that will be refused. AddClaimed must
-// follow.
+// Claim makes the checks of Add for an entry whose sum is not known yet, so that
+// nothing is written for a path that would be rejected. AddClaimed must follow.
 func (b *Builder) Claim(path string) error { return b.paths.Add(path) }
 
-// AddClaimed takes an entry whose path was claimed.
+// AddClaimed adds an entry whose path was claimed.
 func (b *Builder) AddClaimed(path string, kind Type, sum Sum) error {
 	if kind > Link {
 		return &PathError{Path: path, Reason: fmt.Sprintf("unknown entry type %d", kind)}

@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPathBytes bounds one path. Filesystems stop at 4,096 with the folder they
-// are unpacked into counted.
+// MaxPathBytes bounds one path. File systems stop at 4,096, including the folder it
+// is unpacked into.
 const MaxPathBytes = 2048
 
-// MaxNameBytes bounds one segment of a path, which no common filesystem lets
-// be longer.
+// MaxNameBytes bounds one segment of a path; no common file system allows more.
 const MaxNameBytes = 255
 
 // PathError says why a path, or a link, cannot be part of any content.
@@ -22,12 +21,11 @@ type PathError struct {
 	Reason string
 }
 
-// Error quotes the path, since it may hold anything.
+// Error quotes the path, because it may contain anything.
 func (e *PathError) Error() string { return fmt.Sprintf("path %.200q: %s", e.Path, e.Reason) }
 
-// CheckPath returns a *PathError unless p is a clean relative path of valid
-// UTF-8 without control characters. Bytes are taken as they are: nothing is
-// normalised.
+// CheckPath returns a *PathError unless p is a clean relative path of valid UTF-8
+// without control characters. Nothing is normalised.
 func CheckPath(p string) error {
 	switch {
 	case p == "":
@@ -54,10 +52,10 @@ func CheckPath(p string) error {
 	return nil
 }
 
-// CheckLink returns a *PathError unless a link at p with this target stays
-// inside the content. Only leading ".." segments are allowed: after a name,
-// which may itself be a link to somewhere higher, ".." could leave the root
-// although the text of the target does not.
+// CheckLink returns a *PathError unless a link at p with this target stays inside the
+// content. Only leading ".." segments are allowed: after a name, which may itself be
+// a link to a higher folder, ".." could leave the root although the text of the
+// target does not.
 func CheckLink(p, target string) error {
 	switch {
 	case target == "":
@@ -87,11 +85,11 @@ func CheckLink(p, target string) error {
 	return nil
 }
 
-// PathSet remembers paths and refuses those that cannot lie beside each other
-// on every filesystem.
+// PathSet remembers paths and rejects those that cannot exist together on every file
+// system.
 type PathSet struct {
-	// seen maps a folded path, of a file or of a folder above one, to how it
-	// was spelled and what it is.
+	// seen maps a folded path, of a file or of a folder above one, to its spelling
+	// and kind.
 	seen map[string]spelling
 }
 
@@ -103,7 +101,7 @@ type spelling struct {
 // NewPathSet returns an empty set.
 func NewPathSet() *PathSet { return &PathSet{seen: map[string]spelling{}} }
 
-// Add checks p by itself and against the set, and takes it in.
+// Add checks p by itself and against the set, and adds it.
 func (s *PathSet) Add(p string) error {
 	if err := CheckPath(p); err != nil {
 		return err
@@ -112,8 +110,8 @@ func (s *PathSet) Add(p string) error {
 	if old, ok := s.seen[folded]; ok {
 		return clash(p, p, old, false)
 	}
-	// Folding keeps slashes, but may change lengths, so the folders are cut
-	// from both spellings side by side.
+	// Folding keeps slashes but may change lengths, so the folders are cut from both
+	// spellings in parallel.
 	dir, foldedDir := p, folded
 	for {
 		i, j := strings.LastIndexByte(dir, '/'), strings.LastIndexByte(foldedDir, '/')
@@ -125,7 +123,7 @@ func (s *PathSet) Add(p string) error {
 			if old.path != dir || !old.folder {
 				return clash(p, dir, old, true)
 			}
-			break // its own folders were checked when it came in
+			break // its own folders were checked when it was added
 		}
 		s.seen[foldedDir] = spelling{path: dir, folder: true}
 	}
@@ -143,8 +141,8 @@ func clash(p, part string, old spelling, folder bool) error {
 	return &PathError{p, "appears twice"}
 }
 
-// fold maps names that a case-insensitive filesystem takes for one to one
-// text. Upper and then lower brings together letters with three forms.
+// fold maps names that a case-insensitive file system considers equal to one text.
+// Upper followed by lower unites letters with three forms.
 func fold(s string) string {
 	ascii, plain := true, true
 	for i := range len(s) {

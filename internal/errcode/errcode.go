@@ -1,10 +1,9 @@
-// Package errcode carries the few error codes that may cross a component's
-// edge. An error with a code holds a message meant for the person who can act
-// on it; an error without one is a fault of ours, is logged once at the edge
-// and reaches a user as "internal error".
+// Package errcode holds the few error codes that may leave a component. An error with
+// a code has a message for the person who can act on it. An error without a code is a
+// fault of ours: the edge logs it once and shows the user "internal error".
 //
-// It does not log and does not know HTTP or gRPC beyond the two mappings at
-// its end, which are the only ones in the tree. Everybody may call it.
+// It does not log. It knows HTTP and gRPC only through the two mappings at its end,
+// which are the only ones in the tree. Every package may call it.
 package errcode
 
 import (
@@ -15,26 +14,26 @@ import (
 	"time"
 )
 
-// Code says what kind of failure happened, and so what a caller may do.
+// Code says what kind of failure happened, and so what a caller can do.
 type Code string
 
-// The closed list of codes.
+// All codes.
 const (
-	// NotFound: the named thing does not exist, or the caller may not know.
+	// NotFound: the named object does not exist, or the caller may not know of it.
 	NotFound Code = "not_found"
 	// Invalid: the request can never succeed as it is.
 	Invalid Code = "invalid"
-	// Conflict: the request clashes with the present state; read and retry.
+	// Conflict: the request conflicts with the present state; read and retry.
 	Conflict Code = "conflict"
-	// Unauthorized: no identity, or one that is not known any more.
+	// Unauthorized: no identity, or one that is no longer valid.
 	Unauthorized Code = "unauthorized"
-	// Forbidden: a known identity that may not do this.
+	// Forbidden: a known identity without the right to do this.
 	Forbidden Code = "forbidden"
 	// Unprocessable: a source cannot be produced (bad ref, empty folder).
 	Unprocessable Code = "unprocessable"
 	// Exhausted: a limit or quota is reached; RetryAfter may say when.
 	Exhausted Code = "exhausted"
-	// Unavailable: try again later, nothing is wrong with the request.
+	// Unavailable: try again later; nothing is wrong with the request.
 	Unavailable Code = "unavailable"
 	// Internal: a fault of ours. Errors without a code count as this.
 	Internal Code = "internal"
@@ -46,9 +45,9 @@ type Error struct {
 	Code Code
 	// Message is the whole text for the user: what, where, what to do.
 	Message string
-	// RetryAfter is how long to wait before trying again; zero is unknown.
+	// RetryAfter is how long to wait before the next try; zero if unknown.
 	RetryAfter time.Duration
-	// cause is for logs only and is never shown to a user.
+	// cause is only for logs and never shown to a user.
 	cause error
 }
 
@@ -58,29 +57,29 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause, nil when there is none.
 func (e *Error) Unwrap() error { return e.cause }
 
-// New returns a coded error with a formatted message. A %w verb keeps its
-// operand as the cause, and its text in the message.
+// New returns a coded error with a formatted message. The operand of a %w verb
+// becomes the cause, and its text a part of the message.
 func New(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Message: err.Error(), cause: errors.Unwrap(err)}
 }
 
-// Hide returns a coded error whose cause is kept for logs but whose text does
-// not appear in the message.
+// Hide returns a coded error whose cause is kept for logs, but whose text is not in
+// the message.
 func Hide(code Code, cause error, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// After returns the same error with a time to wait before the next try.
+// After sets the time to wait before the next try.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
 	return &c
 }
 
-// Of returns the code of the outermost coded error in the chain. A deadline or
-// a cancelled context without a code is Unavailable, any other is Internal,
-// and nil is the empty code.
+// Of returns the code of the outermost coded error in the chain. A deadline or a
+// cancelled context without a code is Unavailable, any other error without a code is
+// Internal, and nil is the empty code.
 func Of(err error) Code {
 	if err == nil {
 		return ""
@@ -98,8 +97,8 @@ func Of(err error) Code {
 // Is reports whether err carries the code.
 func Is(err error, code Code) bool { return err != nil && Of(err) == code }
 
-// Message returns the text that a user may see: the outermost coded message
-// with whatever wrapped it, or a fixed sentence for a fault of ours.
+// Message returns the text that a user may see: the outermost coded message with
+// everything that wraps it, or a fixed sentence for a fault of ours.
 func Message(err error) string {
 	if err == nil {
 		return ""
@@ -123,7 +122,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// HTTPStatus maps the code to the status of a plain HTTP answer.
+// HTTPStatus maps the code to an HTTP status.
 func HTTPStatus(code Code) int {
 	switch code {
 	case "":

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// interval is how often a condition is asked: short against anything a test
-// waits for, long enough not to load a machine of two cores.
+// interval is how often a condition is checked: short compared with what tests wait
+// for, and long enough not to load a machine with two cores.
 const interval = 20 * time.Millisecond
 
 // Testing is the part of *testing.T that For needs.
@@ -20,8 +20,8 @@ type Testing interface {
 	Context() context.Context
 }
 
-// For waits until condition returns nil and fails the test with the last
-// error when it has not within the limit.
+// For waits until condition returns nil. After the limit it fails the test with the
+// last error.
 func For(t Testing, limit time.Duration, what string, condition func() error) {
 	t.Helper()
 	if err := Wait(t.Context(), limit, condition); err != nil {
@@ -29,14 +29,14 @@ func For(t Testing, limit time.Duration, what string, condition func() error) {
 	}
 }
 
-// Wait asks condition until it returns nil, the limit passed or the context
-// ended, and returns the condition's last error in the latter cases.
+// Wait calls condition until it returns nil, the limit has passed or the context has
+// ended. In the latter cases it returns the condition's last error.
 func Wait(ctx context.Context, limit time.Duration, condition func() error) error {
 	return WaitEvery(ctx, limit, interval, condition)
 }
 
-// WaitEvery is Wait for a condition that costs what is being measured: it is
-// asked once in every.
+// WaitEvery is Wait for a condition whose cost would affect the measurement: it is
+// called once per every.
 func WaitEvery(ctx context.Context, limit, every time.Duration, condition func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

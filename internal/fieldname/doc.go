@@ -1,7 +1,8 @@
-// Package fieldname names the fields of an object and who wrote them, from its
+// Package fieldname names the fields of an object and their writers, from its
 // managedFields: ".spec.template.spec.containers[name=\"app\"].image (by
-// kubectl-edit)". It compares sets of field owners, never values, and asks
-// nobody. The agent's drift and its diff call it, so that both say the same.
+// kubectl-edit)". It compares sets of field owners, never values, and makes no
+// requests. The agent's drift and its diff both call it, so that they report the
+// same.
 //
-// Names that one answer holds are at most Most; the rest is counted.
+// One answer holds at most Most names; the rest is counted.
 package fieldname

@@ -14,18 +14,18 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// Most is how many changes one object has by name.
+// Most is how many changes of one object are named.
 const Most = 10
 
-// maxPath bounds the text of one path: values of sets stand in them.
+// maxPath bounds the text of one path, because it may contain values of sets.
 const maxPath = 200
 
-// Ours reports whether an entry is what we applied.
+// Ours reports whether an entry is one of our applies.
 func Ours(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kubeobj.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// Of returns the fields that some entries have. What cannot be read is none.
+// Of returns the fields of some entries. An unreadable entry counts as empty.
 func Of(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFieldsEntry) bool) *fieldpath.Set {
 	union := fieldpath.NewSet()
 	for _, e := range entries {
@@ -40,16 +40,16 @@ func Of(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFieldsEntr
 	return union
 }
 
-// Taken names the fields that an apply of ours took back: those that it owns
-// after it and did not before, each with who had it. One that nobody had was
-// removed.
+// Taken names the fields that our apply took back: those that it owns after it and
+// did not own before, each with its previous owner. A field without a previous owner
+// was removed.
 func Taken(before, after []metav1.ManagedFieldsEntry) []kubeobj.FieldChange {
 	back := Of(after, Ours).Difference(Of(before, Ours)).Leaves()
 	others := func(e metav1.ManagedFieldsEntry) bool { return !Ours(e) && e.Subresource != "status" }
 	return changes(back, newestFirst(before, others))
 }
 
-// Added names the fields that some managers set and we do not.
+// Added names the fields that some managers set and we did not.
 func Added(entries []metav1.ManagedFieldsEntry, theirs func(manager string) bool) []kubeobj.FieldChange {
 	which := func(e metav1.ManagedFieldsEntry) bool { return !Ours(e) && e.Subresource == "" && theirs(e.Manager) }
 	return changes(Of(entries, which).Difference(Of(entries, Ours)).Leaves(), newestFirst(entries, which))
@@ -85,7 +85,7 @@ func changes(set *fieldpath.Set, owners []owner) []kubeobj.FieldChange {
 	var all []kubeobj.FieldChange
 	seen := map[string]bool{}
 	set.Iterate(func(p fieldpath.Path) {
-		// An element of a set is a value, and values are not told.
+		// An element of a set is a value, and values are not shown.
 		named := p
 		for i, element := range p {
 			if element.Value != nil {
@@ -116,13 +116,13 @@ func changes(set *fieldpath.Set, owners []owner) []kubeobj.FieldChange {
 	return all
 }
 
-// isMark reports whether a path is one of our marks: that they were changed is
-// said in other words.
+// isMark reports whether a path is one of our marks: changes of marks are reported
+// separately.
 func isMark(path string) bool {
 	return strings.Contains(path, kubeobj.ManagedLabel) || strings.Contains(path, kubeobj.ServiceAnnotation) || strings.Contains(path, kubeobj.TrackingAnnotation)
 }
 
-// Managers names those of some entries.
+// Managers returns the names of the managers of some entries.
 func Managers(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFieldsEntry) bool) string {
 	var names []string
 	for _, e := range entries {
@@ -133,7 +133,7 @@ func Managers(entries []metav1.ManagedFieldsEntry, which func(metav1.ManagedFiel
 	return strings.Join(names, ", ")
 }
 
-// Words puts changes into one text; empty for none.
+// Words describes changes in one text; empty if there are none.
 func Words(all []kubeobj.FieldChange) string {
 	var texts []string
 	for i, c := range all {
@@ -156,7 +156,7 @@ func Words(all []kubeobj.FieldChange) string {
 	return text
 }
 
-// Remove takes the fields of a set out of an object.
+// Remove removes the fields of a set from an object.
 func Remove(object map[string]any, set *fieldpath.Set) {
 	raw, err := set.ToJSON()
 	if err != nil {
@@ -168,7 +168,7 @@ func Remove(object map[string]any, set *fieldpath.Set) {
 	}
 }
 
-// remove reports whether nothing is left at a place.
+// remove removes fields and reports whether nothing is left at a position.
 func remove(at any, tree map[string]any) (empty bool) {
 	switch v := at.(type) {
 	case map[string]any:

@@ -1,10 +1,10 @@
-// Package frame writes and reads protobuf messages on a pipe: a big-endian
-// uint32 length, then the message. It is what the agent and its render child
-// speak over standard input and output.
+// Package frame writes and reads protobuf messages on a pipe: a big-endian uint32
+// length, then the message. The agent and its render child use it over standard input
+// and output.
 //
-// It keeps no state and does not buffer: who calls it wraps the pipe when that
-// pays. A frame is at most MaxBytes; a longer one is refused before a byte of
-// it is read, and memory grows with what arrives, not with what is announced.
+// It keeps no state and does not buffer; callers wrap the pipe if that helps. A frame
+// is at most MaxBytes. A longer one is rejected before any byte of it is read, and
+// memory grows with what arrives, not with the announced length.
 package frame
 
 import (
@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// MaxBytes is the longest message: it holds the rendered objects of a very
-// large service, and a limited child can still decode it.
+// MaxBytes is the longest message: it can hold the rendered objects of a very large
+// service, and a limited child can still decode it.
 const MaxBytes = 64 << 20
 
 // ErrTooLong is wrapped by errors about a frame above MaxBytes.
@@ -32,7 +32,7 @@ func Write(w io.Writer, m proto.Message) error {
 	}
 	buf := make([]byte, 4, 4+size)
 	binary.BigEndian.PutUint32(buf, uint32(size))
-	// Deterministic, so that equal passes are equal bytes.
+	// Deterministic, so that equal passes yield equal bytes.
 	buf, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(buf, m)
 	if err != nil {
 		return fmt.Errorf("encode frame: %w", err)
@@ -43,8 +43,8 @@ func Write(w io.Writer, m proto.Message) error {
 	return nil
 }
 
-// Read receives one message into m. A pipe that ends between two frames is
-// io.EOF itself; one that ends inside a frame is io.ErrUnexpectedEOF, wrapped.
+// Read receives one message into m. If the pipe ends between two frames, it returns
+// io.EOF itself; inside a frame, a wrapped io.ErrUnexpectedEOF.
 func Read(r io.Reader, m proto.Message) error { return ReadMax(r, m, MaxBytes) }
 
 // ReadMax is Read for messages that are never longer than limit bytes.

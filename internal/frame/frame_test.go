@@ -61,7 +61,7 @@ func TestTooLongIsNotSent(t *testing.T) {
 	}
 }
 
-// FuzzRead reads whatever comes; what was read must be what Write makes of it.
+// FuzzRead reads any input; Write must encode the decoded message to the same bytes.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 3, 10, 1, 'a'})
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0})

@@ -1,6 +1,6 @@
-// Package gitobject computes the ids of Git's objects. Git compares id and bytes
-// when it stores an object, not when it reads one: an index that leads to other
-// bytes would pass. It reads no repository; whoever reads one calls it.
+// Package gitobject computes the ids of Git objects. Git compares id and bytes when
+// it stores an object, but not when it reads one, so a damaged pack index would go
+// unnoticed. The package reads no repository; readers of repositories call it.
 package gitobject
 
 import (
@@ -11,8 +11,8 @@ import (
 	"hash"
 )
 
-// New returns the hash of an object of a kind and a size in bytes, to which its
-// bytes are to be written. format is "sha256", or anything else for SHA-1.
+// New returns the hash for an object of a kind and a size in bytes; write the
+// object's bytes to it. format is "sha256"; anything else means SHA-1.
 func New(format, kind string, size int64) hash.Hash {
 	h := sha1.New()
 	if format == "sha256" {
@@ -22,7 +22,7 @@ func New(format, kind string, size int64) hash.Hash {
 	return h
 }
 
-// Compare returns an error when what was written to h does not make the id.
+// Compare returns an error if the bytes written to h do not have the id.
 func Compare(id string, h hash.Hash) error {
 	if got := hex.EncodeToString(h.Sum(nil)); got != id {
 		return fmt.Errorf("object %s holds the bytes of %s: hash mismatch", id, got)

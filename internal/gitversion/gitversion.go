@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The oldest git that can do what mirrors need: it packs what nothing reaches
-// by itself (pack-objects --cruft).
+// The oldest git that supports what mirrors need: it packs unreachable objects
+// separately (pack-objects --cruft).
 const (
 	minMajor = 2
 	minMinor = 37
@@ -24,12 +24,12 @@ const (
 
 var gitVersion = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
 
-// Check returns errcode.Invalid when there is no git on PATH, or one that
-// is too old for mirrors.
+// Check returns errcode.Invalid if there is no git on PATH, or one that is too old
+// for mirrors.
 func Check(ctx context.Context) error {
 	path, err := exec.LookPath("git")
 	if err != nil {
-		return errcode.New(errcode.Invalid, "the hub follows repositories with %s or newer and finds none on its PATH; install it beside the hub", minGit)
+		return errcode.New(errcode.Invalid, "the hub needs %s or newer to follow repositories and finds no git on its PATH; install it on the hub's machine", minGit)
 	}
 	out, err := exec.CommandContext(ctx, path, "version").Output()
 	said := strings.TrimSpace(string(out))
@@ -38,7 +38,7 @@ func Check(ctx context.Context) error {
 	}
 	m := gitVersion.FindStringSubmatch(said)
 	if err != nil || m == nil {
-		return errcode.New(errcode.Invalid, "the hub needs %s or newer; %s cannot say which it is: %.200q (%v)", minGit, path, said, err)
+		return errcode.New(errcode.Invalid, "the hub needs %s or newer; %s does not report its version: %.200q (%v)", minGit, path, said, err)
 	}
 	major, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])

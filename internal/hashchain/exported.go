@@ -15,8 +15,8 @@ import (
 // maxLine bounds one exported line, in bytes.
 const maxLine = 1 << 20
 
-// Exported is one line of an export: a line of the chain, a checkpoint, or a
-// gap, which says what was not exported.
+// Exported is one line of an export: a line of the chain, a checkpoint, or a gap,
+// which says what was not exported.
 type Exported struct {
 	*Line
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
@@ -30,23 +30,21 @@ type Gap struct {
 	Reason string `json:"reason"`
 }
 
-// Result is what Verify found.
+// Result is the result of Verify.
 type Result struct {
 	Lines, Checkpoints int
-	// Unknown counts checkpoints of keys that were not given.
+	// Unknown counts checkpoints whose keys were not given.
 	Unknown int
-	// First is the first line, Last the end.
+	// First is the first line, Last the end of the chain.
 	First int64
 	Last  End
 	Gaps  []Gap
 }
 
-// Verify reads an export to its end and returns what it found, with a *Broken
-// for the first line that is not what it was. It begins with whatever line the
-// export begins with. Checkpoints are checked against those of the keys that
-// are given, by id. Lines that come twice, as after an export that was
-// repeated, must be equal. Checkpoints that were kept elsewhere must lie within
-// the export and be signed, unless keys is nil.
+// Verify reads an export to its end and returns the result, with a *Broken for the
+// first invalid line. The export may begin with any line. Checkpoints are verified
+// with the given keys, by id. Repeated lines, as after a repeated export, must be
+// equal. Kept checkpoints must be within the export and signed, unless keys is nil.
 func Verify(r io.Reader, keys map[string]ed25519.PublicKey, kept ...Checkpoint) (Result, error) {
 	v := verifier{keys: keys, kept: map[int64][]Checkpoint{}}
 	for _, c := range kept {
@@ -60,7 +58,7 @@ func Verify(r io.Reader, keys map[string]ed25519.PublicKey, kept ...Checkpoint) 
 		}
 		var e Exported
 		if err := json.Unmarshal(in.Bytes(), &e); err != nil {
-			return v.Result, broken(v.Last.Sequence+1, "line %d of the file is no JSON", n)
+			return v.Result, broken(v.Last.Sequence+1, "line %d of the file is not JSON", n)
 		}
 		if err := v.take(e); err != nil {
 			return v.Result, err
@@ -75,29 +73,29 @@ func Verify(r io.Reader, keys map[string]ed25519.PublicKey, kept ...Checkpoint) 
 	return v.Result, v.missing()
 }
 
-// missing returns a *Broken for the first kept checkpoint that the export does
-// not come to.
+// missing returns a *Broken for the first kept checkpoint that the export does not
+// contain.
 func (v *verifier) missing() error {
 	if len(v.kept) == 0 {
 		return nil
 	}
 	sequence := slices.Min(slices.Collect(maps.Keys(v.kept)))
 	if sequence < v.First {
-		return broken(sequence, "the export begins at line %d, after the checkpoint that was kept; give one that goes further back", v.First)
+		return broken(sequence, "the export begins at line %d, after the kept checkpoint; give an export that goes further back", v.First)
 	}
 	if err := v.kept[sequence][0].Reach(v.Last); err != nil {
 		return err
 	}
-	return broken(sequence, "it is not in the export, and a checkpoint that was kept saw it")
+	return broken(sequence, "it is not in the export, but a kept checkpoint covers it")
 }
 
 type verifier struct {
 	Result
 	keys    map[string]ed25519.PublicKey
 	started bool
-	// kept are checkpoints whose line is still to come, by sequence.
+	// kept are checkpoints whose line has not been read yet, by sequence.
 	kept map[int64][]Checkpoint
-	// repeat are the hashes of the last lines, for an export that went back.
+	// repeat are the hashes of the last lines, for an export that repeats lines.
 	repeat map[int64]string
 }
 
@@ -118,13 +116,13 @@ func (v *verifier) take(e Exported) error {
 func (v *verifier) line(l Line) error {
 	if hash, seen := v.repeat[l.Sequence]; seen && l.Sequence <= v.Last.Sequence {
 		if hash != l.Hash {
-			return broken(l.Sequence, "it comes twice and differs")
+			return broken(l.Sequence, "it appears twice with different content")
 		}
 		return nil
 	}
 	if !v.started {
 		if l.Sequence <= v.Last.Sequence || (l.Sequence == 1 && l.Previous != "") {
-			return broken(l.Sequence, "it stands after line %d", v.Last.Sequence)
+			return broken(l.Sequence, "it appears after line %d", v.Last.Sequence)
 		}
 		v.started, v.Last = true, End{l.Sequence - 1, l.Previous}
 		if v.First == 0 {
@@ -150,7 +148,7 @@ func (v *verifier) line(l Line) error {
 	return nil
 }
 
-// remembered is how many hashes are kept to know repeated lines by.
+// remembered is how many hashes are kept to recognise repeated lines.
 const remembered = 2000
 
 func (v *verifier) remember(l Line) {
@@ -178,12 +176,12 @@ func (v *verifier) checkpoint(c Checkpoint) error {
 	return nil
 }
 
-// maxCheckpoints bounds those that ReadCheckpoints returns.
+// maxCheckpoints bounds the result of ReadCheckpoints.
 const maxCheckpoints = 1000
 
-// ReadCheckpoints reads checkpoints that were kept, one on each line, and
-// returns the last 1,000 of them. Lines of an export count as well; what is no
-// checkpoint of the kind seen is left out of those. An error names the line.
+// ReadCheckpoints reads kept checkpoints, one per line, and returns the last 1,000 of
+// them. Lines of an export are accepted; those that are not checkpoints of the kind
+// seen are skipped. An error names the line.
 func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, maxLine)
@@ -197,7 +195,7 @@ func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 			Record   json.RawMessage `json:"record"`
 		}
 		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("line %d is no JSON: %w", n, err)
+			return nil, fmt.Errorf("line %d is not JSON: %w", n, err)
 		}
 		if line.Exported != nil {
 			line.Checkpoint = *line.Exported
@@ -205,7 +203,7 @@ func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 		switch c := line.Checkpoint; {
 		case line.Record != nil:
 		case c.Kind != KindSeen || c.Sequence <= 0 || c.Hash == "" || c.KeyID == "" || len(c.Signature) != ed25519.SignatureSize:
-			return nil, fmt.Errorf("line %d is no checkpoint of the audit log", n)
+			return nil, fmt.Errorf("line %d is not a checkpoint of the audit log", n)
 		default:
 			all = append(all, c)
 		}
@@ -213,7 +211,7 @@ func ReadCheckpoints(r io.Reader) (all []Checkpoint, err error) {
 	return all[max(0, len(all)-maxCheckpoints):], in.Err()
 }
 
-// String says what was found, for people.
+// String describes the result for people.
 func (r Result) String() string {
 	if r.Lines == 0 {
 		return "no records"

@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// Somebody who knows how lines are made writes one anew, hash and all: the
-// line after it tells, also where no checkpoint and no head does.
+// Somebody who knows the format rewrites a line, including its hash: the next line
+// reveals it, even without a checkpoint and a head.
 func TestOneLineWrittenAnewBreaksTheNext(t *testing.T) {
 	var end hashchain.End
 	var lines []hashchain.Line

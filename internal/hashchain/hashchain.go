@@ -1,14 +1,14 @@
-// Package hashchain is the form of a log that shows when somebody changed it:
-// each line carries a SHA-256 over its record and over the hash of the line
-// before, and a signed checkpoint now and then says how far the chain went.
+// Package hashchain is the format of a log that shows tampering: each line carries a
+// SHA-256 over its record and the hash of the line before, and signed checkpoints say
+// how far the chain went.
 //
-// It knows nothing of what the records say, and stores and signs nothing: the
-// hub's audit log writes with it, and the hub and the command line check with
-// it, so that both judge a chain alike.
+// It does not interpret the records, and stores and signs nothing. The hub's audit
+// log writes with it, and the hub and the command line verify with it, so that both
+// judge a chain alike.
 //
-// Invariants: sequences count by one; a line's hash depends on every line
-// before it; a chain begins with line 1, or after a checkpoint of the kind
-// "cut", which says what retention dropped.
+// Invariants: sequence numbers count by one; a line's hash depends on every line
+// before it; a chain begins with line 1, or after a checkpoint of kind "cut", which
+// says what retention dropped.
 package hashchain
 
 import (
@@ -28,13 +28,13 @@ const (
 	KindCut  = "cut"
 )
 
-// Line is one record in its place.
+// Line is one record in the chain.
 type Line struct {
 	Sequence int64 `json:"seq"`
-	// Previous is the hash of the line before, in hex; empty for the first.
+	// Previous is the hash of the line before, in hex; empty for the first line.
 	Previous string `json:"prev"`
 	Hash     string `json:"hash"`
-	// Record is JSON, hashed as it stands without spaces between its parts.
+	// Record is JSON, hashed without whitespace between its parts.
 	Record json.RawMessage `json:"record"`
 }
 
@@ -52,18 +52,18 @@ func Next(end End, record []byte) Line {
 	return Line{Sequence: sequence, Previous: end.Hash, Hash: Sum(sequence, end.Hash, record), Record: record}
 }
 
-// End is how far a chain goes.
+// End is the end of a chain.
 type End struct {
 	Sequence int64
 	Hash     string
 }
 
-// End is the end of a chain whose last line this is.
+// End is the end of a chain whose last line is l.
 func (l Line) End() End { return End{l.Sequence, l.Hash} }
 
 // Broken says where a chain is broken.
 type Broken struct {
-	// Sequence is the first line that is not what it was.
+	// Sequence is the first invalid line.
 	Sequence int64
 	Reason   string
 }
@@ -84,13 +84,13 @@ func (e End) Follow(l Line) (End, error) {
 	case l.Sequence > want:
 		return e, broken(want, "it is missing; the next one is line %d", l.Sequence)
 	case l.Sequence < want:
-		return e, broken(l.Sequence, "it stands after line %d", e.Sequence)
+		return e, broken(l.Sequence, "it appears after line %d", e.Sequence)
 	case l.Previous != e.Hash:
 		return e, broken(want, "it does not follow the line before: one of the two was exchanged")
 	}
 	record, err := compact(l.Record)
 	if err != nil {
-		return e, broken(want, "its record is no JSON")
+		return e, broken(want, "its record is not JSON")
 	}
 	if Sum(l.Sequence, l.Previous, record) != l.Hash {
 		return e, broken(want, "its record was changed")
@@ -106,14 +106,14 @@ func compact(record []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Checkpoint says, signed, how far a chain went at a time.
+// Checkpoint is the signed end of a chain at a time.
 type Checkpoint struct {
 	Kind     string `json:"kind"`
 	Sequence int64  `json:"seq"`
 	Hash     string `json:"hash"`
-	// At is when it was signed and Newest when the newest record up to the line
-	// was made, by the records themselves: microseconds since 1970 UTC. Newest
-	// is zero in those of older hubs.
+	// At is when it was signed, and Newest when the newest record up to the line was
+	// made, according to the records: microseconds since 1970 UTC. Newest is zero in
+	// checkpoints of older hubs.
 	At     int64 `json:"at"`
 	Newest int64 `json:"newest,omitempty"`
 	// KeyID and Signature are of the hub's signing key.
@@ -121,7 +121,7 @@ type Checkpoint struct {
 	Signature []byte `json:"signature"`
 }
 
-// Payload is what is signed.
+// Payload is the signed content.
 func (c Checkpoint) Payload() []byte {
 	text := "axle-audit-checkpoint\n" + c.Kind + "\n" + strconv.FormatInt(c.Sequence, 10) + "\n" + c.Hash + "\n" + strconv.FormatInt(c.At, 10) + "\n"
 	if c.Newest != 0 {
@@ -130,10 +130,10 @@ func (c Checkpoint) Payload() []byte {
 	return []byte(text)
 }
 
-// End is the end of the chain that the checkpoint saw.
+// End is the end of the chain at the checkpoint.
 func (c Checkpoint) End() End { return End{c.Sequence, c.Hash} }
 
-// Check returns nil when the key signed the checkpoint, else a *Broken.
+// Check returns nil if the key signed the checkpoint, otherwise a *Broken.
 func (c Checkpoint) Check(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.Payload(), c.Signature) {
 		return broken(c.Sequence, "the signature of its checkpoint is not by the hub's key %s", c.KeyID)
@@ -141,29 +141,28 @@ func (c Checkpoint) Check(key ed25519.PublicKey) error {
 	return nil
 }
 
-// Allow returns a *Broken when a cut dropped lines that were younger than the
+// Allow returns a *Broken if a cut dropped lines that were younger than the
 // retention, in microseconds.
 func (c Checkpoint) Allow(retention int64) error {
 	if c.Kind == KindCut && c.Newest != 0 && c.At-c.Newest < retention {
-		return broken(c.Sequence, "it was dropped %s after it was made, which is before its time; or the retention was raised since", time.Duration(c.At-c.Newest)*time.Microsecond)
+		return broken(c.Sequence, "it was dropped %s after it was made, which is too early; or the retention was raised since", time.Duration(c.At-c.Newest)*time.Microsecond)
 	}
 	return nil
 }
 
-// Covers returns a *Broken when a cut cannot have dropped the lines that a
-// checkpoint saw: it is older than they are, or has another hash for the same
-// line.
+// Covers returns a *Broken if a cut cannot have dropped the line of a checkpoint: the
+// checkpoint is older than the dropped lines, or has another hash for the same line.
 func (c Checkpoint) Covers(seen Checkpoint) error {
 	switch {
 	case c.Kind != KindCut || seen.Sequence > c.Sequence:
 	case seen.Sequence == c.Sequence && seen.Hash != c.Hash, c.Newest != 0 && seen.Newest > c.Newest:
-		return broken(seen.Sequence, "the cut after it dropped other lines than the checkpoint of key %s saw", seen.KeyID)
+		return broken(seen.Sequence, "the cut after it dropped lines other than those that the checkpoint of key %s covers", seen.KeyID)
 	}
 	return nil
 }
 
-// Match returns a *Broken when the line at a checkpoint is another than the
-// checkpoint saw.
+// Match returns a *Broken if the line at a checkpoint differs from the one that was
+// signed.
 func (c Checkpoint) Match(l Line) error {
 	switch {
 	case l.Sequence != c.Sequence || l.Hash == c.Hash:
@@ -174,7 +173,7 @@ func (c Checkpoint) Match(l Line) error {
 	return broken(l.Sequence, "it, or a line before, is not the one that the checkpoint of key %s saw", c.KeyID)
 }
 
-// Reach returns a *Broken when a chain ends before a checkpoint.
+// Reach returns a *Broken if a chain ends before a checkpoint.
 func (c Checkpoint) Reach(end End) error {
 	if end.Sequence < c.Sequence {
 		return broken(end.Sequence+1, "the end is missing: a checkpoint saw line %d; lines were deleted, or the database is an older backup", c.Sequence)

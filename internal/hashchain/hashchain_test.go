@@ -87,7 +87,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// A checkpoint that was kept elsewhere must lie within an export and be of the
+// A checkpoint that was stored elsewhere must lie within an export and belong to the
 // same line.
 func TestVerifyAgainstAKeptCheckpoint(t *testing.T) {
 	text, keys := export(t)
@@ -123,7 +123,7 @@ func TestVerifyAgainstAKeptCheckpoint(t *testing.T) {
 	}
 }
 
-// What a signature covers cannot be taken away or moved.
+// Signed content cannot be removed or moved.
 func TestCheckpointSignsTheNewestRecord(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -148,8 +148,8 @@ func TestCheckpointSignsTheNewestRecord(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends without a panic, and what is taken for
-// a checkpoint can be compared.
+// Reading any file ends without a panic, and every accepted checkpoint can be
+// compared.
 func FuzzReadCheckpoints(f *testing.F) {
 	text, _ := export(f)
 	f.Add(text)

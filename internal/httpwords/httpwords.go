@@ -1,10 +1,11 @@
-// Package httpwords finds what a server says of its trouble in the body of an
-// HTTP error: short text, the message of a JSON or XML document, never a page.
+// Package httpwords extracts a server's explanation from the body of an HTTP error:
+// short text, or the message of a JSON or XML document, never a page.
 //
-// It takes no secrets out; a caller whose requests hold some scrubs the words
-// before they are put into a sentence. Clients of upstreams call it.
+// It removes no secrets; a caller whose requests hold some must scrub the result.
+// Clients of upstreams call it.
 //
-// Invariants: at most 8 KiB are read and 300 bytes returned, on one line, valid
+// Invariants: at most 8 KiB are read and 300 bytes returned, on one line, in valid
+// UTF-8 without control characters; truncated text ends with "…".
 // UTF-8 without control characters; what was cut ends with "…".
 package httpwords
 
@@ -23,8 +24,7 @@ const (
 	maxText = 300
 )
 
-// Read returns the words of an error's body; empty when there are none for
-// people.
+// Read returns the message in an error's body; empty if there is none for people.
 func Read(contentType string, body io.Reader) string {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	raw, _ := io.ReadAll(io.LimitReader(body, maxRead))
@@ -45,8 +45,7 @@ func Read(contentType string, body io.Reader) string {
 	return ""
 }
 
-// said finds the message in JSON, as APIs of forges, registries and clouds put
-// it.
+// said finds the message in JSON, in the formats of Git hosts, registries and clouds.
 func said(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -77,7 +76,7 @@ func joined(code, text string) string {
 	return code + ": " + text
 }
 
-// Line makes one bounded line of a text.
+// Line makes one bounded line from a text.
 func Line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == utf8.RuneError {
@@ -96,8 +95,8 @@ func Line(text string) string {
 	return text[:cut] + "…"
 }
 
-// Clause returns words as the end of a sentence, ": words", or nothing when there
-// are none.
+// Clause returns words as the end of a sentence, ": words", or nothing if there are
+// none.
 func Clause(words string) string {
 	if words == "" {
 		return ""

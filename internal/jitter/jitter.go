@@ -1,6 +1,6 @@
-// Package jitter makes every delay of the product random enough that clients
-// which failed together do not come back together. It keeps no clock and
-// starts no timer; callers wait with their own.
+// Package jitter randomises every delay of the product, so that clients that failed
+// together do not return together. It keeps no clock and starts no timer; callers
+// wait by themselves.
 package jitter
 
 import (
@@ -47,7 +47,7 @@ func (b *Backoff) Next() time.Duration {
 	return Full(limit)
 }
 
-// Attempts returns how many delays were given since the last Reset.
+// Attempts returns how many delays Next returned since the last Reset.
 func (b *Backoff) Attempts() int { return b.attempt }
 
 // Reset starts again at Min, after a success.
@@ -68,8 +68,8 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Spread maps a key to a fixed point of [0, period), the same in every
-// process, so that work done once a period is spread over it by key.
+// Spread maps a key to a fixed point of [0, period), equal in every process, so that
+// work that happens once per period is spread over it by key.
 func Spread(key string, period time.Duration) time.Duration {
 	if period <= 0 {
 		return 0

@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// autoscalerConditions is where version 1, which has no conditions in its
-// status, keeps them as JSON.
+// autoscalerConditions is where version 1, whose status has no conditions, keeps them
+// as JSON.
 const autoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
 
-// failing are the reasons of a condition that do not pass by themselves,
-// whatever the condition's status is.
+// failing are the reasons of conditions that do not resolve by themselves, whatever
+// the condition's status.
 var failing = map[string][]string{
 	"AbleToScale": {"FailedGetScale", "FailedUpdateScale"},
 	"ScalingActive": {"FailedGetResourceMetric", "FailedGetObjectMetric", "FailedGetPodsMetric", "FailedGetExternalMetric",

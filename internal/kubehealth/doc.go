@@ -1,10 +1,11 @@
-// Package kubehealth says how well objects of Kubernetes' own kinds are, by their
-// status alone, as Argo CD judges them: by its engine, and by its scripts for
-// CronJob, CustomResourceDefinition and PodDisruptionBudget. docs/health.md names
-// where we differ.
+// Package kubehealth tells the health of objects of Kubernetes' own kinds from their
+// status, as Argo CD does: its engine, and its scripts for CronJob,
+// CustomResourceDefinition and PodDisruptionBudget. docs/health.md lists the
+// differences.
 //
-// It is what agent and hub must agree on: agent/health has these rules behind
-// those of users and before kstatus, and internal/ownertree judges by them what
-// a service's objects own. It sends no request and keeps nothing. Of
-// anybody else's kinds it knows Argo's Workflow, which that engine judges, too.
+// Agent and hub must agree on these rules. agent/health applies them after the rules
+// of users and before kstatus, and internal/ownertree judges with them the objects
+// that a service's objects own. The package makes no requests and keeps nothing. Of
+// foreign kinds it knows only Argo's Workflow, because Argo CD's engine judges it
+// too.
 package kubehealth

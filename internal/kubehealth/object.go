@@ -45,7 +45,7 @@ func apiService(object *unstructured.Unstructured) Result {
 	return waiting("waiting to be processed")
 }
 
-// definition takes the conditions as they come: the first that says no counts.
+// definition checks the conditions in their order: the first failed one counts.
 func definition(object *unstructured.Unstructured) Result {
 	list := conditions(object)
 	if len(list) == 0 {
@@ -72,7 +72,7 @@ func definition(object *unstructured.Unstructured) Result {
 	return Result{Status: Healthy}
 }
 
-// budget is well when no pod may go now, which is what it is for.
+// budget is healthy if no pod may be evicted now, which is its purpose.
 func budget(object *unstructured.Unstructured) Result {
 	result := waiting("not processed yet")
 	for _, c := range conditions(object) {
@@ -84,7 +84,7 @@ func budget(object *unstructured.Unstructured) Result {
 	return result
 }
 
-// workflow is Argo's, which Argo CD judges without a script.
+// workflow judges Argo's kind, which Argo CD judges without a script.
 func workflow(object *unstructured.Unstructured) Result {
 	message := text(object, "status", "message")
 	switch text(object, "status", "phase") {
@@ -111,7 +111,8 @@ func waiting(format string, args ...any) Result {
 
 type cond struct{ kind, status, reason, message string }
 
-// Condition returns a condition's parts, empty when there is none of the type.
+// Condition returns the parts of a condition; they are empty if there is none of the
+// type.
 func Condition(object *unstructured.Unstructured, kind string) (status, reason, message string) {
 	c := condition(object, kind)
 	return c.status, c.reason, c.message
@@ -145,10 +146,10 @@ func condition(object *unstructured.Unstructured, kind string) cond {
 	return cond{}
 }
 
-// Observed reports whether the status is of the present specification.
+// Observed reports whether the status belongs to the present specification.
 func Observed(object *unstructured.Unstructured) bool { return observed(object) }
 
-// observed is true for objects that do not say what they observed.
+// observed is true for objects that do not report an observed generation.
 func observed(object *unstructured.Unstructured) bool {
 	value, found := field(object, "status", "observedGeneration")
 	if !found {
@@ -157,7 +158,7 @@ func observed(object *unstructured.Unstructured) bool {
 	return value >= object.GetGeneration()
 }
 
-// needsObserved are kinds whose controller always says what it observed.
+// needsObserved are kinds whose controller always reports the observed generation.
 var needsObserved = map[string]bool{"Deployment": true, "StatefulSet": true, "DaemonSet": true, "ReplicaSet": true}
 
 func wanted(object *unstructured.Unstructured) int64 {
@@ -172,7 +173,7 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 	return n
 }
 
-// field reads a number as JSON and YAML decoders leave it.
+// field reads a number as decoded by JSON and YAML decoders.
 func field(object *unstructured.Unstructured, path ...string) (int64, bool) {
 	value, found, _ := unstructured.NestedFieldNoCopy(object.Object, path...)
 	if !found {

@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ignorePolicy is Argo CD's annotation of a Pod that has an end by its restart
-// policy, and is to be judged as one that runs on. Hooks do have an end.
+// ignorePolicy is Argo CD's annotation of a Pod whose restart policy lets it end, but
+// that must be judged like one that runs on. Hooks do end.
 const ignorePolicy = "argocd.argoproj.io/ignore-restart-policy"
 
 var hookAnnotations = []string{"axle-cd.github.io/hook", "deployment.plural.sh/sync-hook", "argocd.argoproj.io/hook", "helm.sh/hook"}
 
-// pod judges a Pod that runs on at once: a container that cannot start is a
-// failure. One that has an end has not failed before it, however often its
-// containers are started again: an image may come, a database may wake.
+// pod judges a Pod that runs on at once: a container that cannot start is a failure.
+// A Pod that ends has not failed before its end, however often its containers
+// restart: an image may become available, a database may start.
 func pod(object *unstructured.Unstructured) Result {
 	containers, message := statuses(object, "containerStatuses"), text(object, "status", "message")
 	runsOn := runsOn(object)
@@ -61,16 +61,15 @@ func isHook(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// broken are the reasons of a container that waits in vain, by how Kubernetes
-// names them.
+// broken reports whether a waiting reason of Kubernetes does not resolve by itself.
 func broken(reason string) bool {
 	return strings.HasPrefix(reason, "Err") || strings.HasSuffix(reason, "Error") || strings.HasSuffix(reason, "BackOff")
 }
 
-// unusual are all but those of every start.
+// unusual reports whether a reason does not occur at every start.
 func unusual(reason string) bool { return reason != "ContainerCreating" && reason != "PodInitializing" }
 
-// waits says what keeps containers from starting, for reasons of a sort.
+// waits says what keeps containers from starting, for the selected reasons.
 func waits(containers []map[string]any, sort func(string) bool) string {
 	var all []string
 	for _, s := range containers {

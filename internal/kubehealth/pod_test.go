@@ -68,8 +68,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestMessagesOfPods: what is said of a Pod names what went wrong, whether it
-// counts as a failure or not.
+// TestMessagesOfPods: the message of a Pod names the problem, whether it counts as a
+// failure or not.
 func TestMessagesOfPods(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {restartPolicy: %s}\nstatus: {phase: %s, %s}"
 	for name, c := range map[string]struct{ policy, phase, status, want string }{

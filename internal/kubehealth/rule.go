@@ -28,8 +28,8 @@ var rules = map[schema.GroupKind]rule{
 	{Kind: "Namespace"}:                                               namespace,
 }
 
-// plain are the groups whose other kinds have no health: to exist is to be
-// well.
+// plain are the groups whose other kinds have no health: they are healthy once they
+// exist.
 var plain = map[string]bool{
 	"": true, "apps": true, "batch": true, "autoscaling": true, "policy": true, "networking.k8s.io": true,
 	"rbac.authorization.k8s.io": true, "storage.k8s.io": true, "scheduling.k8s.io": true,
@@ -38,15 +38,15 @@ var plain = map[string]bool{
 	"apiextensions.k8s.io": true, "apiregistration.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
 }
 
-// HasRule reports whether there is a rule for the very kind.
+// HasRule reports whether there is a rule for exactly this kind.
 func HasRule(kind schema.GroupKind) bool { return rules[kind] != nil }
 
-// Plain reports whether the group is one of Kubernetes' own, in which kinds
-// without a rule are well once they exist.
+// Plain reports whether the group is one of Kubernetes' own, in which kinds without a
+// rule are healthy once they exist.
 func Plain(group string) bool { return plain[group] }
 
-// Of judges an object by the rule of its kind. It is not asked about others,
-// see HasRule: of those it knows that they exist, and no more.
+// Of judges an object by the rule of its kind. For kinds without a rule (see HasRule)
+// it only knows that the object exists.
 func Of(object *unstructured.Unstructured) Result {
 	if object.GetDeletionTimestamp() != nil {
 		return Result{Status: Progressing, Message: "pending deletion"}
@@ -58,8 +58,8 @@ func Of(object *unstructured.Unstructured) Result {
 	return judge(Integral(object))
 }
 
-// Integral turns the numbers of a plain YAML or JSON decoder into integers, as
-// Kubernetes' own decoders leave them. Objects of those are returned as is.
+// Integral converts the numbers of a plain YAML or JSON decoder to integers, as
+// Kubernetes' own decoders return them. It returns objects of those unchanged.
 func Integral(object *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, path := range [][]string{{"metadata", "generation"}, {"status", "observedGeneration"}} {
 		value, _, _ := unstructured.NestedFieldNoCopy(object.Object, path...)

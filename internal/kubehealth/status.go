@@ -15,7 +15,7 @@ const (
 
 var rank = map[Status]int{Healthy: 0, Suspended: 1, Progressing: 2, Missing: 3, Unknown: 4, Degraded: 5}
 
-// Compare is positive when a is worse than b, and zero when they are as bad.
+// Compare is positive if a is worse than b, and zero if they are equally bad.
 func Compare(a, b Status) int { return rank[a] - rank[b] }
 
 // Worst returns the worse of two.
@@ -26,7 +26,7 @@ func Worst(a, b Status) Status {
 	return a
 }
 
-// Result is what a rule says of one object.
+// Result is the judgement of a rule about one object.
 type Result struct {
 	Status  Status `json:"status"`
 	Message string `json:"message"`

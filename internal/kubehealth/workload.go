@@ -87,8 +87,8 @@ func replicaSet(object *unstructured.Unstructured) Result {
 	return Result{Status: Healthy}
 }
 
-// job counts a condition when it is True. Argo CD takes a Job for Healthy that
-// was stopped and goes on, since it has a condition Suspended; a hook would be
+// job counts a condition only if it is True. Argo CD considers a suspended and
+// resumed Job Healthy, because it has a condition Suspended; a hook would then be
 // over before its work is.
 func job(object *unstructured.Unstructured) Result {
 	if c := condition(object, "Failed"); c.status == "True" {
@@ -103,8 +103,8 @@ func job(object *unstructured.Unstructured) Result {
 	return waiting("the job has not ended yet")
 }
 
-// cronJob is as well as its last run. One that is suspended is as it should be,
-// and a run that goes on says nothing yet.
+// cronJob has the health of its last run. A suspended one is healthy, and a running
+// one has no result yet.
 func cronJob(object *unstructured.Unstructured) Result {
 	status, found, _ := unstructured.NestedMap(object.Object, "status")
 	last, ended := text(object, "status", "lastScheduleTime"), text(object, "status", "lastSuccessfulTime")

@@ -1,41 +1,40 @@
 package kubeobj
 
-// FieldChange is one field and who wrote it.
+// FieldChange is one field and its writer.
 type FieldChange struct {
-	// Path is as ".spec.template.spec.containers[name=\"app\"].image".
+	// Path is such as ".spec.template.spec.containers[name=\"app\"].image".
 	Path string
 	// Manager is the field manager that wrote it last.
 	Manager string
-	// Removed says that it was taken away; nobody knows by whom.
+	// Removed says that it was removed; it is not known by whom.
 	Removed bool
 }
 
-// Healed is an object that was put back.
+// Healed is an object that was restored.
 type Healed struct {
 	Ref Ref
-	// Made says that it was deleted, and made again.
+	// Made says that it had been deleted and was created again.
 	Made bool
-	// Fields are those that were taken back, or taken away; none when only the
-	// marks had been changed.
+	// Fields are those that were restored or removed; none if only the marks had
+	// changed.
 	Fields []FieldChange
 }
 
-// Deviation is how an object is not as it was applied.
+// Deviation is how an object differs from what was applied.
 type Deviation int
 
 // The deviations.
 const (
-	// Intact: it is as it was applied, or what differs is nobody's concern: work
-	// that has ended, an object that another one controls or that is being
-	// deleted.
+	// Intact: it is as it was applied, or the difference does not matter: the object
+	// is work that has ended, has another controller, or is being deleted.
 	Intact Deviation = iota
 	// Absent: it was deleted.
 	Absent
 	// Unmarked: our annotations were changed.
 	Unmarked
-	// Changed: fields that the service sets were.
+	// Changed: fields that the service sets were changed.
 	Changed
-	// Added: a person's tool set fields that the service does not.
+	// Added: a person's tool set fields that the service does not set.
 	Added
 )
 
@@ -53,8 +52,8 @@ func (d Deviation) String() string {
 	return "it is as it was applied"
 }
 
-// Compare says how a live object deviates from what was applied. Drift, the pass
-// and the diff all ask it, so that they never contradict each other.
+// Compare says how a live object differs from what was applied. Drift, the pass and
+// the diff all use it, so that they never contradict each other.
 func Compare(want Expected, live Live, found bool) Deviation {
 	switch {
 	case !found && want.Once:

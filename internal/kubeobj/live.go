@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Live is an object as it stands in the cluster, reduced to what deciding
-// about it needs.
+// Live is an object in the cluster, reduced to what decisions about it need.
 type Live struct {
 	UID             types.UID
 	ResourceVersion string
@@ -21,52 +20,51 @@ type Live struct {
 	Cluster string
 	// Service is the id in the service annotation, empty without one.
 	Service string
-	// Tracked says that the tracking annotation names this very object.
+	// Tracked says that the tracking annotation names this same object.
 	Tracked bool
 	// Controlled says that another object is its controlling owner.
 	Controlled bool
-	// Deleting says that it waits for finalizers only.
+	// Deleting says that it is being deleted and only waits for finalizers.
 	Deleting bool
 	// ApplySet is another tool's inventory that the object belongs to.
 	ApplySet string
-	// CreatedFor says that it is a namespace we made for a service.
+	// CreatedFor says that it is a namespace that we created for a service.
 	CreatedFor bool
 	Print      Fingerprint
-	// Health and Message are set where the kind has a health rule and a watch
-	// reads whole objects of it, else they are empty.
+	// Health and Message are set if the kind has a health rule and a watch reads its
+	// whole objects; otherwise they are empty.
 	Health  string
 	Message string
 	// Generation counts the specifications; Deadline is how long one may be
-	// Progressing, zero for ever.
+	// Progressing, zero means no limit.
 	Generation int64
 	Deadline   time.Duration
 }
 
-// Owned reports whether the annotations say that the object belongs to the
-// service.
+// Owned reports whether the annotations say that the object belongs to the service.
 func (l Live) Owned(service string) bool { return l.Tracked && l.Service == service && service != "" }
 
-// Fingerprint is what managedFields say about who owns which fields. Values
-// are not in it, only the sets of fields: a value written by somebody else
-// moves its field out of our set.
+// Fingerprint summarises managedFields: who owns which fields. It covers only sets of
+// fields, not values: a value written by another manager moves its field out of our
+// set.
 type Fingerprint struct {
-	// Own is the hash of the fields that we applied; zero when we have none.
+	// Own is the hash of the fields that we applied; zero if there are none.
 	Own uint64
 	// Unscaled is Own without spec.replicas.
 	Unscaled uint64
-	// Foreign is the hash of the fields that people's tools wrote, without
-	// status and times; zero when there are none.
+	// Foreign is the hash of the fields that people's tools wrote, without status and
+	// times; zero if there are none.
 	Foreign uint64
-	// Scaled says that spec.replicas was last written through the scale
-	// subresource, by an autoscaler or a person.
+	// Scaled says that spec.replicas was last written through the scale subresource,
+	// by an autoscaler or a person.
 	Scaled bool
-	// Human names the last of the people's tools, Other the last manager of any
-	// kind beside us.
+	// Human names the last of people's tools, Other the last manager of any kind
+	// besides us.
 	Human, Other string
 }
 
-// OwnIntact reports whether the fields that were ours when want was taken are
-// still ours. spec.replicas may have gone to the scale subresource.
+// OwnIntact reports whether the fields that were ours when want was taken are still
+// ours. spec.replicas may have moved to the scale subresource.
 func (f Fingerprint) OwnIntact(want Fingerprint) bool {
 	if f.Own == 0 {
 		return false
@@ -74,8 +72,8 @@ func (f Fingerprint) OwnIntact(want Fingerprint) bool {
 	return f.Own == want.Own || f.Scaled && f.Unscaled == want.Unscaled
 }
 
-// Reduce reads an object's metadata. The ref is the name under which the
-// object was found.
+// Reduce reads an object's metadata. ref is the name under which the object was
+// found.
 func Reduce(ref Ref, object metav1.Object) Live {
 	annotations := object.GetAnnotations()
 	return Live{
@@ -94,7 +92,7 @@ func Reduce(ref Ref, object metav1.Object) Live {
 	}
 }
 
-// deadline reads the annotation; what is no positive duration sets none.
+// deadline parses the annotation; anything but a positive duration sets none.
 func deadline(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -149,8 +147,8 @@ func ours(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// humanTools begin the names of managers behind which a person sits. Fields of
-// controllers, admission and autoscalers are theirs by right and no drift.
+// humanTools are prefixes of the managers of people's tools. Fields of controllers,
+// admission and autoscalers are legitimate and not drift.
 var humanTools = []string{"kubectl", "k9s", "Mozilla", "dashboard", "kubernetes-dashboard", "lens", "Lens",
 	"OpenLens", "node-fetch", "headlamp", "rancher", "oc", "kubecolor", "freelens"}
 
@@ -166,8 +164,8 @@ func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
 
 var replicas = []byte(`"f:replicas"`)
 
-// withoutReplicas removes f:spec.f:replicas from a set of fields. The result
-// is canonical, so that it compares with another result of this function only.
+// withoutReplicas removes f:spec.f:replicas from a set of fields. The result is
+// canonical; compare it only with other results of this function.
 func withoutReplicas(raw []byte) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
@@ -189,8 +187,8 @@ func withoutReplicas(raw []byte) []byte {
 	return out
 }
 
-// plain undoes the escapes that JSON encoders add for HTML: the same fields
-// come escaped or not, depending on the way by which they were read.
+// plain reverts the escapes that JSON encoders add for HTML: the same fields arrive
+// escaped or not, depending on how they were read.
 func plain(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(`\u00`)) {
 		return raw

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ref names one object of one cluster, whatever version it is written in.
+// Ref names one object of one cluster, independent of its version.
 type Ref struct {
 	// Group is empty for the core group.
 	Group string
 	Kind  string
-	// Namespace is empty for objects of the whole cluster.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace string
 	Name      string
 }
 
-// Tracking is the form that the tracking annotation has:
-// group/kind/namespace/name, with empty parts left empty.
+// Tracking is the value of the tracking annotation: group/kind/namespace/name, where
+// empty parts stay empty.
 func (r Ref) Tracking() string {
 	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
 }
@@ -58,14 +58,14 @@ func ParseTracking(text string) (Ref, error) {
 	return Ref{Group: part[0], Kind: part[1], Namespace: part[2], Name: part[3]}, nil
 }
 
-// Kind is a kind of objects as it is served: what is needed to watch it or to
-// write one of its objects without asking the API server anything.
+// Kind is a served kind, with what is needed to watch it or to write one of its
+// objects without another request.
 type Kind struct {
 	Group    string
 	Version  string
 	Kind     string
 	Resource string
-	// Namespaced is false for kinds of the whole cluster.
+	// Namespaced is false for cluster-scoped kinds.
 	Namespaced bool
 }
 
@@ -77,7 +77,7 @@ func (k Kind) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource}
 }
 
-// APIVersion is what the kind's manifests carry.
+// APIVersion is the apiVersion in the kind's manifests.
 func (k Kind) APIVersion() string {
 	if k.Group == "" {
 		return k.Version

@@ -12,28 +12,28 @@ var hop = map[string]bool{
 	"http2-settings": true, "close": true, "expect": true, "content-length": true, "host": true,
 }
 
-// HopHeader reports whether a header belongs to one connection, or is written
-// anew for each: its case does not matter.
+// HopHeader reports whether a header belongs to one connection, or is set again for
+// each. Case does not matter.
 func HopHeader(name string) bool {
 	name = plain(name)
 	return hop[name] || strings.HasPrefix(name, "proxy-")
 }
 
-// IdentityHeader reports whether a header could tell an API server who asks,
-// or in whose name.
+// IdentityHeader reports whether a header could tell an API server who the caller is,
+// or whom they impersonate.
 func IdentityHeader(name string) bool {
 	name = plain(name)
 	return Impersonation(name) || strings.HasPrefix(name, "x-remote-") || name == "authorization" || name == "cookie" || name == "cookie2"
 }
 
-// Impersonation reports whether a header asks for somebody else's identity.
+// Impersonation reports whether a header requests another identity.
 func Impersonation(name string) bool { return strings.HasPrefix(plain(name), "impersonate-") }
 
-// plain lowers a name and takes an underscore for a dash, as some servers do.
+// plain lowers a name and treats an underscore as a dash, as some servers do.
 func plain(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
-// bearerProtocol begins a WebSocket subprotocol that carries a token for the
-// API server.
+// bearerProtocol is the prefix of a WebSocket subprotocol that carries a token for
+// the API server.
 const bearerProtocol = "base64url.bearer.authorization.k8s.io."
 
 // BearerProtocol reports whether a value of Sec-WebSocket-Protocol carries a
@@ -42,38 +42,37 @@ func BearerProtocol(value string) bool {
 	return strings.Contains(strings.ToLower(value), bearerProtocol)
 }
 
-// The protocols that a request may ask to change to.
+// The protocols that a request may upgrade to.
 const (
 	WebSocket = "websocket"
 	SPDY      = "SPDY/3.1"
 )
 
-// CheckUpgrade returns the protocol in its one spelling, or Invalid.
+// CheckUpgrade returns the protocol in its canonical spelling, or Invalid.
 func CheckUpgrade(protocol string) (string, error) {
 	for _, known := range []string{WebSocket, SPDY} {
 		if strings.EqualFold(protocol, known) {
 			return known, nil
 		}
 	}
-	return "", errcode.New(errcode.Invalid, "an upgrade to %.40q is refused; websocket and SPDY/3.1 are known", protocol)
+	return "", errcode.New(errcode.Invalid, "an upgrade to %.40q is not supported; use websocket or SPDY/3.1", protocol)
 }
 
-// maxName bounds the name of a user or a group.
+// maxName bounds the name of a user or a group, in bytes.
 const maxName = 256
 
-// CheckIdentity returns Invalid unless user and groups can be asked for: there
-// is a user, and no name is one of the cluster's own, which begin with
-// "system:".
+// CheckIdentity returns Invalid unless user and groups may be impersonated: there is
+// a user, and no name is one of the cluster's own, which begin with "system:".
 func CheckIdentity(user string, groups []string) error {
 	if user == "" {
-		return errcode.New(errcode.Invalid, "the request does not say for whom it is")
+		return errcode.New(errcode.Invalid, "the request does not name its user")
 	}
 	for _, name := range append([]string{user}, groups...) {
 		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(name)), "system:") {
-			return errcode.New(errcode.Invalid, "%.80q is a name of the cluster's own, for which nobody can ask from outside", name)
+			return errcode.New(errcode.Invalid, "%.80q is reserved for the cluster itself and cannot be used from outside", name)
 		}
 		if name == "" || len(name) > maxName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return errcode.New(errcode.Invalid, "%.80q is no name of a user or a group", name)
+			return errcode.New(errcode.Invalid, "%.80q is not a valid name of a user or a group", name)
 		}
 	}
 	return nil

@@ -10,23 +10,23 @@ import (
 // Info is what a request wants.
 type Info struct {
 	// Verb is RBAC's: get, list, watch, create, update, patch, delete or
-	// deletecollection; the method in lower case for paths that are no
-	// resources.
+	// deletecollection. For paths that are not resources it is the method in lower
+	// case.
 	Verb string
-	// Resource is empty for such paths, as /version and /openapi/v3 are.
+	// Resource is empty for such paths, such as /version and /openapi/v3.
 	Resource    string
 	Subresource string
-	// Group is the API group, empty for the core's.
+	// Group is the API group, empty for the core group.
 	Group     string
 	Version   string
 	Namespace string
 	Name      string
-	// Path is the path alone.
+	// Path is the path without the query.
 	Path string
 }
 
-// connecting are the subresources behind which there is something other than
-// the API server: whatever the method, they do more than read.
+// connecting are the subresources that lead to something other than the API server:
+// whatever the method, they do more than read.
 var connecting = []string{"exec", "attach", "portforward", "proxy"}
 
 // Parse reads a method and a request URI that CheckPath let through.
@@ -46,8 +46,8 @@ func Parse(method, uri string) Info {
 		return info
 	}
 	info.Verb = verbs[method]
-	// The old form /api/v1/watch/…; /api/v1/proxy/… went long ago, and whoever
-	// still asks so is taken for one who connects.
+	// The old form /api/v1/watch/…; /api/v1/proxy/… was removed long ago, and a
+	// request for it counts as connecting.
 	old := segments[0]
 	if old == "watch" || old == "proxy" {
 		segments = segments[1:]
@@ -78,7 +78,7 @@ func unescaped(path string) []string {
 	return segments
 }
 
-// place reads namespace, resource, name and subresource.
+// place sets namespace, resource, name and subresource.
 func (i *Info) place(segments []string) {
 	if len(segments) > 1 && segments[0] == "namespaces" {
 		i.Namespace = segments[1]
@@ -93,7 +93,7 @@ func (i *Info) place(segments []string) {
 	}
 }
 
-// refine tells one object from many.
+// refine distinguishes a request for one object from one for many.
 func (i *Info) refine(rawQuery string) {
 	if i.Name != "" && i.Verb != "watch" {
 		return
@@ -101,7 +101,7 @@ func (i *Info) refine(rawQuery string) {
 	switch i.Verb {
 	case "get":
 		i.Verb = "list"
-		// A pair that cannot be read is left out, as the API server does.
+		// A pair that cannot be parsed is left out, as the API server does.
 		query, _ := url.ParseQuery(rawQuery)
 		if w := query["watch"]; len(w) > 0 && w[0] != "0" && !strings.EqualFold(w[0], "false") {
 			i.Verb = "watch"
@@ -111,30 +111,30 @@ func (i *Info) refine(rawQuery string) {
 	}
 }
 
-// Connects reports whether the request is let through to a container, a port
-// or a program of the cluster.
+// Connects reports whether the request connects to a container, a port or a program
+// of the cluster.
 func (i Info) Connects() bool { return slices.Contains(connecting, i.Subresource) }
 
-// Reads reports whether the request changes nothing: get, list and watch of
-// what the API server itself holds.
+// Reads reports whether the request changes nothing: get, list and watch of the API
+// server's own objects.
 func (i Info) Reads() bool {
 	return !i.Connects() && (i.Verb == "get" || i.Verb == "list" || i.Verb == "watch")
 }
 
 // Short reports whether the API server itself answers, with one object or little
-// else, and ends the answer by itself: logs may go on, and what other
-// subresources say is their own affair.
+// else, and ends the answer by itself. Logs may continue, and other subresources
+// answer in their own way.
 func (i Info) Short() bool {
 	return i.Verb == "get" && slices.Contains(ofItself, i.Subresource)
 }
 
-// ofItself are subresources that are a part of their object, and none.
+// ofItself are subresources that are a part of their object, and the empty one.
 var ofItself = []string{"", "status", "scale"}
 
 // IsResource reports whether the request is for a resource at all.
 func (i Info) IsResource() bool { return i.Resource != "" }
 
-// Kind is the resource with its group and subresource, as
+// Kind is the resource with its group and subresource, such as
 // "deployments.apps/scale"; for other paths it is the path.
 func (i Info) Kind() string {
 	if !i.IsResource() {
@@ -150,7 +150,7 @@ func (i Info) Kind() string {
 	return kind
 }
 
-// Action is the verb as people say it: what connects goes by its subresource.
+// Action is the verb for people: connecting requests are named by their subresource.
 func (i Info) Action() string {
 	if i.Connects() {
 		return i.Subresource

@@ -10,19 +10,18 @@ import (
 // maxURI bounds path and query together.
 const maxURI = 8 << 10
 
-// CheckPath returns Invalid unless the request URI is a path in origin form,
-// with or without a query, that cannot be read in two ways. It takes the text
-// as it came over the wire.
+// CheckPath returns Invalid unless the request URI is an unambiguous path in origin
+// form, with or without a query. It takes the text as received.
 func CheckPath(uri string) error {
 	switch {
 	case uri == "" || uri[0] != '/':
-		return errcode.New(errcode.Invalid, "the request names no path that begins with a slash; a whole URL in its place is refused")
+		return errcode.New(errcode.Invalid, "the request's path must begin with a slash; a full URL is not allowed")
 	case len(uri) > maxURI:
 		return errcode.New(errcode.Invalid, "the path and query are longer than %d bytes", maxURI)
 	}
 	for i := range len(uri) {
 		if c := uri[i]; c <= ' ' || c >= 0x7f || c == '#' || c == '\\' {
-			return errcode.New(errcode.Invalid, "the request's path holds byte 0x%02x, which belongs in no URL", c)
+			return errcode.New(errcode.Invalid, "the request's path contains byte 0x%02x, which is not allowed in a URL", c)
 		}
 	}
 	path, _, _ := strings.Cut(uri, "?")
@@ -41,18 +40,18 @@ func CheckPath(uri string) error {
 	return nil
 }
 
-// checkSegment takes one segment between two slashes.
+// checkSegment checks one segment between two slashes.
 func checkSegment(segment string) error {
 	plain, err := url.PathUnescape(segment)
 	if err != nil {
-		return errcode.New(errcode.Invalid, "the request's path has an escape that is none: %.40q", segment)
+		return errcode.New(errcode.Invalid, "the request's path contains an invalid escape: %.40q", segment)
 	}
 	if plain == "." || plain == ".." {
-		return errcode.New(errcode.Invalid, "the request's path has a segment %q; name the thing itself", plain)
+		return errcode.New(errcode.Invalid, "the request's path contains the segment %q; use the direct path", plain)
 	}
 	for i := range len(plain) {
 		if c := plain[i]; c < ' ' || c == 0x7f || c == '/' || c == '\\' {
-			return errcode.New(errcode.Invalid, "the request's path has byte 0x%02x behind an escape", c)
+			return errcode.New(errcode.Invalid, "the request's path contains the escaped byte 0x%02x", c)
 		}
 	}
 	if again, err := url.PathUnescape(plain); err == nil && again != plain {

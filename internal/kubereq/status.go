@@ -7,7 +7,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// status is what an API server answers when it refuses.
+// status is the body of an API server's refusal.
 type status struct {
 	Kind       string   `json:"kind"`
 	APIVersion string   `json:"apiVersion"`
@@ -29,8 +29,8 @@ var reasons = map[errcode.Code]string{
 	errcode.Internal: "InternalError",
 }
 
-// Status returns an error as an HTTP status and an object of kind Status, and
-// the seconds after which to ask again, 0 for none.
+// Status returns an error as an HTTP status and an object of kind Status, and the
+// seconds after which to retry, 0 for none.
 func Status(err error) (code int, body []byte, retryAfter int) {
 	of := errcode.Of(err)
 	s := status{Kind: "Status", APIVersion: "v1", Status: "Failure", Message: errcode.Message(err), Reason: reasons[of], Code: errcode.HTTPStatus(of)}

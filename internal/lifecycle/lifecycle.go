@@ -1,6 +1,6 @@
-// Package lifecycle runs the long-lived parts of a program together: each has
-// an owner and an end. When one fails, or the context ends, all are told to
-// stop, and Run returns once every one has.
+// Package lifecycle runs the long-lived parts of a program together. Each part has an
+// owner and an end. When one fails, or the context ends, all are told to stop; Run
+// returns after the last one stopped.
 //
 //	start --> running --(context ends or a part returns an error)--> stopping --> ended
 package lifecycle
@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Part is something that runs until its context ends. A nil error before that
-// means that it had nothing (more) to do, which stops nobody else.
+// Part runs until its context ends. A nil error before that means that it has no more
+// work; other parts continue.
 type Part struct {
 	// Name is used in the error when the part fails.
 	Name string

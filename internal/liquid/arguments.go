@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// arguments converts what a template passed to a function's parameters. A
-// template's numbers are often texts, since configuration is text.
+// arguments converts a template's arguments to a function's parameters. Numbers are
+// often strings, because configuration is text.
 func arguments(fn reflect.Type, args []any) ([]reflect.Value, error) {
 	want := fn.NumIn()
 	if fn.IsVariadic() {
@@ -38,7 +38,7 @@ func arguments(fn reflect.Type, args []any) ([]reflect.Value, error) {
 	return in, nil
 }
 
-// convert makes a value of the type, or says what it got instead.
+// convert converts a value to the type, or says what it got instead.
 func convert(v any, to reflect.Type) (reflect.Value, error) {
 	if v == nil {
 		return reflect.Zero(to), nil
@@ -53,7 +53,7 @@ func convert(v any, to reflect.Type) (reflect.Value, error) {
 		}
 		return reflect.ValueOf(text(v)).Convert(to), nil
 	case reflect.Bool:
-		// Liquid's truth: all but nil and false.
+		// Truth in Liquid: everything except nil and false.
 		b, is := v.(bool)
 		return reflect.ValueOf(!is || b), nil
 	case reflect.Int, reflect.Int64, reflect.Float64:
@@ -112,7 +112,7 @@ func convertMap(v any, to reflect.Type) (reflect.Value, error) {
 	return out, nil
 }
 
-// number takes what is a number or reads as one.
+// number accepts a number, or a string that parses as one.
 func number(v any) (any, error) {
 	if s, ok := v.(string); ok {
 		s = strings.TrimSpace(s)
@@ -131,7 +131,7 @@ func number(v any) (any, error) {
 	return v, nil
 }
 
-// kind is what people call the value.
+// kind describes the type of a value for people.
 func kind(v any) string {
 	if _, ok := v.(time.Time); ok {
 		return "a time"

@@ -15,8 +15,8 @@ import (
 	"github.com/osteele/tuesday"
 )
 
-// dates are Sprig's functions of time with the engine's clock and, unless a
-// zone is named, in UTC: what a machine thinks is local must not matter.
+// dates are Sprig's time functions with the engine's clock and, unless a zone is
+// named, in UTC: a machine's local zone must not matter.
 func (e *Engine) dates() map[string]any {
 	inZone := func(layout string, at any, zone string) (string, error) {
 		t, err := e.time(at)
@@ -36,7 +36,7 @@ func (e *Engine) dates() map[string]any {
 		d, err := time.ParseDuration(text(by))
 		if err != nil {
 			if d, err = time.ParseDuration(text(at)); err != nil {
-				return time.Time{}, fmt.Errorf("%q is no duration such as -1.5h", text(by))
+				return time.Time{}, fmt.Errorf("%q is not a duration such as -1.5h", text(by))
 			}
 			at = by
 		}
@@ -74,7 +74,7 @@ func location(zone string) (*time.Location, error) {
 	return where, nil
 }
 
-// time takes a time, seconds since 1970, or a text such as "2026-11-01".
+// time converts a time, seconds since 1970, or a text such as "2026-11-01".
 func (e *Engine) time(v any) (time.Time, error) {
 	switch v := v.(type) {
 	case nil:
@@ -101,13 +101,13 @@ func (e *Engine) time(v any) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseFloat(text(v), 64)
 	if err != nil || seconds < -1e15 || seconds > 1e15 {
-		return time.Time{}, errors.New("wants a time, got a number that is none")
+		return time.Time{}, errors.New("wants a time, got a number out of range")
 	}
 	return time.Unix(int64(seconds), 0).UTC(), nil
 }
 
-// date is Liquid's, with a layout of strftime behind the time, or Sprig's, with
-// a layout of Go before it.
+// date is Liquid's, with a strftime layout after the time, or Sprig's, with a Go
+// layout before it.
 func (e *Engine) date(v any, args ...any) (any, error) {
 	if len(args) == 1 {
 		if layout, ok := v.(string); ok {
@@ -131,7 +131,7 @@ func (e *Engine) date(v any, args ...any) (any, error) {
 	return tuesday.Strftime(layout, t)
 }
 
-// durationRound names the largest unit of a duration: 2h10m is 2h.
+// durationRound returns the largest unit of a duration: 2h10m is 2h.
 func (e *Engine) durationRound(v any) (string, error) {
 	var d time.Duration
 	switch v := v.(type) {

@@ -11,7 +11,7 @@ import (
 	"github.com/osteele/liquid/render"
 )
 
-// maxOutput bounds what one template writes.
+// maxOutput bounds the output of one template, in bytes.
 const maxOutput = 32 << 20
 
 // Error is a template that cannot be rendered.
@@ -20,7 +20,7 @@ type Error struct {
 	Message string
 }
 
-// Error is the message alone; the caller knows the file.
+// Error returns the message without a file; the caller knows the file.
 func (e *Error) Error() string { return e.Message }
 
 // Engine renders templates with one set of bindings.
@@ -31,8 +31,8 @@ type Engine struct {
 	generated bool
 }
 
-// New returns an engine. Bindings are what templates see by name; now is what
-// "now" means to them.
+// New returns an engine. Bindings are the variables that templates see; now is their
+// present time.
 func New(bindings map[string]any, now time.Time) *Engine {
 	e := &Engine{engine: liquid.NewEngine(), bindings: bindings, now: now}
 	// The library's own include reads the disk.
@@ -41,17 +41,17 @@ func New(bindings map[string]any, now time.Time) *Engine {
 	return e
 }
 
-// Bindings are what templates see by name; they are not to be changed.
+// Bindings are the variables that templates see; they must not be changed.
 func (e *Engine) Bindings() map[string]any { return e.bindings }
 
-// Generated reports whether a template used a filter whose result differs each
-// time, such as a random text.
+// Generated reports whether a template used a filter whose result differs each time,
+// such as a random text.
 func (e *Engine) Generated() bool { return e.generated }
 
 // Render returns the rendered text; its error is an *Error.
 func (e *Engine) Render(text []byte) (out []byte, err error) {
-	// A template must not be able to end the program by a value the library
-	// did not think of.
+	// A template must not be able to end the program with a value that the library
+	// does not expect.
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, &Error{Message: fmt.Sprintf("invalid template: %v", r)}
@@ -61,8 +61,8 @@ func (e *Engine) Render(text []byte) (out []byte, err error) {
 	if bad != nil {
 		return nil, toError(bad)
 	}
-	// Filters such as set change maps in place: they get copies, so that one
-	// file's template does not change what the next one sees.
+	// Filters such as set change maps in place, so they get copies: one file's
+	// template must not change what the next one sees.
 	bindings, _ := deepCopy(e.bindings).(map[string]any)
 	var to bounded
 	if bad := template.FRender(&to, liquid.Bindings(bindings)); bad != nil {
@@ -74,7 +74,7 @@ func (e *Engine) Render(text []byte) (out []byte, err error) {
 	return to.text, nil
 }
 
-var errTooLong = fmt.Errorf("the template writes more than %d MiB", maxOutput>>20)
+var errTooLong = fmt.Errorf("the template's output is larger than %d MiB", maxOutput>>20)
 
 // bounded keeps what is written to it up to maxOutput.
 type bounded struct {
@@ -82,7 +82,7 @@ type bounded struct {
 	full bool
 }
 
-// Write fails when the text becomes too long.
+// Write fails if the text becomes too long.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.full || len(b.text)+len(p) > maxOutput {
 		b.full = true
@@ -92,7 +92,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// deepCopy copies maps and lists; everything else cannot be changed.
+// deepCopy copies maps and lists; all other values are immutable.
 func deepCopy(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func deepCopy(v any) any {
 	return v
 }
 
-// toError takes the line out of the engine's error.
+// toError extracts the line from the engine's error.
 func toError(err liquid.SourceError) error {
 	message := err.Error()
 	if cause := err.Cause(); cause != nil && cause.Error() != "" {
@@ -122,12 +122,12 @@ func toError(err liquid.SourceError) error {
 		message = bad.FilterName + ": " + bad.Err.Error()
 	}
 	message = strings.TrimPrefix(message, "Liquid error: ")
-	// The library adds where in its own code it was surprised.
+	// The library adds a stack trace of its own code.
 	message, _, _ = strings.Cut(message, "\nOriginal stacktrace")
 	return &Error{Line: err.LineNumber(), Message: "invalid template: " + message}
 }
 
-// noInclude refuses to read other files.
+// noInclude rejects reading other files.
 func noInclude(render.Context) (string, error) {
 	return "", errors.New("include is not available; put shared text into a variable with capture")
 }

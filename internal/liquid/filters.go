@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// standard are Liquid's own filters. They keep Liquid's meaning where Sprig
-// has the name too, with what both names add to it.
+// standard are Liquid's own filters. If Sprig has a filter of the same name, Liquid's
+// meaning is kept, extended by Sprig's where they do not conflict.
 var standard = []string{
 	"abs", "append", "capitalize", "ceil", "compact", "concat", "date", "default", "divided_by", "downcase", "escape",
 	"escape_once", "first", "floor", "inspect", "join", "json", "last", "lstrip", "map", "minus", "modulo",
@@ -26,10 +26,10 @@ var standard = []string{
 	"truncate", "truncatewords", "type", "uniq", "upcase", "url_decode", "url_encode",
 }
 
-// outside would read the machine that renders, or a name server; hello greets.
+// outside are filters that would read the rendering machine or a name server.
 var outside = []string{"env", "expandenv", "getHostByName"}
 
-// aliases are further names of filters.
+// aliases are additional names of filters.
 var aliases = map[string]string{
 	"to_json": "toJson", "from_json": "fromJson", "semver_compare": "semverCompare", "sha26sum": "sha256sum",
 	"to_yaml": "toYaml", "from_yaml": "fromYaml", "base64_encode": "b64enc", "base64_decode": "b64dec",
@@ -55,8 +55,8 @@ func Filters() []string {
 	return names
 }
 
-// functions are the filters beyond Liquid's own, as Go functions whose
-// parameters are the value and the filter's arguments, in this order.
+// functions are the filters beyond Liquid's own, as Go functions whose parameters are
+// the value and the filter's arguments, in this order.
 func functions() map[string]any {
 	all := sprig.TxtFuncMap()
 	delete(all, "hello")
@@ -65,7 +65,7 @@ func functions() map[string]any {
 	}
 	for _, name := range outside {
 		all[name] = func(...any) (any, error) {
-			return nil, errors.New("not available: a template sees its service's configuration, not the machine that renders it; " +
+			return nil, errors.New("not available: a template sees its service's configuration, not the rendering machine; " +
 				"put the value there")
 		}
 	}
@@ -76,10 +76,10 @@ func functions() map[string]any {
 	return all
 }
 
-// ours replace Sprig's where those would hide a mistake, differ from render to
-// render or have no bound; and add what Sprig lacks.
+// ours replace Sprig's filters that would hide a mistake, give different results each
+// time or are unbounded, and add missing ones.
 var ours = map[string]any{
-	// Sprig writes the decoder's complaint into the text.
+	// Sprig puts the decoder's error into the text.
 	"b64dec":       decodeBase64,
 	"b32dec":       decodeBase32,
 	"fromJson":     fromYAML,
@@ -90,7 +90,7 @@ var ours = map[string]any{
 	"toPrettyJson": sprig.TxtFuncMap()["mustToPrettyJson"],
 	"toRawJson":    sprig.TxtFuncMap()["mustToRawJson"],
 
-	// The order of a Go map is another one each time.
+	// Go iterates over maps in random order.
 	"keys":   keys,
 	"values": mapValues,
 
@@ -118,8 +118,8 @@ var ours = map[string]any{
 	"osIsAbs":   path.IsAbs,
 }
 
-// maxText and maxItems bound what one filter may multiply: more is a mistake,
-// and the child's memory is the second bound.
+// maxText and maxItems bound what one filter may multiply: more is a mistake. The
+// child's memory is the second bound.
 const (
 	maxText  = 1 << 20
 	maxItems = 1 << 16
@@ -127,7 +127,7 @@ const (
 
 func repeat(n int, s string) (string, error) {
 	if n < 0 || n > maxText/max(len(s), 1) {
-		return "", fmt.Errorf("repeat makes more than %d bytes, or fewer than none", maxText)
+		return "", fmt.Errorf("repeat makes more than %d bytes, or a negative number", maxText)
 	}
 	return strings.Repeat(s, n), nil
 }
@@ -148,7 +148,7 @@ func sign(n int) int {
 	return 1
 }
 
-// steps counts from start towards stop, which is not reached.
+// steps counts from start to stop, exclusive.
 func steps(start, stop, step int) ([]any, error) {
 	out := []any{}
 	if step == 0 || (step > 0) != (stop > start) {
@@ -178,7 +178,7 @@ func seq(n ...int) (string, error) {
 	case 3:
 		start, step, stop = n[0], n[1], n[2]
 	default:
-		return "", errors.New("seq wants an end, a start and an end, or a start, a step and an end")
+		return "", errors.New("seq needs an end, a start and an end, or a start, a step and an end")
 	}
 	if step == 0 {
 		if len(n) == 3 {
@@ -228,7 +228,7 @@ func toYAML(v any) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// fromYAML decodes JSON too, which is YAML.
+// fromYAML also decodes JSON, which is YAML.
 func fromYAML(s string) (any, error) {
 	var v any
 	if err := yaml.Unmarshal([]byte(s), &v); err != nil {
@@ -253,9 +253,9 @@ func mapValues(m map[string]any) []any {
 	return out
 }
 
-// dig follows a path through maps. Of a map it takes a dotted path, or keys
-// and what to return when one is missing; else it is Sprig's: the keys, what to
-// return, the map.
+// dig follows a path through maps. If the value is a map, it takes a dotted path, or
+// keys and the result for a missing key; otherwise it is Sprig's: the keys, the
+// default, the map.
 func dig(v any, args ...any) (any, error) {
 	if m, ok := v.(map[string]any); ok {
 		if len(args) == 1 {
@@ -267,7 +267,7 @@ func dig(v any, args ...any) (any, error) {
 	}
 	last := len(args) - 1
 	if last < 2 {
-		return nil, errors.New("dig wants keys, a default and a map")
+		return nil, errors.New("dig needs keys, a default and a map")
 	}
 	m, ok := args[last].(map[string]any)
 	if !ok && args[last] != nil {
@@ -318,7 +318,7 @@ func required(v any, message string) (any, error) {
 	return v, nil
 }
 
-// urlParse keeps the parser's complaint, without the URL in it twice.
+// urlParse returns the parser's error without repeating the URL.
 func urlParse(s string) (map[string]any, error) {
 	parsed, err := url.Parse(s)
 	if err != nil {

@@ -22,7 +22,7 @@ func FuzzRender(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, template string) {
-		// A loop has no bound of its own: the child's time is the bound.
+		// A loop has no limit of its own: the child's time is the limit.
 		if strings.Contains(template, "for") || strings.Contains(template, "tablerow") {
 			return
 		}

@@ -84,7 +84,7 @@ func TestErrors(t *testing.T) {
 		"too few":        {"{{ 'x' | regexMatch }}", 1, "wants 1 arguments, got 0"},
 		"no map":         {"{{ 'x' | keys }}", 1, "wants a map, got a text"},
 		"environment":    {"{{ 'HOME' | env }}", 1, "env: not available"},
-		"endless output": {"{% assign x = 'abcdefgh' | repeat: 100000 %}{% for i in (1..1000) %}{{ x }}{% endfor %}", 0, "writes more than 32 MiB"},
+		"endless output": {"{% assign x = 'abcdefgh' | repeat: 100000 %}{% for i in (1..1000) %}{{ x }}{% endfor %}", 0, "output is larger than 32 MiB"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// register adds the filters beyond Liquid's own, and what Sprig adds to some of
+// register adds the filters beyond Liquid's own, and Sprig's extensions of some of
 // those.
 func (e *Engine) register() {
 	all := functions()
@@ -23,12 +23,12 @@ func (e *Engine) register() {
 	e.extend()
 }
 
-// filter makes a filter of a function.
+// filter makes a filter from a function.
 func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) (any, error) {
 	generates := slices.Contains(generators, name)
 	return func(v any, args ...any) (out any, err error) {
 		defer func() {
-			// Sprig panics where a must function would return an error.
+			// Sprig panics where its must functions return an error.
 			if r := recover(); r != nil {
 				out, err = nil, fmt.Errorf("%v", r)
 			}
@@ -41,7 +41,7 @@ func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) 
 			return nil, err
 		}
 		if generates && slices.ContainsFunc(in, tooMany) {
-			return nil, fmt.Errorf("at most %d at once", maxGenerated)
+			return nil, fmt.Errorf("at most %d characters at once", maxGenerated)
 		}
 		results := fn.Call(in)
 		if len(results) == 2 && !results[1].IsNil() {
@@ -59,9 +59,9 @@ func tooMany(v reflect.Value) bool {
 }
 
 // ordered returns the value and the arguments in the order of the function's
-// parameters, which is this one. Where a function wants a number first and a
-// text or list last ("8 | trunc: name"), the other way round is clear as well
-// and what most people write ("name | trunc: 8").
+// parameters, which is this one. If a function takes a number first and a string or
+// list last ("8 | trunc: name"), it also accepts the reverse order, which is
+// unambiguous and more usual ("name | trunc: 8").
 func ordered(fn reflect.Type, v any, args []any) []any {
 	in := append([]any{v}, args...)
 	n := fn.NumIn()
@@ -95,9 +95,9 @@ func isList(v any) bool {
 	return k == reflect.Slice || k == reflect.Array
 }
 
-// extend gives Liquid's own filters Sprig's meaning where their own has none:
-// a list is no text to append to, a list to join by comes second, a layout of
-// Go before a time is no layout of Liquid.
+// extend gives Liquid's own filters Sprig's meaning where their own is undefined: a
+// list cannot be appended to, a list to join by comes second, a Go layout before a
+// time is not a Liquid layout.
 func (e *Engine) extend() {
 	own := sprig.TxtFuncMap()
 	sprigs := func(name string) func(any, ...any) (any, error) {
@@ -131,7 +131,7 @@ func (e *Engine) extend() {
 		}
 		return sliceText(text(v), args)
 	})
-	// Liquid's fails on a list with nothing in it.
+	// Liquid's fails on an empty list.
 	e.engine.RegisterFilter("uniq", sprigs("mustUniq"))
 	e.engine.RegisterFilter("date", e.date)
 	e.engine.RegisterFilter("replace", func(s, old, with string) (string, error) {
@@ -142,12 +142,12 @@ func (e *Engine) extend() {
 	})
 }
 
-// sliceText is Liquid's: from a character on, one or as many as asked for;
-// negative counts from the end.
+// sliceText is Liquid's slice: one character from a position, or as many as
+// requested; a negative position counts from the end.
 func sliceText(s string, args []any) (any, error) {
 	in, err := arguments(reflect.TypeFor[func(...int)](), args)
 	if err != nil || len(in) == 0 || len(in) > 2 {
-		return nil, fmt.Errorf("slice wants a start and perhaps a length")
+		return nil, fmt.Errorf("slice needs a start and optionally a length")
 	}
 	runes := []rune(s)
 	start, n := int(in[0].Int()), 1

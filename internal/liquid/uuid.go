@@ -2,5 +2,5 @@ package liquid
 
 import "github.com/google/uuid"
 
-// newUUID ignores what is piped into it: a filter has to have a value.
+// newUUID ignores its input: a filter always has a value.
 func newUUID(...any) string { return uuid.NewString() }

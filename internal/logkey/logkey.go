@@ -2,13 +2,14 @@
 // one name in every component's log. It holds nothing else.
 package logkey
 
-// The keys. Values are ids and names, never secrets and never whole objects.
+// The keys. Values are ids and names, never secrets or whole objects.
 const (
 	Error       = "error"
 	Cluster     = "cluster"
 	Service     = "service"
 	Repository  = "repository"
 	Source      = "source"
+	Step        = "step"
 	Digest      = "digest"
 	Revision    = "revision"
 	Ref         = "ref"

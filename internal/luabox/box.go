@@ -8,34 +8,34 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// Limits bound all runs of one box together. All but Pattern are
-// required.
+// Limits bound all runs of one box together. All but Pattern are required.
 type Limits struct {
-	// Steps are instructions of the machine.
+	// Steps is the number of Lua instructions.
 	Steps int
-	// Time begins with the first run.
+	// Time starts with the first run.
 	Time time.Duration
-	// Bytes are what the process allocates from the first run on; with Held,
-	// what it holds more than then, which is right only where nothing else runs
-	// in the process for long.
+	// Bytes is what the process allocates from the first run on. With Held, it is the
+	// growth of its live memory since then, which is only correct if nothing else
+	// runs in the process.
 	Bytes uint64
 	Held  bool
-	// Text is the longest text that may be made, in bytes.
+	// Text is the maximum length of a string, in bytes.
 	Text int
-	// Pattern bounds what patterns cost, all searches of all runs together, in
-	// characters that are compared; zero is no bound but the time.
+	// Pattern bounds the cost of patterns, for all searches of all runs together, in
+	// compared characters; zero leaves only the time limit.
 	Pattern int
-	// Calls is the depth of calls, Registry the number of values of all of them.
+	// Calls is the maximum call depth, Registry the maximum number of values in all
+	// calls.
 	Calls, Registry int
-	// Clock gives os.time and os.date.
+	// Clock provides os.time and os.date.
 	Clock bool
-	// Random gives math.random and math.randomseed.
+	// Random provides math.random and math.randomseed.
 	Random bool
 }
 
-// Box is one machine. Close it.
+// Box is one Lua state. Close it.
 type Box struct {
-	// State is the machine, for callers that put values in and take them out.
+	// State is the Lua state, for callers that set and read values.
 	State *lua.LState
 
 	limits Limits
@@ -43,17 +43,17 @@ type Box struct {
 	concat *lua.LFunction
 }
 
-// hidden are the parts of the base library that read files, print, load
-// modules, compile text that did not pass through Compile, reach into the
-// machine, or change what functions see.
+// hidden are the functions of the base library that read files, print, load modules,
+// compile text that did not pass through Compile, access the Lua state, or change the
+// environment of functions.
 var hidden = []string{"collectgarbage", "dofile", "loadfile", "module", "newproxy", "print", "require", "_printregs",
 	"getfenv", "setfenv", "load", "loadstring"}
 
-// smallLists keeps t[60000000] = 1 from allocating a gigabyte of nils: larger
+// smallLists prevents t[60000000] = 1 from allocating a gigabyte of nils: larger
 // indexes go to the table's hash, where they do not count as its length.
 var smallLists = sync.OnceFunc(func() { lua.MaxArrayIndex = 1 << 16 })
 
-// New makes an empty machine.
+// New makes an empty box.
 func New(limits Limits) *Box {
 	smallLists()
 	state := lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: limits.Calls,
@@ -77,7 +77,7 @@ func New(limits Limits) *Box {
 	return b
 }
 
-// keepClock leaves os.time and os.date of os, or nothing.
+// keepClock keeps only os.time and os.date of os, or nothing.
 func (b *Box) keepClock(global *lua.LTable) {
 	whole, ok := global.RawGetString(lua.OsLibName).(*lua.LTable)
 	if !ok || !b.limits.Clock {
@@ -90,15 +90,15 @@ func (b *Box) keepClock(global *lua.LTable) {
 	global.RawSetString(lua.OsLibName, clock)
 }
 
-// Close frees the machine.
+// Close frees the Lua state.
 func (b *Box) Close() { b.State.Close() }
 
-// Run runs a script and returns its first result. An error is ErrSteps,
-// ErrTime or ErrBytes when a limit was reached, an *Error when the script
-// failed.
+// Run runs a script and returns its first result. An error is ErrSteps, ErrTime or
+// ErrBytes if a limit was reached, and an *Error if the script failed.
 func (b *Box) Run(script *Script) (result lua.LValue, err error) {
 	defer func() {
-		// The machine panics over what it cannot do; no script may end us.
+		// The Lua library panics on unsupported operations; no script may end the
+		// process.
 		if r := recover(); r != nil {
 			result, err = lua.LNil, &Error{Message: fmt.Sprint(r)}
 		}

@@ -29,7 +29,7 @@ func run(t testing.TB, limits luabox.Limits, source string) (lua.LValue, error) 
 	return box.Run(script)
 }
 
-// TestLanguage: what is bounded behaves as Lua's own.
+// TestLanguage: bounded functions behave as Lua's own.
 func TestLanguage(t *testing.T) {
 	for source, want := range map[string]string{
 		`return "a" .. 1 .. 2.5 .. "b"`:                                                                                               "a12.5b",
@@ -87,8 +87,8 @@ func TestGrowth(t *testing.T) {
 		"rep of nothing":              {`return #(""):rep(1e9)`, tooLong},
 		"a wide format":               {`return string.format("%900000d", 1)`, tooLong},
 		"many wide formats":           {`return string.format(("%999d"):rep(100), unpack({}, 1, 100))`, tooLong},
-		"an indexed format":           {`return string.format(("%[1]s"):rep(1000), ("x"):rep(10000))`, "no form of Lua"},
-		"a starred format":            {`return string.format("%*d", 1e9, 1)`, "no form of Lua"},
+		"an indexed format":           {`return string.format(("%[1]s"):rep(1000), ("x"):rep(10000))`, "not a Lua format"},
+		"a starred format":            {`return string.format("%*d", 1e9, 1)`, "not a Lua format"},
 		"a list of texts":             {`local t = {} for i = 1, 200 do t[i] = ("0123456789"):rep(40) end return table.concat(t)`, tooLong},
 		"a separator":                 {`return table.concat({1, 2, 3}, ("x"):rep(40000))`, tooLong},
 		"gsub by a text":              {`return string.gsub(("x"):rep(60000), "x", ("y"):rep(60000))`, tooLong},

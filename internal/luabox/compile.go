@@ -11,12 +11,12 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// concatName is a local that no script can name: it is no word of Lua.
+// concatName is a local variable that no script can name: it is not a valid Lua name.
 const concatName = "\x00concat"
 
-// Bounds of a script's text. Operands are those of one call, so that a chain of
-// any length fits into the machine's registers; deep is how far expressions and
-// blocks may be nested, since compilers go down by recursion.
+// Limits of a script's text. The operands are those of one call, so that a chain of
+// any length fits into the registers. The depth is that of nested expressions and
+// blocks, because compilers recurse.
 const (
 	maxSource = 256 << 10
 	operands  = 32
@@ -28,7 +28,7 @@ type Script struct {
 	proto *lua.FunctionProto
 }
 
-// Compile reads a script; name is what its messages call it.
+// Compile compiles a script; name is used in its messages.
 func Compile(name, source string) (script *Script, err error) {
 	if len(source) > maxSource {
 		return nil, &Error{Message: fmt.Sprintf("%s: the script has %d bytes; %d are allowed", name, len(source), maxSource)}
@@ -52,8 +52,8 @@ func Compile(name, source string) (script *Script, err error) {
 	return &Script{proto: proto}, nil
 }
 
-// withConcat makes the script the inner function of one that takes the bounded
-// concatenation as its first argument:
+// withConcat wraps the script into a function that takes the bounded concatenation as
+// its first argument:
 //
 //	local CONCAT = ...
 //	return (function(...) SCRIPT end)()
@@ -74,8 +74,8 @@ func withConcat(statements []ast.Stmt) []ast.Stmt {
 	return []ast.Stmt{take, give}
 }
 
-// rewrite replaces every concatenation below a value. It is false when the
-// value is nested too deep.
+// rewrite replaces every concatenation below a value. It returns false if the value
+// is nested too deep.
 func rewrite(v reflect.Value, depth int) bool {
 	switch v.Kind() {
 	case reflect.Slice:
@@ -116,7 +116,7 @@ func chain(op *ast.StringConcatOpExpr) []ast.Expr {
 	}
 }
 
-// single keeps the last operand one value where it becomes the last argument.
+// single truncates the last operand to one value when it becomes the last argument.
 func single(last ast.Expr) ast.Expr {
 	switch last := last.(type) {
 	case *ast.FuncCallExpr:
@@ -127,7 +127,7 @@ func single(last ast.Expr) ast.Expr {
 	return last
 }
 
-// concatCall joins a chain, and one that is too long group by group.
+// concatCall joins a chain, and a too long one group by group.
 func concatCall(op *ast.StringConcatOpExpr, list []ast.Expr) ast.Expr {
 	for len(list) > operands {
 		var groups []ast.Expr

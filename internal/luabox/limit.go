@@ -17,16 +17,16 @@ var (
 	ErrBytes = errors.New("the script uses too much memory")
 )
 
-// Error is what a script, or the machine over it, said.
+// Error is an error of a script, or of Lua about it.
 type Error struct {
 	// Message is one line, with the chunk's name and the line where it failed.
 	Message string
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// failure keeps an error's first line: the rest is a stack.
+// failure keeps an error's first line: the rest is a stack trace.
 func failure(err error) error {
 	message := err.Error()
 	var api *lua.ApiError
@@ -37,24 +37,24 @@ func failure(err error) error {
 	return &Error{Message: message}
 }
 
-// lookEvery is the number of instructions between looks at clock and memory.
-// bigText is the length of a text after which the next instruction looks.
+// lookEvery is the number of instructions between checks of time and memory. After a
+// string of bigText bytes, the next instruction checks.
 const (
 	lookEvery = 32
 	bigText   = 4 << 10
 )
 
-// limit is the context of a box. The machine asks Done before every
-// instruction, which makes it the place to count them.
+// limit is the context of a box. Lua calls Done before every instruction, which makes
+// it the place to count them.
 type limit struct {
 	context.Context
 	limits Limits
 	until  time.Time
 	steps  int
-	// patterns are the steps of patterns; at clock of them the time is read.
+	// patterns are the steps of patterns; when they reach clock, the time is checked.
 	patterns, clock int
-	// look is the step of the next look, start and last what the meter said at
-	// first and then.
+	// look is the step of the next check; start and last are the memory readings at
+	// the beginning and at the last check.
 	look        int
 	start, last uint64
 	closed      chan struct{}
@@ -73,8 +73,8 @@ func newLimit(limits Limits) *limit {
 	return l
 }
 
-// Done is closed for good once a limit is reached, so that a script cannot
-// catch the error and go on.
+// Done is closed permanently once a limit is reached, so that a script cannot catch
+// the error and continue.
 func (l *limit) Done() <-chan struct{} {
 	if l.err != nil {
 		return l.closed
@@ -104,7 +104,7 @@ func (l *limit) check() {
 	}
 }
 
-// made says that a text was made, before the next instruction may make more.
+// made is called after a string was made, before the next instruction can make more.
 func (l *limit) made(bytes int) {
 	if l != nil && bytes >= bigText {
 		l.look = 0
@@ -124,5 +124,5 @@ func (l *limit) end(err error) {
 	close(l.closed)
 }
 
-// Err says which limit was reached.
+// Err returns the limit that was reached.
 func (l *limit) Err() error { return l.err }

@@ -7,29 +7,29 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// maxPattern is the longest pattern, which is also how deep a match may nest.
-// maxCaptures is Lua's own number.
+// maxPattern is the longest pattern, which also bounds the depth of a match.
+// maxCaptures is Lua's own limit.
 const (
 	maxPattern  = 1024
 	maxCaptures = 32
 )
 
-// special are the characters that are more than themselves in a pattern.
+// special are the characters with a meaning in a pattern.
 const special = "^$*+?.([%-"
 
-// Lengths of captures that have none.
+// Lengths of unfinished and position captures.
 const (
 	open     = -1
 	position = -2
 )
 
-// capture is a part of the text that a pattern keeps.
+// capture is a part of the text captured by a pattern.
 type capture struct{ from, length int }
 
-// matcher looks for one pattern in one text. What it costs is counted while it
-// looks, a step for each character that is compared and each place of the
-// pattern that is come to: a pattern that goes back often is refused on the
-// text on which it does, and on no other.
+// matcher searches for one pattern in one text. It counts the cost while it searches:
+// a step for each compared character and for each position in the pattern that is
+// reached. A pattern that backtracks too much is rejected on the text that causes it,
+// and on no other.
 type matcher struct {
 	box           *Box
 	lua           *lua.LState
@@ -40,27 +40,27 @@ type matcher struct {
 	level, steps  int
 }
 
-// match is where a pattern was found, with its captures.
+// match is the position of a match, with its captures.
 type match struct {
 	from, to int
 	captures []capture
 }
 
-// settleEvery is how many steps a matcher takes before it adds them to the
-// box's, and clockEvery the number of those between looks at the clock.
+// settleEvery is how many steps a matcher takes before it adds them to the box's
+// total, and clockEvery how many between checks of the time.
 const (
 	settleEvery = 1 << 10
 	clockEvery  = 1 << 16
 )
 
-// step counts.
+// step counts steps.
 func (m *matcher) step(n int) {
 	if m.steps += n; m.steps >= settleEvery {
 		m.settle()
 	}
 }
 
-// settle adds the steps to those of the whole box, and ends what is too costly.
+// settle adds the steps to the box's total, and ends a search that is too expensive.
 func (m *matcher) settle() {
 	limit := m.box.limit
 	if limit == nil {
@@ -92,7 +92,7 @@ func (b *Box) newMatcher(l *lua.LState, name string) *matcher {
 	return m
 }
 
-// find looks for the first match at or after a place.
+// find searches for the first match at or after a position.
 func (m *matcher) find(from int) (match, bool) {
 	defer m.settle()
 	for at := from; at <= len(m.text); at++ {
@@ -107,7 +107,7 @@ func (m *matcher) find(from int) (match, bool) {
 	return match{}, false
 }
 
-// match matches the rest of the pattern, from p on, at a place of the text. It
+// match matches the rest of the pattern, from p on, at a position of the text. It
 // returns where the match ends, or -1.
 func (m *matcher) match(at, p int) int {
 	for p < len(m.pattern) {
@@ -170,7 +170,7 @@ func (m *matcher) match(at, p int) int {
 	return at
 }
 
-// repeated matches the class at p as often as its sign says, then the rest.
+// repeated matches the class at p as often as its quantifier says, then the rest.
 func (m *matcher) repeated(at, p, end int, sign byte) int {
 	if sign == '-' {
 		for {
@@ -229,7 +229,7 @@ func (m *matcher) shut(at, p int) int {
 	return -1
 }
 
-// again matches what a capture kept: %1.
+// again matches the text of a capture: %1.
 func (m *matcher) again(at int, number byte) int {
 	n := int(number) - '1'
 	if n < 0 || n >= m.level || m.captures[n].length < 0 {
@@ -266,8 +266,8 @@ func (m *matcher) balanced(at, p int) int {
 	return -1
 }
 
-// frontier matches %f[set] without taking a character, and returns where the
-// set ends in the pattern.
+// frontier matches %f[set] without consuming a character, and returns where the set
+// ends in the pattern.
 func (m *matcher) frontier(at, p int) int {
 	if p >= len(m.pattern) || m.pattern[p] != '[' {
 		m.malformed("%f wants a set in brackets")
@@ -320,8 +320,7 @@ func (m *matcher) classEnd(p int) int {
 	return p
 }
 
-// single reports whether the class from p to end matches the character at a
-// place.
+// single reports whether the class from p to end matches the character at a position.
 func (m *matcher) single(at, p, end int) bool {
 	m.step(1)
 	if at >= len(m.text) {
@@ -365,8 +364,8 @@ func (m *matcher) inSet(c byte, p, end int) bool {
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// inClass reports whether a character is of the class that a letter names; one
-// that names none is itself.
+// inClass reports whether a character belongs to the class of a letter; a letter
+// without a class stands for itself.
 func inClass(c, class byte) bool {
 	var in bool
 	if !letter(class) {

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// setPatterns gives the library of texts its functions that take a pattern.
+// setPatterns sets the functions of the string library that take a pattern.
 func (b *Box) setPatterns(texts *lua.LTable) {
 	for name, function := range map[string]lua.LGFunction{"find": b.find, "match": b.matchFirst, "gmatch": b.gmatch, "gsub": b.gsub} {
 		texts.RawSetString(name, b.State.NewFunction(function))
@@ -14,8 +14,8 @@ func (b *Box) setPatterns(texts *lua.LTable) {
 	texts.RawSetString("gfind", texts.RawGetString("gmatch"))
 }
 
-// start is the optional third argument of find and match: where to begin,
-// from the end when negative.
+// start is the optional third argument of find and match: where to begin, counted
+// from the end if negative.
 func start(l *lua.LState, text string) int {
 	at := l.OptInt(3, 1)
 	if at < 0 {
@@ -61,7 +61,7 @@ func (b *Box) matchFirst(l *lua.LState) int {
 	return m.push(found)
 }
 
-// push leaves the captures, or the whole match where there are none.
+// push pushes the captures, or the whole match if there are none.
 func (m *matcher) push(found match) int {
 	given := max(1, len(found.captures))
 	for n := 1; n <= given; n++ {
@@ -84,8 +84,8 @@ func (b *Box) gmatch(l *lua.LState) int {
 	return 1
 }
 
-// next finds the match after the last one and sets where to go on. An empty
-// match takes one character, so that there is an end.
+// next finds the match after the last one and sets where to continue. After an empty
+// match it skips one character, so that the search ends.
 func (m *matcher) next(at *int) (match, bool) {
 	if *at > len(m.text) || m.anchored && *at > 0 {
 		return match{}, false
@@ -97,7 +97,7 @@ func (m *matcher) next(at *int) (match, bool) {
 	return found, ok
 }
 
-// gsub is string.gsub with a text that is made piece by piece.
+// gsub is string.gsub; its result is built piece by piece.
 func (b *Box) gsub(l *lua.LState) int {
 	m := b.newMatcher(l, "gsub")
 	l.CheckTypes(3, lua.LTString, lua.LTTable, lua.LTFunction)
@@ -162,7 +162,7 @@ func (m *matcher) fill(write func(string), by string, found match) {
 	}
 }
 
-// captured is a capture of a match, the whole match where it has none.
+// captured is a capture of a match, or the whole match if it has none.
 func (m *matcher) captured(found match, n int) lua.LValue {
 	if n > len(found.captures) {
 		return lua.LString(m.text[found.from:found.to])
@@ -177,8 +177,8 @@ func (m *matcher) captured(found match, n int) lua.LValue {
 	return lua.LString(m.text[c.from:][:c.length])
 }
 
-// instead is what a table or a function gives for a match: false and nil keep
-// it.
+// instead is the replacement that a table or a function gives for a match: false and
+// nil keep the match.
 func instead(l *lua.LState, value lua.LValue, whole string) string {
 	if lua.LVIsFalse(value) {
 		return whole

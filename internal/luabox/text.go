@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua"
 )
 
-// boundText wraps every function that makes or searches texts.
+// boundText wraps every function that makes or searches strings.
 func (b *Box) boundText(global *lua.LTable) {
 	texts, _ := global.RawGetString(lua.StringLibName).(*lua.LTable)
 	tables, _ := global.RawGetString(lua.TabLibName).(*lua.LTable)
@@ -34,7 +34,7 @@ func (b *Box) wrap(table *lua.LTable, name string, check func(l *lua.LState)) {
 	table.RawSetString(name, wrapped)
 }
 
-// grow adds to the length of a text that is being made.
+// grow adds to the length of a string that is being built.
 func (b *Box) grow(l *lua.LState, who string, total *int, more int) {
 	if *total += more; *total > b.limits.Text {
 		l.RaiseError("%s: the text would be too long, more than %d bytes", who, b.limits.Text)
@@ -49,8 +49,8 @@ func (b *Box) checkRepeat(l *lua.LState) {
 	b.limit.made(text * max(0, n))
 }
 
-// checkFormat adds up the pattern, all texts and all widths. An index such as
-// %[1]s would use one text many times, and is not Lua's.
+// checkFormat adds up the pattern, all strings and all widths. An index such as
+// %[1]s, which would use one string many times, does not exist in Lua.
 func (b *Box) checkFormat(l *lua.LState) {
 	pattern := l.CheckString(1)
 	total := 0
@@ -58,7 +58,7 @@ func (b *Box) checkFormat(l *lua.LState) {
 	for n := 2; n <= l.GetTop(); n++ {
 		switch v := l.Get(n).(type) {
 		case lua.LString:
-			// %q writes one byte as four at most.
+			// %q writes one byte as at most four.
 			b.grow(l, "string.format", &total, 4*len(v))
 		case lua.LNumber:
 			// %f writes 1e308 in full.
@@ -75,7 +75,7 @@ func (b *Box) checkFormat(l *lua.LState) {
 			b.grow(l, "string.format", &total, 1000)
 		}
 		if pattern = pattern[width:]; pattern != "" && (pattern[0] == '[' || pattern[0] == '*') {
-			l.RaiseError("string.format: %%%c is no form of Lua", pattern[0])
+			l.RaiseError("string.format: %%%c is not a Lua format", pattern[0])
 		}
 		if pattern != "" {
 			pattern = pattern[1:]
@@ -139,7 +139,7 @@ func (b *Box) join(l *lua.LState) int {
 	return 1
 }
 
-// joinTwo joins what are not both texts: a metatable may say how.
+// joinTwo joins operands that are not both strings: a metatable may define how.
 func (b *Box) joinTwo(l *lua.LState, left, right lua.LValue) lua.LValue {
 	for _, side := range []lua.LValue{left, right} {
 		if method, ok := l.GetMetaField(side, "__concat").(*lua.LFunction); ok {

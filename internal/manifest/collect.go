@@ -16,9 +16,9 @@ func Objects(source string, value any) ([]Object, []string, error) {
 	return d.objects, d.warnings, nil
 }
 
-// Collect returns the objects in a decoded value: the value itself, or those in
-// its lists and, by their keys in order, in its objects. What else is there
-// than objects, lists and null is an error that says where.
+// Collect returns the objects in a decoded value: the value itself, or those in its
+// lists and, by their keys in order, in its maps. Anything other than objects, lists
+// and null is an error with its position.
 func Collect(source string, value any) ([]Object, error) {
 	d := decoder{source: source}
 	if err := d.collect(value, ""); err != nil {
@@ -54,10 +54,10 @@ func (d *decoder) collect(value any, at string) error {
 		}
 		return nil
 	}
-	return placed(d.fail(0, "a %s is where an object or a list of objects is wanted", typeName(value)), at)
+	return placed(d.fail(0, "expected an object or a list of objects, got a %s", typeName(value)), at)
 }
 
-// placed says where in a value an error is.
+// placed adds the position in a value to an error.
 func placed(err error, at string) error {
 	if bad, ok := err.(*Error); ok && at != "" {
 		bad.Message += " (at " + at + " of the output)"
@@ -75,8 +75,8 @@ func typeName(v any) string {
 	return "number"
 }
 
-// Once fails when two objects are one and the same in a cluster. Namespace is
-// what an object gets when it names none.
+// Once fails if two objects are the same object in a cluster. namespace is the
+// namespace of objects that name none.
 func Once(objects []Object, namespace string) error {
 	seen := make(map[Key]int, len(objects))
 	for i := range objects {

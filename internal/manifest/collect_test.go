@@ -23,7 +23,7 @@ func TestCollect(t *testing.T) {
 		"by keys":          {value: `{"b":` + one + `,"a":{"x":[` + two + `]}}`, want: "two one"},
 		"kind List":        {value: `{"apiVersion":"v1","kind":"List","items":[` + one + `,` + two + `]}`, want: "one two"},
 		"nothing":          {value: `{"a":[],"b":null,"c":{}}`},
-		"a text":           {value: `{"a":{"b":["x"]}}`, fail: "a text is where an object or a list of objects is wanted (at .a.b[0] of the output)"},
+		"a text":           {value: `{"a":{"b":["x"]}}`, fail: "expected an object or a list of objects, got a text (at .a.b[0] of the output)"},
 		"without a name":   {value: `[{"apiVersion":"v1","kind":"ConfigMap"}]`, fail: "needs metadata.name (at [0] of the output)"},
 		"without a kind":   {value: `{"apiVersion":"v1"}`, fail: "needs both"},
 		"number at the to": {value: `3`, fail: "a number is where"},

@@ -13,18 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// MaxFileBytes is the largest text that is decoded. The largest bundles of
-// CRDs that people publish have a few MB, and decoding takes about 20 times
-// the size of a text in memory.
+// MaxFileBytes is the largest text that is decoded. The largest published bundles of
+// CRDs have a few MB, and decoding takes about 20 times the size of a text in memory.
 const MaxFileBytes = 16 << 20
 
-// Decode reads all documents of a text. Warnings are about things that were
+// Decode decodes all documents of a text. Warnings are about things that were
 // accepted but are probably not what the author meant.
 func Decode(source string, text []byte) (objects []Object, warnings []string, err error) {
 	return DecodeBelow(source, 0, text)
 }
 
-// DecodeBelow is Decode for a part of a text that has so many lines above it.
+// DecodeBelow is Decode for a part of a text that has above lines before it.
 func DecodeBelow(source string, above int, text []byte) (objects []Object, warnings []string, err error) {
 	if len(text) > MaxFileBytes {
 		return nil, nil, &Error{File: source, Message: fmt.Sprintf(
@@ -40,7 +39,7 @@ func DecodeBelow(source string, above int, text []byte) (objects []Object, warni
 	return d.objects, d.warnings, nil
 }
 
-// decoder collects what one text holds.
+// decoder collects the objects of one text.
 type decoder struct {
 	source   string
 	objects  []Object
@@ -73,7 +72,7 @@ func (d *decoder) document(doc document) error {
 	value, duplicate, err := parse(doc.text)
 	if err != nil {
 		at, message := Place(err)
-		// An error at the end of the text is one of its last line.
+		// An error at the end of the text belongs to its last line.
 		at = min(at, max(bytes.Count(doc.text, []byte("\n")), 1))
 		return d.fail(doc.line+max(at-1, 0), "invalid YAML: %s", message)
 	}
@@ -83,7 +82,7 @@ func (d *decoder) document(doc document) error {
 	return d.value(value, line)
 }
 
-// value takes an object, the items of a list, or nothing.
+// value adds an object, the items of a list, or nothing.
 func (d *decoder) value(value any, line int) error {
 	if value == nil {
 		return nil
@@ -117,14 +116,14 @@ func (d *decoder) value(value any, line int) error {
 	case key.Name == "":
 		return d.fail(line, "the %s needs metadata.name", kind)
 	case key.Generated() && !object.Runs():
-		return d.fail(line, "the %s needs metadata.name: metadata.generateName is for hooks, tests, Jobs and Pods, which may be others each time", kind)
+		return d.fail(line, "the %s needs metadata.name: metadata.generateName is allowed only for hooks, tests, Jobs and Pods, which may differ each time", kind)
 	}
 	d.objects = append(d.objects, object)
 	return nil
 }
 
-// parse converts one YAML document to what its JSON decodes to. A key that is
-// set twice is reported and the last one taken, as other tools do.
+// parse converts one YAML document to decoded JSON. If a key is set twice, it reports
+// that and uses the last value, as other tools do.
 func parse(text []byte) (value any, duplicate string, err error) {
 	encoded, err := yaml.YAMLToJSONStrict(text)
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
@@ -142,7 +141,7 @@ func parse(text []byte) (value any, duplicate string, err error) {
 	return value, duplicate, nil
 }
 
-// jsonValues decodes JSON objects in a row; false when it is not that.
+// jsonValues decodes JSON objects in a row; false if the text is something else.
 func jsonValues(text []byte) ([]any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -162,14 +161,14 @@ func jsonValues(text []byte) ([]any, bool) {
 
 var (
 	lineInError = regexp.MustCompile(`line (\d+): `)
-	// parserError are the problems whose line the YAML library counts from 0;
-	// those of its scanner are counted from 1.
+	// parserError matches the errors whose line the YAML library counts from 0; those
+	// of its scanner are counted from 1.
 	parserError = regexp.MustCompile(`^did not find expected (?:<|node content|'-' indicator|key\b|',' or)`)
 )
 
-// Place takes the line, from 1, out of an error of the YAML libraries, and
-// what is left as a message. The line is zero when the error has none, which
-// is also so for the first line.
+// Place extracts the line, from 1, from an error of the YAML libraries, and returns
+// the rest as a message. The line is zero if the error has none, which is also the
+// case for the first line.
 func Place(err error) (line int, message string) {
 	message = err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:\n", "construct errors:\n"} {

@@ -1,8 +1,8 @@
-// Package manifest turns YAML and JSON text into Kubernetes objects and says
-// where a text is wrong, by file and line. All makers use it, so one text
-// means one thing in every renderer.
+// Package manifest parses YAML and JSON text into Kubernetes objects, and reports
+// errors with file and line. All renderers use it, so that a text means the same in
+// each.
 //
-// It does not validate against a schema: the API server does. A document is an
-// object with apiVersion, kind and metadata.name; an empty document is nothing;
-// a list is its items; numbers keep their digits.
+// It does not validate against a schema; the API server does. A document is an object
+// with apiVersion, kind and metadata.name. An empty document yields nothing, a list
+// yields its items, and numbers keep their digits.
 package manifest

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// leftOut begins the warnings about parts of the input of which no objects were
-// made.
+// leftOut is the prefix of warnings about parts of the input that were not rendered
+// to objects.
 const leftOut = "left out: "
 
-// LeftOut words a warning about a part of the input of which no objects were
-// made although it may describe some: what it describes may be in a cluster, so
-// nothing may be deleted because it is not among what was rendered.
+// LeftOut formats a warning about a part of the input that was not rendered although
+// it may describe objects. These objects may be in a cluster, so nothing may be
+// deleted because it is missing in the rendered result.
 func LeftOut(format string, args ...any) string { return leftOut + fmt.Sprintf(format, args...) }
 
 // PartsLeftOut returns what was left out according to the warnings of a render.
@@ -25,8 +25,8 @@ func PartsLeftOut(warnings []string) []string {
 	return parts
 }
 
-// NoManifests makes plain warnings of those about what was left out, for a file
-// that is there for something else.
+// NoManifests turns warnings about left-out parts into plain warnings, for a file
+// that is not meant to hold manifests.
 func NoManifests(warnings []string) []string {
 	var plain []string
 	for _, w := range warnings {

@@ -102,8 +102,8 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes whatever comes: it never panics, and what it returns is an
-// object that encodes, and decodes to itself.
+// FuzzDecode decodes any input: it never panics, and every result is an object that
+// encodes, and decodes to itself.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(object + "---\n" + object))
 	f.Add([]byte("{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{}]}"))

@@ -20,16 +20,16 @@ type Object struct {
 	Volatile []string
 }
 
-// Key names an object in one cluster, whatever version it is written in.
+// Key identifies an object in one cluster, independent of its version.
 type Key struct {
 	Group, Kind, Namespace, Name string
 }
 
-// Generated reports whether the name is left to the API server: two objects may
-// have such a key.
+// Generated reports whether the API server generates the name: two objects may have
+// the same such key.
 func (k Key) Generated() bool { return strings.HasSuffix(k.Name, "*") }
 
-// String is the key as people write it: kind, group, then the name.
+// String is the key for people: kind, group, then the name.
 func (k Key) String() string {
 	kind := k.Kind
 	if k.Group != "" {
@@ -41,8 +41,8 @@ func (k Key) String() string {
 	return kind + " " + k.Name
 }
 
-// Key returns the object's key, with the namespace it gets when it names none.
-// The name of one that leaves it to the API server ends with a star.
+// Key returns the object's key, with the namespace for objects that name none. A name
+// that the API server generates ends with a star.
 func (o *Object) Key(defaultNamespace string) Key {
 	group, _, found := strings.Cut(o.text("apiVersion"), "/")
 	if !found {
@@ -60,7 +60,7 @@ func (o *Object) Key(defaultNamespace string) Key {
 	return Key{Group: group, Kind: o.text("kind"), Namespace: namespace, Name: name}
 }
 
-// Annotation returns an annotation's value, "" when it is not set.
+// Annotation returns an annotation's value, "" if it is not set.
 func (o *Object) Annotation(name string) string {
 	value, _ := o.LookupAnnotation(name)
 	return value
@@ -88,14 +88,14 @@ func (o *Object) text(field string) string {
 	return s
 }
 
-// Error is a text that cannot be rendered, with its place.
+// Error is an error in a text, with its position.
 type Error struct {
 	File    string
-	Line    int // zero is unknown
+	Line    int // zero if unknown
 	Message string
 }
 
-// Error puts the place before the message.
+// Error puts the position before the message.
 func (e *Error) Error() string {
 	switch {
 	case e.File == "":

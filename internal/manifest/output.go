@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// DecodeOutput is Decode for what a program printed: a line is one of its
-// output, which nobody can look at, and stands in the message.
+// DecodeOutput is Decode for the output of a program: lines are lines of the output,
+// which the user cannot see, so they are part of the message.
 func DecodeOutput(source string, text []byte) ([]Object, []string, error) {
 	objects, warnings, err := Decode(source, text)
 	var bad *Error
@@ -26,11 +26,11 @@ func DecodeOutput(source string, text []byte) ([]Object, []string, error) {
 	return objects, warnings, err
 }
 
-// place is how compilers write a place: file:line, perhaps with a column.
+// place matches how compilers write a position: file:line, perhaps with a column.
 var place = regexp.MustCompile(`([\w@+./-]+\.[\w]+):(\d+)`)
 
-// PlaceIn finds the first place in a program's words that is one of the files,
-// named from the folder that the program worked in, or from the root.
+// PlaceIn finds the first position in a program's messages that belongs to one of the
+// files, relative to the program's working folder or to the root.
 func PlaceIn(words, dir string, isFile func(string) bool) (file string, line int) {
 	for _, found := range place.FindAllStringSubmatch(words, -1) {
 		for _, name := range []string{path.Join(dir, found[1]), path.Join(".", found[1])} {

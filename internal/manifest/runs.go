@@ -2,14 +2,15 @@ package manifest
 
 import "strings"
 
-// runAnnotations mark what does its work once a revision, or when a service is
-// tested: ours, Argo CD's, Helm's and Plural's.
+// runAnnotations mark objects that do their work once per revision, or when a service
+// is tested: ours, Argo CD's, Helm's and Plural's.
 var runAnnotations = []string{"axle-cd.github.io/hook", "argocd.argoproj.io/hook", "helm.sh/hook", "deployment.plural.sh/sync-hook"}
 
 // Hook reports whether an object is a hook or a test.
 func (o *Object) Hook() bool {
 	for _, name := range runAnnotations {
-		// Plural's orders any object by phase; what ends runs by it.
+		// Plural's annotation orders any object by phase; it makes only those that
+		// end run once.
 		if value, ok := o.LookupAnnotation(name); ok && strings.TrimSpace(value) != "" && (name != "deployment.plural.sh/sync-hook" || o.ends()) {
 			return true
 		}
@@ -17,8 +18,8 @@ func (o *Object) Hook() bool {
 	return false
 }
 
-// Runs reports whether an object does its work once and ends: a hook, a test, a
-// Job, a Pod that is not started anew. It may be another object each time.
+// Runs reports whether an object does its work once and ends: a hook, a test, a Job,
+// a Pod that is not restarted. It may be a different object each time.
 func (o *Object) Runs() bool { return o.Hook() || o.ends() }
 
 func (o *Object) ends() bool {

@@ -2,13 +2,13 @@ package manifest
 
 import "bytes"
 
-// document is one YAML document of a text, and the line it starts at, from 1.
+// document is one YAML document of a text, and the line where it starts, from 1.
 type document struct {
 	text []byte
 	line int
 }
 
-// lead counts the lines before the first one that says something.
+// lead counts the lines before the first one with content.
 func (d document) lead() int {
 	n, rest := 0, d.text
 	for len(rest) > 0 {
@@ -21,8 +21,8 @@ func (d document) lead() int {
 	return n
 }
 
-// split cuts a text at its document markers. A marker inside a block scalar
-// ends the document as well: YAML says so.
+// split splits a text at its document markers. A marker inside a block scalar also
+// ends the document, as YAML requires.
 func split(text []byte) []document {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	var docs []document
@@ -34,7 +34,7 @@ func split(text []byte) []document {
 		}
 		if marks(text[pos:end]) {
 			docs = append(docs, document{text[start:pos], startLine})
-			// What follows the marker on its line belongs to the document.
+			// The rest of the marker's line belongs to the document.
 			start, startLine = pos+3, line
 		}
 		pos = end

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// MarkVolatile compares two renders of one input and notes in the first where
-// they differ. What they render must be the same, its names included; but hooks
-// and tests, which may be other objects each time, may have made up a part of
-// their name: what begins it stands in generateName then, beside the name.
+// MarkVolatile compares two renders of one input and records in the first where they
+// differ. Both must have the same objects with the same names. Hooks and tests may be
+// different objects each time and have a partly generated name: then its fixed
+// beginning is put into generateName, beside the name.
 func MarkVolatile(first, second []Object) error {
 	for i := range first {
 		var prefix string
@@ -19,7 +19,7 @@ func MarkVolatile(first, second []Object) error {
 		}
 		if i >= len(second) || prefix == "" && first[i].Key("") != second[i].Key("") {
 			return &Error{File: first[i].Source, Message: fmt.Sprintf(
-				"the name, namespace or kind of %s is generated anew in each render; it must stay the same", first[i].Key(""))}
+				"the name, namespace or kind of %s differs in each render; it must stay the same", first[i].Key(""))}
 		}
 		differ("", first[i].Data, second[i].Data, &first[i].Volatile)
 		slices.Sort(first[i].Volatile)
@@ -28,14 +28,14 @@ func MarkVolatile(first, second []Object) error {
 		}
 	}
 	if len(second) > len(first) {
-		return &Error{File: second[len(first)].Source, Message: "it renders other objects each time; it must stay the same"}
+		return &Error{File: second[len(first)].Source, Message: "the rendered objects differ each time; they must stay the same"}
 	}
 	return nil
 }
 
-// commonName is what begins both names of one object whose name was made up in
-// part, up to a separator, so that it is the same for any two renders; empty
-// when the names are one, or of different objects.
+// commonName is the common beginning, up to a separator, of both names of one object
+// whose name is partly generated, so that it is equal for any two renders. It is
+// empty if the names are equal, or belong to different objects.
 func commonName(a, b Key) string {
 	if a.Name == b.Name || a.Group != b.Group || a.Kind != b.Kind || a.Namespace != b.Namespace {
 		return ""
@@ -50,7 +50,7 @@ func commonName(a, b Key) string {
 	return a.Name[:n+1]
 }
 
-// differ collects JSON pointers to the smallest parts that are not equal.
+// differ collects JSON pointers to the smallest parts that differ.
 func differ(pointer string, a, b any, out *[]string) {
 	switch a := a.(type) {
 	case map[string]any:

@@ -1,8 +1,7 @@
-// Package mask takes secrets out of messages before they are kept or shown:
-// fields that are marked or named as secrets, tokens and keys wherever they
-// stand, documents within texts, and each secret that it met again wherever it
-// is repeated. It cannot know a secret that nothing names; see docs/security.md.
-// The audit log of calls goes through it.
+// Package mask removes secrets from messages before they are stored or shown: fields
+// that are marked or named as secrets, tokens and keys anywhere, documents inside
+// strings, and every repetition of a secret that it found. It cannot recognise a
+// secret without such a mark; see docs/security.md. The audit log uses it for calls.
 package mask
 
 import (
@@ -23,19 +22,19 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// Mask stands for a secret.
+// Mask replaces a secret.
 const Mask = "[Mask]"
 
-// maxDocument bounds a text that is read as YAML or JSON to be Mask, in
-// bytes; a longer one is Mask whole.
+// maxDocument bounds a text that is parsed as YAML or JSON, in bytes; a longer one is
+// replaced completely.
 const maxDocument = 256 << 10
 
 var (
-	// secretName is a field or key that holds a secret, by its name; plainName
-	// are those that sound like it and hold none.
+	// secretName matches fields or keys that hold a secret; plainName those that
+	// sound like it and hold none.
 	secretName = regexp.MustCompile(`(?i)passw|passphrase|secret|token|private_?key|client_?key|access_?key|api_?key|credential|service_account_json|otp|verifier|ticket|cookie|recovery|assertion|(^|[_.-])(code|pin|pwd|auth)$`)
 	plainName  = regexp.MustCompile(`(?i)^(auth|(next_)?page_token|.*token_type|.*_?token_id|token_id|secret_?refs?|secret_?name|existing_?secret|service_account)$`)
-	// bearers, credentials in URLs, and private keys are known wherever they are.
+	// Bearer tokens, credentials in URLs, and private keys are recognised anywhere.
 	bearerText  = regexp.MustCompile(`axle_[0-9A-Za-z]{20,}`)
 	jwtText     = regexp.MustCompile(`eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]*`)
 	userInfo    = regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/\s"'@]+@`)
@@ -54,8 +53,8 @@ func namesSecret(name string) bool {
 	return secretName.MatchString(name) && !plainName.MatchString(name)
 }
 
-// Masker takes secrets out of messages and remembers them, so that it finds
-// them again where nobody expects them: in an error, in another field.
+// Masker removes secrets from messages and remembers them, so that it finds them
+// again in unexpected places: in an error, in another field.
 type Masker struct{ secrets map[string]string }
 
 // Text returns a message as JSON without secrets.
@@ -69,7 +68,7 @@ func (m *Masker) Text(message proto.Message) string {
 	if err != nil {
 		return Mask
 	}
-	// protojson varies its spaces on purpose.
+	// protojson varies its whitespace deliberately.
 	var plain any
 	if err := json.Unmarshal(data, &plain); err != nil {
 		return Mask
@@ -81,13 +80,13 @@ func (m *Masker) Text(message proto.Message) string {
 	return m.Clean(string(out))
 }
 
-// Clean takes every secret that was met out of a text.
+// Clean removes every known secret from a text.
 func (m *Masker) Clean(text string) string {
 	return maskText(scrub.New(m.secrets).String(text))
 }
 
 func (m *Masker) note(name, secret string) {
-	// Shorter ones would take words out of everything else.
+	// Shorter ones would remove words from everything else.
 	if len(secret) < 6 {
 		return
 	}
@@ -148,7 +147,7 @@ func (m *Masker) value(field protoreflect.FieldDescriptor, value protoreflect.Va
 		}
 		return protoreflect.ValueOfString(m.document(value.String())), true
 	case protoreflect.BytesKind:
-		// No API of ours takes bytes that a person would look for later.
+		// Our APIs take no bytes that a person would look for later.
 		return protoreflect.ValueOfBytes(nil), true
 	}
 	return value, false
@@ -162,8 +161,8 @@ func (m *Masker) hide(name, secret string) protoreflect.Value {
 	return protoreflect.ValueOfString(Mask)
 }
 
-// document masks a text that may be YAML or JSON, such as Helm's values: what
-// stands under a key that names a secret goes.
+// document masks a text that may be YAML or JSON, such as Helm's values: values of
+// keys that name a secret are replaced.
 func (m *Masker) document(text string) string {
 	if !strings.ContainsAny(text, ":{") {
 		return text
@@ -197,10 +196,10 @@ func (m *Masker) document(text string) string {
 	return out.String()
 }
 
-// maxDepth bounds how deep a document is looked into.
+// maxDepth bounds the depth to which a document is processed.
 const maxDepth = 100
 
-// node masks below a node and reports whether it changed anything.
+// node masks the values below a node and reports whether it changed anything.
 func (m *Masker) node(n *yaml.Node, depth int) (changed bool) {
 	if depth > maxDepth {
 		n.Kind, n.Tag, n.Value, n.Content, n.Alias = yaml.ScalarNode, "!!str", Mask, nil, nil
@@ -226,8 +225,8 @@ func (m *Masker) node(n *yaml.Node, depth int) (changed bool) {
 	return changed
 }
 
-// isNamedSecret reports whether a mapping is a pair of a name and a value, as
-// the environment of a container is, whose name is that of a secret.
+// isNamedSecret reports whether a mapping is a pair of a name and a value, as in a
+// container's environment, whose name is that of a secret.
 func isNamedSecret(n *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch strings.ToLower(n.Content[i].Value) {
@@ -247,7 +246,7 @@ func (m *Masker) noteAll(name string, n *yaml.Node) {
 	}
 }
 
-// maskText takes out what is a secret by its look.
+// maskText masks secrets that are recognisable by their format.
 func maskText(text string) string {
 	text = bearerText.ReplaceAllString(text, Mask)
 	text = jwtText.ReplaceAllString(text, Mask)

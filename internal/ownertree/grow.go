@@ -20,24 +20,23 @@ const (
 	maxNodes      = 2000
 	maxPages      = 10
 	pageSize      = "200"
-	// maxMessage bounds one object's sentence, in bytes.
+	// maxMessage bounds one object's message, in bytes.
 	maxMessage = 1024
 )
 
-// Flux names the release of what it makes by two labels.
+// Flux names the release of the objects it creates in two labels.
 const (
 	releaseName      = "helm.toolkit.fluxcd.io/name"
 	releaseNamespace = "helm.toolkit.fluxcd.io/namespace"
 )
 
-// Read gets what a cluster's API server answers to path and query, with
-// somebody's rights. An error of the code not_found says that there is no such
-// thing, and one of forbidden that he may not see it; another one ends the walk.
+// Read gets a cluster's answer to path and query, with a person's rights. An error
+// with the code not_found says that the object does not exist, and forbidden that the
+// person may not see it; any other error ends the walk.
 type Read func(ctx context.Context, path string) ([]byte, error)
 
-// Grow finds what the roots own. What it could not see stands in Tree.Notes;
-// it is an error only when nothing could be seen for another reason than that
-// the caller may not.
+// Grow finds what the roots own. What it could not see is in Tree.Notes. It returns
+// an error only if nothing could be seen for a reason other than missing permissions.
 func Grow(ctx context.Context, roots []Object, read Read) (*Tree, error) {
 	w := &walk{read: read, tree: &Tree{}, byUID: map[string]*Node{}, byName: map[name]*Node{}, wanted: map[string]int{}}
 	for _, root := range roots {
@@ -59,7 +58,7 @@ func Grow(ctx context.Context, roots []Object, read Read) (*Tree, error) {
 		return nil, err
 	}
 	if err != nil {
-		w.note("the rest was not looked at: %s", errcode.Message(err))
+		w.note("the rest was not read: %s", errcode.Message(err))
 	}
 	w.tree.Roots = tidy(w.tree.Roots)
 	w.tree.blame()
@@ -70,17 +69,17 @@ type name struct{ group, kind, namespace, name string }
 
 func nameOf(o Object) name { return name{o.Group, o.Kind, o.Namespace, o.Name} }
 
-// walk is one Grow.
+// walk is one run of Grow.
 type walk struct {
 	read Read
 	tree *Tree
-	// byUID has all nodes, byName the roots alone: one that was made anew since
-	// its agent reported it has another uid.
+	// byUID has all nodes, byName only the roots: a root that was recreated since its
+	// agent reported it has another uid.
 	byUID  map[string]*Node
 	byName map[name]*Node
 	// wanted are the kinds to list, by namespace.
 	wanted map[string]int
-	// answers and nodes count what came, full says that no more nodes may.
+	// answers and nodes are counts; full says that no more nodes are allowed.
 	answers, nodes int
 	full           bool
 }
@@ -89,7 +88,7 @@ func (w *walk) note(format string, args ...any) {
 	w.tree.Notes = append(w.tree.Notes, fmt.Sprintf(format, args...))
 }
 
-// get reads one answer; false is that there is none, and that it was noted.
+// get reads one answer; false means that there is none, and that this was noted.
 func (w *walk) get(ctx context.Context, path, what string, into any) (bool, error) {
 	text, err := w.read(ctx, path)
 	switch {
@@ -105,12 +104,12 @@ func (w *walk) get(ctx context.Context, path, what string, into any) (bool, erro
 	}
 	w.answers++
 	if err := json.Unmarshal(text, into); err != nil {
-		return false, errcode.New(errcode.Unavailable, "the cluster's answer is no JSON: %w", err)
+		return false, errcode.New(errcode.Unavailable, "the cluster's answer is not JSON: %w", err)
 	}
 	return true, nil
 }
 
-// releases looks where the HelmReleases put their objects.
+// releases finds the namespaces of the HelmReleases' objects.
 func (w *walk) releases(ctx context.Context) error {
 	seen := 0
 	for _, n := range w.tree.Roots {
@@ -118,7 +117,7 @@ func (w *walk) releases(ctx context.Context) error {
 			continue
 		}
 		if seen++; seen > maxReleases {
-			w.note("only the first %d HelmReleases were looked at", maxReleases)
+			w.note("only the first %d HelmReleases were read", maxReleases)
 			return nil
 		}
 		var release struct {
@@ -141,7 +140,7 @@ func (w *walk) releases(ctx context.Context) error {
 func (w *walk) namespaces(ctx context.Context) error {
 	all := slices.Sorted(maps.Keys(w.wanted))
 	if len(all) > maxNamespaces {
-		w.note("only the first %d of %d namespaces were looked at", maxNamespaces, len(all))
+		w.note("only the first %d of %d namespaces were read", maxNamespaces, len(all))
 		all = all[:maxNamespaces]
 	}
 	for _, namespace := range all {
@@ -160,7 +159,7 @@ func (w *walk) namespaces(ctx context.Context) error {
 	return nil
 }
 
-// list looks at a namespace's objects of one kind, page by page.
+// list lists a namespace's objects of one kind, page by page.
 func (w *walk) list(ctx context.Context, k kind, namespace string) error {
 	more := ""
 	for range maxPages {
@@ -181,11 +180,11 @@ func (w *walk) list(ctx context.Context, k kind, namespace string) error {
 			return nil
 		}
 	}
-	w.note("%s of namespace %s: only the first %d pages of %s were looked at", k.resource, namespace, maxPages, pageSize)
+	w.note("%s of namespace %s: only the first %d pages of %s were read", k.resource, namespace, maxPages, pageSize)
 	return nil
 }
 
-// rawObject is an object that is decoded when it turns out to be owned.
+// rawObject is an object that is decoded only if it has an owner in the tree.
 type rawObject []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -194,7 +193,7 @@ func (r *rawObject) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// adopt hangs an object below its owner, if that is in the tree.
+// adopt adds an object below its owner, if that is in the tree.
 func (w *walk) adopt(k kind, raw rawObject) {
 	var head struct {
 		Metadata struct {
@@ -209,7 +208,7 @@ func (w *walk) adopt(k kind, raw rawObject) {
 	}
 	m := head.Metadata
 	if w.byName[name{k.Group, k.Kind, m.Namespace, m.Name}] != nil {
-		return // it is a root itself
+		return // the object is itself a root
 	}
 	owner := w.owner(m.Namespace, m.OwnerReferences)
 	if owner == nil && m.Labels[releaseName] != "" {
@@ -239,7 +238,7 @@ type ownerReference struct {
 	Controller bool   `json:"controller"`
 }
 
-// owner is the controlling owner when it is in the tree, else any that is.
+// owner is the controlling owner if it is in the tree, otherwise any owner that is.
 func (w *walk) owner(namespace string, references []ownerReference) *Node {
 	var other *Node
 	for _, r := range references {
@@ -262,7 +261,7 @@ func (w *walk) owner(namespace string, references []ownerReference) *Node {
 	return other
 }
 
-// nodeOf judges an object.
+// nodeOf makes a node and judges its health.
 func nodeOf(k kind, raw rawObject) (*Node, error) {
 	object := &unstructured.Unstructured{}
 	if err := json.Unmarshal(raw, &object.Object); err != nil {

@@ -23,7 +23,7 @@ func analysis(object *unstructured.Unstructured) kubehealth.Result {
 	return kubehealth.Result{Status: kubehealth.Progressing, Message: message}
 }
 
-// short cuts a sentence.
+// short truncates a sentence.
 func short(text string) string {
 	if len(text) <= maxMessage {
 		return text

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is one that may be owned.
+// kind is a kind whose objects may be owned.
 type kind struct {
 	schema.GroupVersionKind
 	resource string
 }
 
-// kinds are those that are looked at, each behind all that may own it.
+// kinds are the kinds to list, each after all kinds that may own it.
 var kinds = []kind{
 	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "deployments"},
 	{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "statefulsets"},
@@ -25,7 +25,7 @@ var kinds = []kind{
 	{schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, "pods"},
 }
 
-// Kinds by their places in the list.
+// Kinds by their index in the list.
 const (
 	deployments = 1 << iota
 	statefulSets
@@ -44,7 +44,7 @@ var (
 	rollout     = schema.GroupKind{Group: "argoproj.io", Kind: "Rollout"}
 )
 
-// owned are the kinds that objects of built-in kinds may own, all generations.
+// owned are the kinds that objects of built-in kinds may own, over all generations.
 var owned = map[schema.GroupKind]int{
 	{Group: "apps", Kind: "Deployment"}:         replicaSets | pods,
 	{Group: "apps", Kind: "StatefulSet"}:        pods,
@@ -57,8 +57,8 @@ var owned = map[schema.GroupKind]int{
 	{Group: "argoproj.io", Kind: "AnalysisRun"}: jobs | pods,
 }
 
-// ownedBy are the kinds that an object may own. An object of a kind that is
-// somebody's own may own any workload.
+// ownedBy are the kinds that an object may own. An object of a custom kind may own
+// any workload.
 func ownedBy(o Object) int {
 	gk := schema.GroupKind{Group: o.Group, Kind: o.Kind}
 	if these, known := owned[gk]; known {
@@ -70,7 +70,7 @@ func ownedBy(o Object) int {
 	return 0
 }
 
-// path is where a namespace's objects of the kind are listed.
+// path is the API path of a namespace's list of the kind.
 func (k kind) path(namespace, more string) string {
 	query := url.Values{"limit": {pageSize}}
 	if more != "" {

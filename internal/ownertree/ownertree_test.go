@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/ownertree"
 )
 
-// lists are what a cluster answers, by path without query; what is not there
-// is an empty list.
+// lists are a cluster's answers, by path without query; a missing one is an empty
+// list.
 type lists map[string]string
 
 func (l lists) read(_ context.Context, path string) ([]byte, error) {
@@ -37,7 +37,7 @@ func (l lists) read(_ context.Context, path string) ([]byte, error) {
 	}
 }
 
-// made is an object of a list: its name, who owns it, and the rest.
+// made is an object of a list: its name, its owner, and the rest.
 func made(name, owner, more string) string {
 	meta := map[string]any{"name": name, "namespace": "shop", "uid": "uid-" + name}
 	if group, rest, ok := strings.Cut(owner, " "); ok {
@@ -104,7 +104,7 @@ func TestTrees(t *testing.T) {
 				core + "pods":  made("night-1-x", "batch/v1 Job uid-night-1", `,"status":{"phase":"Failed","containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":3}}}]}`),
 			},
 			want: []string{"CronJob night Healthy", "  Job night-1 Degraded", "    Pod night-1-x Degraded"},
-			// The CronJob is well, so nothing of the service fails.
+			// The CronJob is healthy, so nothing of the service fails.
 		},
 		"a release of Flux": {
 			roots: []ownertree.Object{root("helm.toolkit.fluxcd.io", "HelmRelease", "shop", "Progressing")},
@@ -148,7 +148,7 @@ func TestTrees(t *testing.T) {
 			roots: []ownertree.Object{root("apps", "Deployment", "web", "Healthy")},
 			lists: lists{core + "pods": "unavailable"},
 			want:  []string{"Deployment web Healthy"},
-			notes: []string{"the rest was not looked at: the tunnel was cut"},
+			notes: []string{"the rest was not read: the tunnel was cut"},
 		},
 		"a kind that the cluster has not": {
 			roots: []ownertree.Object{root("argoproj.io", "Rollout", "web", "Healthy")},
@@ -176,7 +176,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// Nothing at all is no tree of roots that own nothing.
+// An empty tree differs from one whose roots own nothing.
 func TestAClusterThatIsAwayIsAnError(t *testing.T) {
 	_, err := ownertree.Grow(t.Context(), []ownertree.Object{root("apps", "StatefulSet", "db", "Healthy")}, lists{"/api/v1/namespaces/shop/pods": "unavailable"}.read)
 	if !errcode.Is(err, errcode.Unavailable) {

@@ -8,39 +8,39 @@ import (
 	"github.com/axle-cd/axle/internal/kubehealth"
 )
 
-// Object is one of a cluster, as far as a tree shows it.
+// Object is an object of a cluster, with the fields that a tree shows.
 type Object struct {
 	Group, Version, Kind, Namespace, Name, UID string
 	// Health is one of the words of kubehealth, or empty.
 	Health, Message string
-	// Synced is whether a root is as its service wants it.
+	// Synced says whether a root is as its service wants it.
 	Synced bool
-	// Created is in microseconds since 1970 UTC, zero when it is not known.
+	// Created is in microseconds since 1970 UTC, zero if unknown.
 	Created int64
 }
 
 // Node is an object and what it owns.
 type Node struct {
 	Object
-	// Failing marks the way to the first object that fails.
+	// Failing marks the path to the first failed object.
 	Failing  bool
 	Children []*Node
 
 	idle bool
 }
 
-// Tree is what the objects of a service own.
+// Tree is the objects of a service and what they own.
 type Tree struct {
 	Roots []*Node
-	// Failing says in one line which object fails first and why, by the way to
-	// it. Empty when all are well.
+	// Failing says in one line which object failed first and why, with the path to
+	// it. Empty if all are healthy.
 	Failing string
-	// Notes say what was not looked at, and why.
+	// Notes say what was not read, and why.
 	Notes []string
 }
 
-// tidy removes the ReplicaSets of earlier revisions, which own nothing, and
-// orders the rest.
+// tidy removes the ReplicaSets of earlier revisions, which own nothing, and sorts the
+// rest.
 func tidy(nodes []*Node) []*Node {
 	nodes = slices.DeleteFunc(nodes, func(n *Node) bool { return n.idle && len(n.Children) == 0 })
 	for _, n := range nodes {
@@ -52,7 +52,7 @@ func tidy(nodes []*Node) []*Node {
 	return nodes
 }
 
-// bad reports whether an object waits to be well, or fails.
+// bad reports whether an object is not healthy yet, or failed.
 func (n *Node) bad() bool {
 	switch kubehealth.Status(n.Health) {
 	case "", kubehealth.Healthy, kubehealth.Suspended:
@@ -61,9 +61,9 @@ func (n *Node) bad() bool {
 	return true
 }
 
-// worst is how bad it is at the end of the ways over objects that are not well.
-// What fails below one that is well is no reason: a pod of a Job that went well
-// at its second try.
+// worst is the worst health at the end of paths through unhealthy objects. A failure
+// below a healthy object does not count: a pod of a Job that succeeded at its second
+// try.
 func (n *Node) worst() kubehealth.Status {
 	if !n.bad() {
 		return kubehealth.Healthy
@@ -75,8 +75,8 @@ func (n *Node) worst() kubehealth.Status {
 	return status
 }
 
-// blame marks the way to the first object that fails and says why it does. Of
-// several that are as bad it is the newest, which is of the newest revision.
+// blame marks the path to the first failed object and says why it failed. Of several
+// equally bad objects it uses the newest, which belongs to the newest revision.
 func (t *Tree) blame() {
 	var way []string
 	reason := ""

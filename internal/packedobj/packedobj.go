@@ -1,10 +1,9 @@
-// Package packedobj keeps a service's rendered objects until its next pass. As
-// maps they take three times the memory of their text, and an agent whose
-// services all wait for health would hold all of them. agent/poll calls it; it
-// keeps nothing itself.
+// Package packedobj keeps a service's rendered objects until its next pass. As maps,
+// objects take three times the memory of their text, and an agent whose services all
+// wait for health would hold all of them. agent/poll calls it; the package keeps
+// nothing itself.
 //
-// Invariant: what Open returns are the objects that were packed, numbers
-// included.
+// Invariant: Open returns the objects that were packed, including the exact numbers.
 package packedobj
 
 import (
@@ -15,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// maxOpened bounds what a list may unpack to; no render is larger.
+// maxOpened bounds the unpacked size of a list, in bytes; no render is larger.
 const maxOpened = 1 << 30
 
 var (
@@ -23,10 +22,10 @@ var (
 	opener, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxOpened), zstd.WithDecoderLowmem(true))
 )
 
-// List is a list of objects, packed; nil is none at all.
+// List is a packed list of objects; nil is no list.
 type List []byte
 
-// Pack packs objects; those that cannot be written as JSON make it nil.
+// Pack packs objects; if one cannot be encoded as JSON, the result is nil.
 func Pack(objects []*unstructured.Unstructured) List {
 	raw, err := json.Marshal(objects)
 	if err != nil {
@@ -35,8 +34,8 @@ func Pack(objects []*unstructured.Unstructured) List {
 	return Bytes(raw)
 }
 
-// Keep returns the objects for the next pass after one that is unfinished, nil
-// after another. Those that were kept before stay as they are.
+// Keep returns the packed objects for the next pass if the present one is unfinished,
+// otherwise nil. An existing list is kept.
 func (l List) Keep(objects []*unstructured.Unstructured, unfinished bool) List {
 	switch {
 	case !unfinished:
@@ -47,8 +46,8 @@ func (l List) Keep(objects []*unstructured.Unstructured, unfinished bool) List {
 	return Pack(objects)
 }
 
-// Open returns the objects, nil when there are none or they cannot be read:
-// whoever kept them makes them anew then.
+// Open returns the objects, or nil if there are none or they cannot be decoded: then
+// the caller renders them again.
 func (l List) Open() []*unstructured.Unstructured {
 	if l == nil {
 		return nil
@@ -64,9 +63,9 @@ func (l List) Open() []*unstructured.Unstructured {
 	return objects
 }
 
-// Bytes packs a text to be kept. The encoder makes room for the whole text, of
-// which only what is used is held here.
+// Bytes packs a text to be kept. The encoder allocates for the whole text; the result
+// holds only what is used.
 func Bytes(raw []byte) []byte { return bytes.Clone(packer.EncodeAll(raw, nil)) }
 
-// Text is what Bytes packed.
+// Text unpacks the result of Bytes.
 func Text(packed []byte) ([]byte, error) { return opener.DecodeAll(packed, nil) }

@@ -1,5 +1,5 @@
-// Package partial changes some fields of a value and leaves the others, by the
-// names that the fields have in JSON. It knows nothing of what they mean.
+// Package partial changes some fields of a value and keeps the others. Fields are
+// named as in JSON. It does not interpret them.
 package partial
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// NoFieldError is a path that names none.
+// NoFieldError is an error about a path that names no field.
 type NoFieldError struct{ Path string }
 
 // Error implements error.
-func (e *NoFieldError) Error() string { return fmt.Sprintf("%.80q is no field", e.Path) }
+func (e *NoFieldError) Error() string { return fmt.Sprintf("%.80q is not a field", e.Path) }
 
-// Merge returns old with the fields at the JSON paths ("git.ref") taken from
-// new, and new without paths. A field that new does not have is removed.
+// Merge returns old with the fields at the JSON paths ("git.ref") taken from new;
+// without paths it returns new. A field that new does not have is removed. Errors are
 // NoFieldError.
 func Merge[T any](old, new T, paths []string) (merged T, err error) {
 	if len(paths) == 0 {
@@ -40,11 +40,11 @@ func Merge[T any](old, new T, paths []string) (merged T, err error) {
 	return as[T](into)
 }
 
-// Normal returns a value as it reads back from its JSON, so that equal values
-// are equal: an empty list is no list.
+// Normal returns a value as decoded from its JSON, so that equal values compare
+// equal: an empty list becomes nil.
 func Normal[T any](v T) (T, error) { return as[T](v) }
 
-// as reads a value from the JSON of another.
+// as decodes a value from the JSON of another.
 func as[T any](v any) (out T, err error) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -73,8 +73,8 @@ func copyPath(into, from map[string]any, parts []string) {
 	}
 }
 
-// isField reports whether the parts name a field by its JSON names. Keys of
-// maps are free.
+// isField reports whether the parts name a field by its JSON names. Any key of a map
+// is valid.
 func isField(t reflect.Type, parts []string) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

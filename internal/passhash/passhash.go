@@ -1,12 +1,12 @@
-// Package passhash turns passwords into argon2id hashes and compares them. It
-// bounds what that costs: few at once, a salt for each, a time that does not
-// tell how much was right. It keeps nothing and knows no users; hub/identity
+// Package passhash turns passwords into argon2id hashes and compares them. It bounds
+// the cost: few computations at once, a salt each, and a time that does not reveal
+// how much of a password was right. It keeps nothing and knows no users; hub/identity
 // calls it.
 //
-// Invariants: a hash costs 19 MiB and some 30 ms of one core, and carries its
-// own cost, so that ours may be raised; at most two are made at once, and who
-// waits longer than 10 s is told to come again; a hash whose cost is far above
-// ours is refused, since it would be a way to stop the hub.
+// Invariants: a hash costs 19 MiB and about 30 ms of one core, and carries its own
+// cost, so that ours may be raised; at most two are computed at once, and a caller
+// that waits longer than 10 s gets an error and must retry; a hash whose cost is far
+// above ours is rejected, because it could be used to stop the hub.
 package passhash
 
 import (
@@ -37,32 +37,32 @@ const (
 	// Min is in characters, Max in bytes.
 	Min = 12
 	Max = 200
-	// atOnce bounds memory and CPU that logins may take, wait how long one
-	// waits for its turn.
+	// atOnce bounds the memory and CPU for logins, wait how long one waits for its
+	// turn.
 	atOnce = 2
 	wait   = 10 * time.Second
 )
 
-// Nobody is the hash of no password. Comparing with it takes as long as with
-// one of somebody, so that nobody learns which accounts there are.
+// Nobody is the hash of no password. Comparing with it takes as long as with a
+// user's, so that the time does not reveal which accounts exist.
 var Nobody = encode(make([]byte, saltSize), make([]byte, hashSize))
 
-// Hasher makes and compares hashes. It may be used by many goroutines.
+// Hasher makes and compares hashes. It is safe for concurrent use.
 type Hasher struct{ places chan struct{} }
 
 // New returns a Hasher.
 func New() *Hasher { return &Hasher{places: make(chan struct{}, atOnce)} }
 
-// Hash checks a new password of somebody of that name and hashes it. Invalid;
-// Exhausted when too many wait.
+// Hash checks a new password of a user with that name and hashes it. Errors are
+// Invalid, or Exhausted if too many wait.
 func (h *Hasher) Hash(ctx context.Context, name, password string) (string, error) {
 	switch {
 	case utf8.RuneCountInString(password) < Min:
-		return "", errcode.New(errcode.Invalid, "the password needs at least %d characters; a few words are easier to keep than signs", Min)
+		return "", errcode.New(errcode.Invalid, "the password needs at least %d characters; a few words are easier to remember than symbols", Min)
 	case len(password) > Max:
 		return "", errcode.New(errcode.Invalid, "the password may have at most %d bytes", Max)
 	case strings.EqualFold(password, name) || strings.Count(password, password[:1]) == len(password):
-		return "", errcode.New(errcode.Invalid, "this password is the first that somebody would try; choose another")
+		return "", errcode.New(errcode.Invalid, "this password is too easy to guess; choose another")
 	}
 	if err := h.take(ctx); err != nil {
 		return "", err
@@ -78,8 +78,8 @@ func encode(salt, sum []byte) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
 }
 
-// Compare reports whether a password gives a hash. Exhausted when too many
-// wait; Internal when the hash is damaged.
+// Compare reports whether a password matches a hash. Exhausted if too many wait;
+// Internal if the hash is damaged.
 func (h *Hasher) Compare(ctx context.Context, hash, password string) (bool, error) {
 	c, err := parse(hash)
 	if err != nil {
@@ -99,7 +99,7 @@ type parsed struct {
 	salt, sum      []byte
 }
 
-// parse reads "$argon2id$v=19$m=…,t=…,p=…$salt$sum".
+// parse parses "$argon2id$v=19$m=…,t=…,p=…$salt$sum".
 func parse(text string) (c parsed, err error) {
 	bad := errcode.New(errcode.Internal, "a password's hash is damaged; set the password again")
 	parts := strings.Split(text, "$")
@@ -121,7 +121,7 @@ func parse(text string) (c parsed, err error) {
 	return c, nil
 }
 
-// take waits for one of the few places to hash a password in.
+// take waits for one of the few slots for hashing.
 func (h *Hasher) take(ctx context.Context) error {
 	select {
 	case h.places <- struct{}{}:
@@ -132,7 +132,7 @@ func (h *Hasher) take(ctx context.Context) error {
 	case h.places <- struct{}{}:
 		return nil
 	case <-time.After(wait):
-		return errcode.New(errcode.Exhausted, "too many people log in at this moment; try again in a few seconds").After(5 * time.Second)
+		return errcode.New(errcode.Exhausted, "too many people are logging in at the moment; try again in a few seconds").After(5 * time.Second)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -40,8 +40,8 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCompare: whatever stands in the database, comparing ends without a panic
-// and takes no more memory than is allowed.
+// FuzzCompare: comparing with any content of the database ends without a panic and
+// uses no more memory than allowed.
 func FuzzCompare(f *testing.F) {
 	f.Add(passhash.Nobody)
 	f.Add("$argon2id$v=19$m=4294967295,t=1,p=1$AAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA")

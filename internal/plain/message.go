@@ -5,9 +5,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Message puts every text of a message, and of those inside it, through by,
-// with the name of its field: values and keys of maps, and lists too. Bytes
-// are left alone.
+// Message applies by to every string of a message and its nested messages, with the
+// name of its field: values and keys of maps, and lists too. Bytes are left
+// unchanged.
 func Message(m proto.Message, by func(field, text string) string) {
 	if m != nil {
 		message(m.ProtoReflect(), by)
@@ -41,7 +41,7 @@ func message(m protoreflect.Message, by func(field, text string) string) {
 	})
 }
 
-// entries does the same for a map, whose keys may be texts.
+// entries does the same for a map, whose keys may be strings.
 func entries(f protoreflect.FieldDescriptor, m protoreflect.Map, by func(field, text string) string) {
 	type entry struct {
 		key protoreflect.MapKey

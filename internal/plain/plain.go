@@ -1,12 +1,11 @@
-// Package plain makes text of others fit to be shown: without control
-// characters (C0, C1, escape sequences of terminals), without characters that
-// turn the direction of what stands around them or are not seen, as UTF-8, and
-// bounded. What an agent, an upstream or a cluster says may be printed on a
-// terminal, where such characters move the cursor, hide lines and type
-// commands.
+// Package plain makes untrusted text safe to show: valid UTF-8 of bounded length,
+// without control characters (C0, C1, terminal escape sequences) and without
+// characters that are invisible or change the text direction. Text from agents,
+// upstreams and clusters may reach a terminal, where such characters move the cursor,
+// hide lines and type commands.
 //
-// It changes what is shown, not what is stored for a machine to read again:
-// nothing that is hashed or compared passes it.
+// It is for display only: data that is stored for programs, hashed or compared must
+// not pass through it.
 package plain
 
 import (
@@ -15,17 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// cutMark ends a text that was cut, or begins one.
+// cutMark ends, or begins, a truncated text.
 const cutMark = "…"
 
-// The joiners of scripts and of emoji are not seen, and change how what stands
-// beside them is.
+// The joiners of scripts and emoji are invisible, and change how their neighbours are
+// displayed.
 const (
 	nonJoiner = '\u200c'
 	joiner    = '\u200d'
 )
 
-// shown reports whether a character may be shown as it is.
+// shown reports whether a character may be shown unchanged.
 func shown(r rune) bool {
 	switch {
 	case r == nonJoiner || r == joiner:
@@ -36,8 +35,8 @@ func shown(r rune) bool {
 	return true
 }
 
-// Line returns text as one line of at most that many bytes and a mark; zero
-// bounds nothing. What breaks lines becomes a space.
+// Line returns text as one line of at most that many bytes plus a mark; zero means no
+// bound. Line breaks become spaces.
 func Line(text string, most int) string {
 	if simple(text, most, false) {
 		return text
@@ -45,7 +44,7 @@ func Line(text string, most int) string {
 	return cut(clean(text, ' '), most)
 }
 
-// Text is Line for a text that may have several.
+// Text is Line for a text that may have several lines.
 func Text(text string, most int) string {
 	if simple(text, most, true) {
 		return text
@@ -53,7 +52,7 @@ func Text(text string, most int) string {
 	return cut(clean(text, '\n'), most)
 }
 
-// Tail is Text for one whose end matters.
+// Tail is Text for a text whose end matters.
 func Tail(text string, most int) string {
 	if simple(text, most, true) {
 		return text
@@ -69,7 +68,7 @@ func Tail(text string, most int) string {
 	return text
 }
 
-// simple reports whether a text is what it would become, without looking long.
+// simple quickly reports whether a text needs no change.
 func simple(text string, most int, lines bool) bool {
 	if most > 0 && len(text) > most {
 		return false
@@ -82,7 +81,7 @@ func simple(text string, most int, lines bool) bool {
 	return true
 }
 
-// cut bounds a text at the end of a character.
+// cut truncates a text at the end of a character.
 func cut(text string, most int) string {
 	if most <= 0 || len(text) <= most {
 		return text
@@ -93,7 +92,7 @@ func cut(text string, most int) string {
 	return text[:most] + cutMark
 }
 
-// clean drops what is not shown; breaks of lines become line.
+// clean removes characters that must not be shown; line breaks become line.
 func clean(text string, line rune) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	var out strings.Builder
@@ -117,9 +116,9 @@ func clean(text string, line rune) string {
 	return out.String()
 }
 
-// sequence is how many bytes the control sequence takes that a text begins
-// with. One without an end is its first character alone, so that nothing hides
-// the rest.
+// sequence is the length in bytes of the control sequence at the beginning of a text.
+// Of one without an end only the first character counts, so that it cannot hide the
+// rest.
 func sequence(text string) int {
 	first, n := utf8.DecodeRuneInString(text)
 	kind := first - '\u0080' + '@' // C1 is the short form of ESC and a letter

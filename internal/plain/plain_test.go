@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// never are characters that nobody may be shown.
+// never are characters that must never be shown.
 const never = "\x00\a\b\v\f\x1b\x7f\u0080\u0085\u009b\u009c\u009d\u00ad\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202d\u202e\u2060\u2066\u2069\ufeff\U000e0041"
 
 func TestLineAndText(t *testing.T) {

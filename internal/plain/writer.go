@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes on what may be shown, and breaks of lines and tabs. It keeps the
-// bytes of a character that is not whole yet. It is safe for concurrent use.
+// Writer passes on printable characters, line breaks and tabs. It holds the bytes of
+// an incomplete character. It is safe for concurrent use.
 type Writer struct {
 	To io.Writer
 
@@ -31,7 +31,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		case r == '\n' || r == '\t' || shown(r):
 			out = utf8.AppendRune(out, r)
 		case r == '\r' || r == '\u0085' || r == '\u2028' || r == '\u2029':
-			// What overwrites a line stands on the next.
+			// Text that would overwrite a line goes to the next one.
 			if rest := text[n:]; r != '\r' || len(rest) == 0 || rest[0] != '\n' {
 				out = append(out, '\n')
 			}
@@ -45,8 +45,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// JSON writes the characters of a JSON document that are not shown as escapes.
-// It is the same document.
+// JSON writes the unprintable characters of a JSON document as escapes. The document
+// stays equivalent.
 func JSON(text []byte) []byte {
 	if simple(string(text), 0, true) {
 		return text

@@ -1,6 +1,6 @@
-// Package position is a place in the hub's change feed, in the one form that
-// hub, agents and clients write into headers and compare. It reads no feed and
-// keeps nothing; hub/event says what the numbers mean.
+// Package position is a position in the hub's change feed, in the one format that
+// hub, agents and clients put into headers and compare. It reads no feed and keeps
+// nothing; hub/event defines what the numbers mean.
 package position
 
 import (
@@ -10,22 +10,22 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxIncarnation bounds an incarnation's text, in bytes: it comes from
-// strangers' headers.
+// maxIncarnation bounds an incarnation's text, in bytes, because it comes from
+// untrusted headers.
 const maxIncarnation = 64
 
 // Position is a sequence number within one incarnation of the hub's database.
 // The zero value is before everything.
 type Position struct {
-	// Incarnation is "<start micros, 14 hex>-<4 hex>"; later ones sort after
-	// earlier ones as text.
+	// Incarnation is "<start micros, 14 hex>-<4 hex>"; later ones sort after earlier
+	// ones as text.
 	Incarnation string
 	// Sequence counts from 1 within the incarnation.
 	Sequence int64
 }
 
-// String returns the form used in headers: "<incarnation>.<sequence>", empty
-// for the zero value.
+// String returns the format of the headers: "<incarnation>.<sequence>", empty for the
+// zero value.
 func (p Position) String() string {
 	if p == (Position{}) {
 		return ""
@@ -33,8 +33,8 @@ func (p Position) String() string {
 	return p.Incarnation + "." + strconv.FormatInt(p.Sequence, 10)
 }
 
-// Parse reads the form that String writes; empty text is the zero position.
-// Errors are Invalid.
+// Parse parses the format of String; empty text is the zero position. Errors are
+// Invalid.
 func Parse(text string) (Position, error) {
 	if text == "" {
 		return Position{}, nil
@@ -47,8 +47,8 @@ func Parse(text string) (Position, error) {
 	return Position{incarnation, n}, nil
 }
 
-// Before reports whether p is an older place than o. Any place of a newer
-// incarnation is after every place of an older one.
+// Before reports whether p is older than o. Every position of a newer incarnation is
+// after all positions of an older one.
 func (p Position) Before(o Position) bool {
 	if p.Incarnation != o.Incarnation {
 		return p.Incarnation < o.Incarnation

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// idleBuffer waits for what may come.
+	// idleBuffer is used while waiting for data.
 	idleBuffer = 2 << 10
-	// flowBuffer carries what flows: four records of TLS, each with the head of
-	// a frame of HTTP/2.
+	// flowBuffer is used while data flows: four TLS records, each with an HTTP/2
+	// frame head.
 	flowBuffer = 4 * (16<<10 - 9)
 )
 
@@ -24,21 +24,21 @@ var (
 	flow = sync.Pool{New: func() any { return new([flowBuffer]byte) }}
 )
 
-// ErrWrite marks errors of the writing side: whoever reads is gone.
+// ErrWrite marks errors of the writing side: the reader is gone.
 var ErrWrite = errors.New("write")
 
-// Prompt is a source that tells what is there already. Copy joins that to what it
-// waited for: TLS gives out one record at a time, and those of one packet may be
+// Prompt is a source that can return the data that is already there. Copy adds that
+// to what it waited for: TLS returns one record at a time, and one packet may hold
 // many.
 type Prompt interface {
-	// ReadNow is Read that waits for nothing: no bytes and no error are that
-	// nothing is there.
+	// ReadNow is Read without waiting: no bytes and no error mean that nothing is
+	// there.
 	ReadNow(p []byte) (int, error)
 }
 
-// Copy copies until src ends, which is no error, and returns how much it wrote.
-// It calls flush, unless nil, after each write but one that the end is known to
-// follow: whoever ends dst sends that. Errors of dst and of flush wrap ErrWrite.
+// Copy copies until src ends, which is not an error, and returns how much it wrote.
+// If flush is not nil, it is called after each write, except one that is known to be
+// followed by the end: closing dst sends that. Errors of dst and flush wrap ErrWrite.
 func Copy(dst io.Writer, src io.Reader, flush func() error) (written int64, err error) {
 	small := idle.Get().(*[idleBuffer]byte)
 	defer idle.Put(small)
@@ -78,7 +78,7 @@ func Copy(dst io.Writer, src io.Reader, flush func() error) (written int64, err 
 	}
 }
 
-// read is src's Read, and what is there behind it already.
+// read reads from src, and adds what is already there.
 func read(src io.Reader, source Prompt, p []byte) (n int, err error) {
 	if n, err = src.Read(p); source == nil || n == 0 {
 		return n, err

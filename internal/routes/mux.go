@@ -1,10 +1,9 @@
-// Package routes is a ServeMux that can tell what was put into it, so that a
-// test can hold every route of a process against a list. It decides nothing
-// itself. The hub puts all that it answers into one Mux; whoever adds routes to
-// it takes an Adder.
+// Package routes is a ServeMux that records its patterns, so that a test can compare
+// every route of a process with a list. The hub registers all its routes in one Mux;
+// functions that add routes take an Adder.
 //
-// Patterns are recorded before the first request; a Mux is not changed while
-// it answers.
+// Patterns are recorded before the first request; a Mux does not change while it
+// serves.
 package routes
 
 import (
@@ -12,14 +11,14 @@ import (
 	"slices"
 )
 
-// Adder takes routes: a Mux, or a plain http.ServeMux.
+// Adder accepts routes: a Mux, or a plain http.ServeMux.
 type Adder interface {
 	Handle(pattern string, handler http.Handler)
 	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
 }
 
-// Mux answers by pattern, as http.ServeMux does, and knows its patterns. Its
-// zero value is empty.
+// Mux routes by pattern, as http.ServeMux does, and knows its patterns. Its zero
+// value is empty.
 type Mux struct {
 	mux      http.ServeMux
 	early    []early
@@ -47,10 +46,10 @@ func (m *Mux) HandleFunc(pattern string, handler func(http.ResponseWriter, *http
 	m.Handle(pattern, http.HandlerFunc(handler))
 }
 
-// Early sends paths that are owned to a handler before any pattern is looked
-// at: http.ServeMux allocates, and answers paths with // and .. itself. The
-// handler's own patterns are given for the record. Those that were added first
-// are asked first.
+// Early sends paths for which owns is true to a handler before any pattern is
+// matched: http.ServeMux allocates, and handles paths with // and .. itself. The
+// handler's own patterns are given for the record. Handlers are tried in the order in
+// which they were added.
 func (m *Mux) Early(owns func(path string) bool, handler http.Handler, patterns ...string) {
 	m.early = append(m.early, early{owns, handler})
 	m.patterns = append(m.patterns, patterns...)

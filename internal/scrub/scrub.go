@@ -3,8 +3,8 @@
 // every message, log tail and event of a service passes a Scrubber built from
 // that service's secrets.
 //
-// It cannot remove what it was not told, and it leaves values shorter than
-// minLength alone: replacing every "1" would destroy the text and hide nothing.
+// It cannot remove values that it was not given. It leaves values shorter than
+// minLength: replacing every "1" would destroy the text and hide nothing.
 package scrub
 
 import (
@@ -15,11 +15,11 @@ import (
 	"strings"
 )
 
-// minLength is the shortest value that is replaced, in bytes, and the shortest
+// minLength is the minimum length in bytes of a value that is replaced, and of the
 // beginning of one.
 const minLength = 4
 
-// cutMark ends a text that was cut.
+// cutMark ends a truncated text.
 const cutMark = "…"
 
 // Scrubber replaces secret values by "[secret NAME]". The nil Scrubber changes
@@ -29,11 +29,11 @@ type Scrubber struct {
 	pairs    []pair
 }
 
-// pair is one form of a value, and what takes its place.
+// pair is one form of a value, and its replacement.
 type pair struct{ old, replacement string }
 
 // New builds a Scrubber from names and values. Each value is found as it is, in
-// base64 (padded and not, both alphabets), JSON-escaped and URL-escaped.
+// base64 (padded or not, both alphabets), JSON-escaped and URL-escaped.
 func New(secrets map[string]string) *Scrubber {
 	var pairs []pair
 	for name, value := range secrets {
@@ -44,7 +44,7 @@ func New(secrets map[string]string) *Scrubber {
 			pairs = append(pairs, pair{form, "[secret " + name + "]"})
 		}
 	}
-	// Longest first: a secret that contains another one is replaced whole.
+	// Longest first: a secret that contains another one is replaced completely.
 	sort.Slice(pairs, func(i, j int) bool {
 		if len(pairs[i].old) != len(pairs[j].old) {
 			return len(pairs[i].old) > len(pairs[j].old)
@@ -60,8 +60,8 @@ func New(secrets map[string]string) *Scrubber {
 	return s
 }
 
-// String returns text without the secret values. One that ends with "…" was
-// cut, perhaps within a value: its beginning goes too.
+// String returns text without the secret values. A text that ends with "…" was
+// truncated, perhaps inside a value: the beginning of that value is replaced too.
 func (s *Scrubber) String(text string) string {
 	if s == nil {
 		return text
@@ -73,7 +73,8 @@ func (s *Scrubber) String(text string) string {
 	return text
 }
 
-// withoutBeginning replaces the longest end of a text that a value begins with.
+// withoutBeginning replaces the longest end of a text that is the beginning of a
+// value.
 func (s *Scrubber) withoutBeginning(text string) string {
 	at, replacement := len(text), ""
 	for _, p := range s.pairs {
@@ -84,8 +85,8 @@ func (s *Scrubber) withoutBeginning(text string) string {
 	return text[:at] + replacement
 }
 
-// beginning is where the longest end of a text starts that a value begins with;
-// the text's length when none does.
+// beginning returns where the longest end of a text starts that is the beginning of a
+// value, or the text's length if there is none.
 func beginning(text, value string) int {
 	head := value[:minLength]
 	for i := max(0, len(text)-len(value)); ; i++ {

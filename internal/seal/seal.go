@@ -1,12 +1,11 @@
-// Package seal keeps secrets at rest: AES-256-GCM under a key that lies in a
-// file beside the database and never in it, so that a copy of the database
-// alone gives nothing away.
+// Package seal encrypts secrets at rest: AES-256-GCM with a key from a file beside
+// the database, never in it, so that a copy of the database alone reveals nothing.
 //
-// A key file holds one key a line, "<id> <64 hex digits>"; the first seals, all
-// open, so a key is changed by putting a new line on top. What Seal returns is
-// text: "<id>.<base64 of nonce and ciphertext>". The same words sealed twice
-// differ. It stores nothing itself and does not know what it seals; hub/store
-// and hub/peer call it.
+// A key file holds one key per line, "<id> <64 hex digits>". The first key encrypts,
+// all keys decrypt; to change the key, add a new line at the top. Seal returns text,
+// "<id>.<base64 of nonce and ciphertext>". Sealing the same value twice gives
+// different results. The package stores nothing and does not interpret what it seals;
+// hub/store and hub/peer call it.
 package seal
 
 import (
@@ -28,10 +27,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// keySize is that of AES-256.
+// keySize is the key size of AES-256.
 const keySize = 32
 
-// Sealer seals with the first key of its file and opens with any. It is safe
+// Sealer encrypts with the first key of its file and decrypts with any. It is safe
 // for concurrent use.
 type Sealer struct {
 	first string
@@ -43,8 +42,8 @@ type key struct {
 	secret []byte
 }
 
-// OpenFile reads the keys in a file, and makes the file with one new key, for
-// its owner alone, when it does not exist.
+// OpenFile reads the keys in a file. If the file does not exist, it is created with
+// one new key, readable only by its owner.
 func OpenFile(path string) (*Sealer, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +86,7 @@ func Parse(text []byte) (*Sealer, error) {
 		id, digits, ok := strings.Cut(strings.TrimSpace(string(line)), " ")
 		secret, err := hex.DecodeString(strings.TrimSpace(digits))
 		if !ok || err != nil || len(secret) != keySize || strings.Contains(id, ".") || s.keys[id].aead != nil {
-			return nil, errcode.New(errcode.Invalid, "line %d is not \"<id> <64 hex digits>\" with an id of its own", n+1)
+			return nil, errcode.New(errcode.Invalid, "line %d is not \"<id> <64 hex digits>\" with a unique id", n+1)
 		}
 		block, err := aes.NewCipher(secret)
 		if err != nil {
@@ -103,17 +102,17 @@ func Parse(text []byte) (*Sealer, error) {
 		s.keys[id] = key{aead, secret}
 	}
 	if s.first == "" {
-		return nil, errcode.New(errcode.Invalid, "there is no key in it")
+		return nil, errcode.New(errcode.Invalid, "the file contains no key")
 	}
 	return s, nil
 }
 
-// KeyID names the key that seals.
+// KeyID names the key that encrypts.
 func (s *Sealer) KeyID() string { return s.first }
 
-// Seal encrypts plaintext for one place: aad names it ("repository x"), and
-// Open with another name fails, so a sealed text moved to another row is
-// refused. Empty plaintext gives empty text.
+// Seal encrypts plaintext for one use: aad names it ("repository x"), and Open with
+// another name fails, so that a sealed text moved to another row is rejected. Empty
+// plaintext gives empty text.
 func (s *Sealer) Seal(plaintext []byte, aad string) string {
 	if len(plaintext) == 0 {
 		return ""
@@ -124,7 +123,7 @@ func (s *Sealer) Seal(plaintext []byte, aad string) string {
 	return s.first + "." + base64.RawStdEncoding.EncodeToString(aead.Seal(nonce, nonce, plaintext, []byte(aad)))
 }
 
-// Open decrypts what Seal returned for the same place.
+// Open decrypts a text from Seal with the same aad.
 func (s *Sealer) Open(sealed, aad string) ([]byte, error) {
 	if sealed == "" {
 		return nil, nil
@@ -141,13 +140,13 @@ func (s *Sealer) Open(sealed, aad string) ([]byte, error) {
 	nonce := k.aead.NonceSize()
 	plain, err := k.aead.Open(nil, raw[:nonce], raw[nonce:], []byte(aad))
 	if err != nil {
-		return nil, errcode.New(errcode.Internal, "a sealed secret does not open with key %s: it is damaged, or was sealed for another place; set it again", id)
+		return nil, errcode.New(errcode.Internal, "a sealed secret cannot be decrypted with key %s: it is damaged, or was sealed for another use; set it again", id)
 	}
 	return plain, nil
 }
 
-// Derive returns a key of 32 bytes for one purpose, such as signing calls
-// between replicas. It follows from the first key of the file.
+// Derive derives a key of 32 bytes for one purpose, such as signing calls between
+// replicas, from the first key of the file.
 func (s *Sealer) Derive(purpose string) ([]byte, error) {
 	return hkdf.Key(sha256.New, s.keys[s.first].secret, nil, purpose, keySize)
 }

@@ -1,6 +1,6 @@
-// Package sqlitestmt opens SQLite so that each connection keeps the statements
-// that it compiled: the driver parses and plans each query anew, which costs
-// more than running it. hub/store calls it.
+// Package sqlitestmt opens SQLite so that each connection caches its compiled
+// statements: the driver parses and plans each query again, which costs more than
+// running it. hub/store calls it.
 package sqlitestmt
 
 import (
@@ -12,13 +12,12 @@ import (
 	"fmt"
 )
 
-// keptStatements is how many compiled statements each connection keeps: more
-// than the store has, since lists of ids make several of one.
+// keptStatements is how many compiled statements each connection caches: more than
+// the store has, because lists of ids turn one statement into several.
 const keptStatements = 128
 
-// connector opens connections that keep their compiled statements.
-// Without it each query is parsed and planned anew, which costs more than
-// running it.
+// connector opens connections that cache their compiled statements. Without it each
+// query is parsed and planned again, which costs more than running it.
 type connector struct {
 	driver driver.Driver
 	url    string
@@ -41,7 +40,7 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) {
 	}
 	inner, ok := opened.(driverConn)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T lacks a method that is needed", opened), opened.Close())
+		return nil, errors.Join(fmt.Errorf("the SQLite driver's %T lacks a required method", opened), opened.Close())
 	}
 	return &conn{driverConn: inner, kept: map[string]*list.Element{}, order: list.New()}, nil
 }
@@ -49,7 +48,7 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return c.driver }
 
-// driverConn is what is used of a connection of the driver.
+// driverConn is the used part of a driver's connection.
 type driverConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -61,15 +60,15 @@ type driverConn interface {
 	driver.Validator
 }
 
-// conn is a connection with the statements that it ran last. Callers
-// come one at a time.
+// conn is a connection with its most recently used statements. It is used by one
+// caller at a time.
 type conn struct {
 	driverConn
 	kept  map[string]*list.Element
-	order *list.List // of *statement, the last used first
+	order *list.List // of *statement, most recently used first
 }
 
-// statement is one of them.
+// statement is one cached statement.
 type statement struct {
 	query string
 	stmt  driverStmt
@@ -82,8 +81,8 @@ type driverStmt interface {
 	driver.StmtQueryContext
 }
 
-// statement returns a statement for a query that nobody reads from, nil when
-// the query runs better without.
+// statement returns an unused statement for a query, nil if the query should run
+// without one.
 func (c *conn) statement(ctx context.Context, query string, args []driver.NamedValue) *statement {
 	if e := c.kept[query]; e != nil {
 		s, ok := e.Value.(*statement)
@@ -94,11 +93,11 @@ func (c *conn) statement(ctx context.Context, query string, args []driver.NamedV
 		return s
 	}
 	if len(args) == 0 {
-		return nil // scripts of migrations and pragmas among them
+		return nil // such as migration scripts and pragmas
 	}
 	prepared, err := c.PrepareContext(ctx, query)
 	if err != nil {
-		return nil // whoever runs it gets the same error
+		return nil // running it gives the same error
 	}
 	stmt, ok := prepared.(driverStmt)
 	if !ok {
@@ -117,13 +116,13 @@ func (c *conn) statement(ctx context.Context, query string, args []driver.NamedV
 	return s
 }
 
-// drop forgets a statement.
+// drop removes a statement from the cache.
 func (c *conn) drop(s *statement) {
 	if e := c.kept[s.query]; e != nil && e.Value == s {
 		delete(c.kept, s.query)
 		c.order.Remove(e)
 	}
-	_ = s.stmt.Close() // what it complains of, its last caller was told
+	_ = s.stmt.Close() // its last caller already got the error
 }
 
 // ExecContext implements driver.ExecerContext.
@@ -158,7 +157,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 func (c *conn) Close() error {
 	for e := c.order.Front(); e != nil; e = e.Next() {
 		if s, ok := e.Value.(*statement); ok {
-			_ = s.stmt.Close() // the connection's own end decides
+			_ = s.stmt.Close() // the error of closing the connection decides
 		}
 	}
 	clear(c.kept)
@@ -166,7 +165,7 @@ func (c *conn) Close() error {
 	return c.driverConn.Close()
 }
 
-// keptRows are the rows of a kept statement.
+// keptRows are the rows of a cached statement.
 type keptRows struct {
 	driver.Rows
 	conn *conn

@@ -1,6 +1,6 @@
-// Package strangers bounds the bodies of requests: how large, how long they may
-// take to arrive, and how many are waited for at once of callers whom nobody
-// knows yet. It does not look who calls.
+// Package strangers bounds the bodies of requests before the caller is known: their
+// size, how long they may take to arrive, and how many may arrive at once. It does
+// not check who calls.
 package strangers
 
 import (
@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// timeout is how long the body of a stranger may take to arrive.
+	// timeout is how long the body of an unknown caller may take to arrive.
 	timeout = 10 * time.Second
-	// atOnce bounds the bodies of strangers that are waited for, and ofOne
-	// those from one address; a large site registers its agents from one.
+	// atOnce bounds the unfinished bodies of unknown callers, and ofOne those from
+	// one address; a large site registers its agents from one address.
 	atOnce = 512
 	ofOne  = 256
 )
 
-// Gate counts the bodies that are waited for of callers whom nobody knows. With
-// 64 KiB each that is 32 MiB of memory at most, and a crowd that sends nothing
-// has to come back every 10 s. Its zero value is empty.
+// Gate counts the unfinished bodies of unknown callers. With 64 KiB each they take at
+// most 32 MiB of memory, and callers that send nothing are disconnected after 10 s.
+// Its zero value is empty.
 type Gate struct {
 	mu  sync.Mutex
 	all int
 	of  map[string]int
 }
 
-// Serve hands a request on with a body of at most that many bytes, or refuses
-// it when there is no place.
+// Serve passes a request on with a body of at most that many bytes, or rejects it if
+// there is no slot.
 func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, bytes int64, next http.Handler) {
 	if r.Body == nil || r.Body == http.NoBody {
 		next.ServeHTTP(w, r)
@@ -51,8 +51,8 @@ func (g *Gate) Serve(w http.ResponseWriter, r *http.Request, bytes int64, next h
 	next.ServeHTTP(w, r)
 }
 
-// enter takes a place until leave is called, which may be more than once; nil
-// when there is none.
+// enter takes a slot until leave is called, which may happen more than once; nil if
+// there is none.
 func (g *Gate) enter(remote string) (leave func()) {
 	host := address.Host(remote)
 	g.mu.Lock()
@@ -75,7 +75,7 @@ func (g *Gate) enter(remote string) (leave func()) {
 	})
 }
 
-// refuse says that there is no place, in the form that calls read.
+// refuse answers that there is no slot, in the error format of calls.
 func refuse(w http.ResponseWriter, r *http.Request) {
 	routes.LeaveBody(w, r)
 	w.Header().Set("Content-Type", "application/json")
@@ -83,21 +83,21 @@ func refuse(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(errcode.HTTPStatus(errcode.Unavailable))
 	_ = json.NewEncoder(w).Encode(map[string]string{
-		"code": "unavailable", "message": "too many callers who are not logged in send something at once; try again in a second",
+		"code": "unavailable", "message": "too many requests of callers who are not logged in; try again in a second",
 	})
 }
 
-// Bound returns a body of at most that many bytes that must arrive within a
-// time; arrived is called when nothing more is waited for, nil calls nothing.
+// Bound returns a body of at most that many bytes that must arrive within a time. If
+// arrived is not nil, it is called when nothing more is expected.
 func Bound(w http.ResponseWriter, body io.ReadCloser, bytes int64, within time.Duration, arrived func()) io.ReadCloser {
 	b := &timedBody{ReadCloser: body, control: http.NewResponseController(w), arrived: arrived}
 	b.limit(time.Now().Add(within))
 	return http.MaxBytesReader(w, b, bytes)
 }
 
-// timedBody is a request's body that must arrive in time. Once it is here, the
-// call may take as long as it likes: a connection whose deadline passes counts
-// as gone, and its call as given up.
+// timedBody is a request's body that must arrive in time. Once it has arrived, the
+// call may take any time: otherwise the connection would count as gone after the
+// deadline, and its call as cancelled.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -105,8 +105,8 @@ type timedBody struct {
 	ended   bool
 }
 
-// limit sets the deadline. A writer that knows none, as in a test without a
-// listener, has nobody slow at its other end.
+// limit sets the deadline. A writer without deadlines, as in a test without a
+// listener, has no slow peer.
 func (b *timedBody) limit(at time.Time) { _ = b.control.SetReadDeadline(at) }
 
 // Read implements io.Reader.

@@ -10,8 +10,8 @@ import (
 // schedule is a cron line of five fields, a bit for each value.
 type schedule struct {
 	minute, hour, day, month, weekday uint64
-	// anyDay and anyWeekday say that the field was "*": of the two that are
-	// not, either may match.
+	// anyDay and anyWeekday say that the field was "*". If neither was, one of the
+	// two must match.
 	anyDay, anyWeekday bool
 }
 
@@ -23,7 +23,7 @@ var shorthands = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-// maxSchedule bounds a cron line.
+// maxSchedule bounds the length of a cron line.
 const maxSchedule = 200
 
 func parseSchedule(line string) (schedule, error) {
@@ -68,7 +68,7 @@ func parseField(field string, low, high int, names []string) (uint64, error) {
 		if stepped {
 			n, err := strconv.Atoi(stepText)
 			if err != nil || n < 1 || n > high {
-				return 0, fmt.Errorf("the step %q is no number from 1 to %d", stepText, high)
+				return 0, fmt.Errorf("the step %q is not a number from 1 to %d", stepText, high)
 			}
 			step = n
 		}
@@ -106,12 +106,12 @@ func parseValue(text string, low, high int, names []string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("%q is no number from %d to %d", text, low, high)
+		return 0, fmt.Errorf("%q is not a number from %d to %d", text, low, high)
 	}
 	return n, nil
 }
 
-// matches reports whether the schedule names the minute of a wall clock.
+// matches reports whether the schedule includes the minute of a wall clock.
 func (s schedule) matches(at time.Time) bool {
 	if s.minute&(1<<at.Minute()) == 0 || s.hour&(1<<at.Hour()) == 0 || s.month&(1<<int(at.Month())) == 0 {
 		return false

@@ -1,15 +1,15 @@
-// Package syncwindow decides whether a moment lies in a recurring window: the
-// times at which a service may be synced, and at which it may not.
+// Package syncwindow decides whether a time lies in a recurring window: the times at
+// which a service may be synced, or may not.
 //
-// It knows no service, keeps no clock and waits for nothing. The hub calls it
-// to refuse windows that can never open, the agent to obey them, so that they
-// hold while the hub is away.
+// It knows no service, keeps no clock and waits for nothing. The hub uses it to
+// reject windows that can never open, and the agent to obey them, so that they also
+// apply while the hub is unavailable.
 //
-// Rules: a deny window that is open wins; where there are allow windows, one of
-// them must be open, of each level that has some: a service's own window does
-// not open what its project keeps closed. Minutes count as the wall clock of the window's time zone
-// shows them: one that a change to summer time leaves out begins no window, one
-// that comes twice begins two. A window lasts at least a minute and at most 31
+// Rules: an open deny window wins. Where a level has allow windows, one of them must
+// be open; this is required at each such level: a service's own window does not open
+// what its project keeps closed. Times are those of the wall clock in the window's
+// time zone: a start time skipped by a change to summer time begins no window, and
+// one that occurs twice begins two. A window lasts at least a minute and at most 31
 // days.
 package syncwindow
 
@@ -40,14 +40,14 @@ type Spec struct {
 	Schedule string
 	Duration string
 	TimeZone string
-	// Manual lets what a person asks for through.
+	// Manual allows manual syncs.
 	Manual bool
-	// Level says whose window it is, such as "project"; empty is the
-	// service's own.
+	// Level says whose window it is, such as "project"; empty means the service's
+	// own.
 	Level string
 }
 
-// Window is a Spec that was read.
+// Window is a parsed Spec.
 type Window struct {
 	spec     Spec
 	schedule schedule
@@ -55,7 +55,7 @@ type Window struct {
 	zone     *time.Location
 }
 
-// Parse reads a window. Errors are Invalid and begin with the field's name.
+// Parse parses a window. Errors are Invalid and begin with the field's name.
 func Parse(s Spec) (Window, error) {
 	w := Window{spec: s, zone: time.UTC}
 	if s.Kind != Allow && s.Kind != Deny {
@@ -66,17 +66,17 @@ func Parse(s Spec) (Window, error) {
 		return w, errcode.New(errcode.Invalid, "schedule: %w", err)
 	}
 	if w.length, err = time.ParseDuration(s.Duration); err != nil || w.length < minDuration || w.length > maxDuration {
-		return w, errcode.New(errcode.Invalid, "duration: %.80q is no duration from 1m to 744h, such as \"1h30m\"", s.Duration)
+		return w, errcode.New(errcode.Invalid, "duration: %.80q is not a duration from 1m to 744h, such as \"1h30m\"", s.Duration)
 	}
 	if s.TimeZone != "" {
 		if w.zone, err = time.LoadLocation(s.TimeZone); err != nil || s.TimeZone == "Local" {
-			return w, errcode.New(errcode.Invalid, "timeZone: %.80q is no time zone; use a name such as Europe/Berlin", s.TimeZone)
+			return w, errcode.New(errcode.Invalid, "timeZone: %.80q is not a time zone; use a name such as Europe/Berlin", s.TimeZone)
 		}
 	}
 	return w, nil
 }
 
-// String is the window in words.
+// String describes the window.
 func (w Window) String() string {
 	text := fmt.Sprintf("%s window %q for %s in %s", w.spec.Kind, w.spec.Schedule, w.spec.Duration, w.zone)
 	if w.spec.Level != "" {
@@ -85,7 +85,7 @@ func (w Window) String() string {
 	return text
 }
 
-// Open reports whether a moment lies in the window.
+// Open reports whether a time lies in the window.
 func (w Window) Open(at time.Time) bool {
 	minute := at.Truncate(time.Minute)
 	for start := minute; at.Sub(start) < w.length; start = start.Add(-time.Minute) {
@@ -96,17 +96,16 @@ func (w Window) Open(at time.Time) bool {
 	return false
 }
 
-// Verdict is what windows say of a moment.
+// Verdict is the decision of windows about a time.
 type Verdict struct {
 	// Held says that nothing may be synced; Why names the window.
 	Held bool
 	Why  string
-	// Until is when that may change; zero when it is not within 35 days.
+	// Until is when that may change; zero if it does not within 35 days.
 	Until time.Time
 }
 
-// Judge says what windows make of a moment. manual is for what a person asked
-// for.
+// Judge decides about a time. manual is true for a sync requested by a person.
 func Judge(windows []Window, at time.Time, manual bool) Verdict {
 	held, why := judge(windows, at, manual)
 	if !held {
@@ -114,7 +113,7 @@ func Judge(windows []Window, at time.Time, manual bool) Verdict {
 	}
 	v := Verdict{Held: true, Why: why}
 	for next := at.Truncate(time.Minute).Add(time.Minute); next.Sub(at) < horizon; next = next.Add(time.Minute) {
-		// Only where a window begins or ends can the answer change.
+		// The answer can only change where a window begins or ends.
 		if changes(windows, next) {
 			if still, _ := judge(windows, next, manual); !still {
 				v.Until = next

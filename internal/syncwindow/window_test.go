@@ -64,7 +64,7 @@ func TestWindowsHoldAndRelease(t *testing.T) {
 		"the project's does not open its own":        {[]syncwindow.Spec{weekend, project}, "2026-01-05T12:00:00Z", false, true, ""},
 		"both are open":                              {[]syncwindow.Spec{monday, project}, "2026-01-05T10:30:00Z", false, false, ""},
 		"one after the other":                        {[]syncwindow.Spec{monday, project}, "2026-01-03T12:00:00Z", false, true, "2026-01-05T10:00:00Z"},
-		"a person passes his own level alone":        {[]syncwindow.Spec{monday, project}, "2026-01-03T12:00:00Z", true, true, "2026-01-05T09:00:00Z"},
+		"a person passes the own level alone":        {[]syncwindow.Spec{monday, project}, "2026-01-03T12:00:00Z", true, true, "2026-01-05T09:00:00Z"},
 		"two of one level":                           {[]syncwindow.Spec{work, weekend}, "2026-01-03T12:00:00Z", false, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,5 +2,5 @@
 
 package timerslack
 
-// Widen does nothing: the slack of timers is Linux's.
+// Widen does nothing: timer slack exists only on Linux.
 func Widen() {}

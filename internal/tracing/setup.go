@@ -14,15 +14,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// closeTimeout bounds what the last spans get when the program ends.
+// closeTimeout bounds the sending of the last spans when the program ends.
 const closeTimeout = 3 * time.Second
 
 // Config says where spans go. An empty Endpoint sends none.
 type Config struct {
-	// Endpoint is a collector's base URL, as http://otel-collector:4318.
+	// Endpoint is a collector's base URL, such as http://otel-collector:4318.
 	Endpoint string
-	// Ratio of the traces begun here that are kept, 0 to 1. A caller's own
-	// decision is followed.
+	// Ratio is the share of traces started here that are kept, 0 to 1. A caller's own
+	// decision is respected.
 	Ratio float64
 	// Service and Instance name this process.
 	Service, Instance string
@@ -30,14 +30,14 @@ type Config struct {
 	Version string
 }
 
-// Setup begins to send spans and returns what ends it, sending those that
-// wait. errcode.Invalid.
+// Setup starts sending spans and returns a function that sends the remaining ones and
+// stops. Errors are Invalid.
 func Setup(ctx context.Context, c Config) (func(), error) {
 	if c.Endpoint == "" {
 		return func() {}, nil
 	}
 	if !strings.HasPrefix(c.Endpoint, "http://") && !strings.HasPrefix(c.Endpoint, "https://") {
-		return nil, errcode.New(errcode.Invalid, "the trace collector %q is no http or https URL", c.Endpoint)
+		return nil, errcode.New(errcode.Invalid, "the trace collector %q is not an http or https URL", c.Endpoint)
 	}
 	if c.Ratio < 0 || c.Ratio > 1 {
 		return nil, errcode.New(errcode.Invalid, "the ratio of traces is %v; it must be between 0 and 1", c.Ratio)
@@ -59,7 +59,7 @@ func Setup(ctx context.Context, c Config) (func(), error) {
 		enabled.Store(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		// What could not be sent now is lost, as spans may be.
+		// Spans that cannot be sent now are lost, which is acceptable.
 		_ = provider.Shutdown(ctx)
 	}, nil
 }

@@ -24,7 +24,7 @@ var (
 // Span is one piece of work; the zero value does nothing.
 type Span struct{ span trace.Span }
 
-// Start begins a span below that of ctx, if any. End it.
+// Start begins a span below that of ctx, if any. Call End on it.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	if !enabled.Load() {
 		return ctx, Span{}
@@ -40,8 +40,8 @@ func (s Span) Set(key, value string) {
 	}
 }
 
-// End ends the span; an error marks it by its code and message for people,
-// which hold no secrets.
+// End ends the span; an error marks it with its code and message for people, which
+// hold no secrets.
 func (s Span) End(err error) {
 	if s.span == nil {
 		return
@@ -68,8 +68,7 @@ func ToHeader(ctx context.Context, h http.Header) {
 	}
 }
 
-// Handler begins a span for each request, named by name; the empty name begins
-// none.
+// Handler starts a span for each request, named by name; an empty name starts none.
 func Handler(next http.Handler, name func(*http.Request) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !enabled.Load() {

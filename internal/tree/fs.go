@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// FS returns the tree as a read only file system, for libraries that want one.
-// It is sealed first. Every file is readable; times are zero.
+// FS returns the tree as a read-only file system, for libraries that need one. It
+// must be sealed first. Every file is readable; times are zero.
 func (t *Tree) FS() fs.FS { return files{t} }
 
 type files struct{ tree *Tree }
@@ -34,8 +34,8 @@ func (f files) Open(name string) (fs.File, error) {
 	return &folder{info: info{name: path.Base(name), dir: true}, entries: f.entries(name)}, nil
 }
 
-// entries lists what is directly inside a folder, sorted by name. A link that
-// points nowhere is not among them.
+// entries lists what is directly inside a folder, sorted by name. Broken links are
+// not included.
 func (f files) entries(dir string) []fs.DirEntry {
 	var out []fs.DirEntry
 	last := ""
@@ -63,7 +63,7 @@ func (f files) entries(dir string) []fs.DirEntry {
 	return slices.CompactFunc(out, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() })
 }
 
-// info is what there is to know of a file.
+// info describes a file.
 type info struct {
 	name string
 	size int64
@@ -73,7 +73,7 @@ type info struct {
 // Name is the last part of the path.
 func (i info) Name() string { return i.name }
 
-// Size is the content's.
+// Size is the size of the content.
 func (i info) Size() int64 { return i.size }
 
 // Mode is readable by all.
@@ -90,7 +90,7 @@ func (i info) ModTime() time.Time { return time.Time{} }
 // IsDir reports a folder.
 func (i info) IsDir() bool { return i.dir }
 
-// Sys has nothing.
+// Sys returns nil.
 func (i info) Sys() any { return nil }
 
 type file struct {

@@ -10,7 +10,7 @@ import (
 // maxHops is how many links one path may go through, as in Linux.
 const maxHops = 40
 
-// Seal resolves all links. After it nothing may be put any more.
+// Seal resolves all links. After it nothing can be added.
 func (t *Tree) Seal() error {
 	t.files = make(map[string]entry, len(t.raw))
 	t.broken = map[string]string{}
@@ -30,8 +30,8 @@ func (t *Tree) Seal() error {
 	return nil
 }
 
-// settle puts what stands at real as name. The stack holds the real folders
-// that are being copied, so that a link to one that holds it is seen.
+// settle adds the content at real under name. The stack holds the real folders that
+// are being copied, to detect a link to a folder that contains it.
 func (t *Tree) settle(name, real string, stack []string) error {
 	if t.settled++; t.settled > maxFiles {
 		return &Error{name, fmt.Sprintf("more than %d files, links counted", maxFiles)}
@@ -54,7 +54,7 @@ func (t *Tree) settle(name, real string, stack []string) error {
 		return nil
 	}
 	if slices.ContainsFunc(stack, func(dir string) bool { return holds(target, dir) }) {
-		return &Error{real, fmt.Sprintf("the symbolic link points to %q, a folder that holds the link itself", e.link)}
+		return &Error{real, fmt.Sprintf("the symbolic link points to %q, a folder that contains the link itself", e.link)}
 	}
 	stack = append(slices.Clone(stack), target)
 	for _, child := range inside {

@@ -1,10 +1,10 @@
-// Package tree holds the files of one service in memory while they are
-// rendered. Symbolic links are resolved once, when the tree is sealed, so a
-// reader sees plain files only and cannot leave the tree.
+// Package tree holds the files of one service in memory during rendering. Symbolic
+// links are resolved once, when the tree is sealed, so that a reader sees only plain
+// files and cannot leave the tree.
 //
-// It does not read a disk and does not know what the files mean. The render
-// child fills it from frames; makers read it. Paths are slash-separated,
-// relative and clean; "" and "." are the root.
+// It does not read a disk and does not interpret the files. The render child fills it
+// from frames; makers read it. Paths are slash-separated, relative and clean; "" and
+// "." are the root.
 package tree
 
 import (
@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// maxFiles bounds a sealed tree: links to folders multiply files, and a few
-// of them can multiply beyond memory.
+// maxFiles bounds a sealed tree: links to folders multiply files, and a few of them
+// could exceed any memory.
 const maxFiles = 200_000
 
 // Error is a problem with one path of the tree.
@@ -25,10 +25,10 @@ type Error struct {
 	Message string
 }
 
-// Error says what is wrong, without the path, which is a field.
+// Error returns the message without the path, which is a field.
 func (e *Error) Error() string { return e.Message }
 
-// entry is a file, a link, or a file whose content was left out.
+// entry is a file, a link, or a file whose content was omitted.
 type entry struct {
 	content []byte
 	link    string
@@ -42,25 +42,25 @@ type Tree struct {
 	files  map[string]entry
 	names  []string // of files, sorted
 	broken map[string]string
-	// settled counts what Seal put, links followed one by one.
+	// settled counts what Seal added, links followed one by one.
 	settled int
 }
 
 // New returns an empty tree.
 func New() *Tree { return &Tree{raw: map[string]entry{}} }
 
-// Add puts a file. The content is kept, not copied.
+// Add adds a file. The content is kept, not copied.
 func (t *Tree) Add(name string, content []byte) error {
 	return t.put(name, entry{content: content})
 }
 
-// Omit puts a file whose content is not there because it is too large; to
-// read it is an error, to have it is none.
+// Omit adds a file whose content is missing because it is too large; reading it is an
+// error, having it is not.
 func (t *Tree) Omit(name string, size int64) error {
 	return t.put(name, entry{omitted: max(size, 1)})
 }
 
-// Link puts a symbolic link. One that leaves the tree is refused.
+// Link adds a symbolic link. One that leaves the tree is rejected.
 func (t *Tree) Link(name, target string) error {
 	if target == "" || path.IsAbs(target) || escapes(path.Join(path.Dir(name), target)) {
 		return &Error{name, fmt.Sprintf("the symbolic link points to %q, outside the service's files; links must stay inside them", target)}
@@ -87,7 +87,7 @@ func (t *Tree) Read(name string) ([]byte, error) {
 	e, ok := t.files[name]
 	switch {
 	case ok && e.omitted > 0:
-		return nil, &Error{name, fmt.Sprintf("the file has %d bytes, more than a renderer reads; keep large files out of what is rendered", e.omitted)}
+		return nil, &Error{name, fmt.Sprintf("the file has %d bytes, more than a renderer reads; do not use large files in rendering", e.omitted)}
 	case ok:
 		return e.content, nil
 	case t.broken[name] != "":
@@ -96,7 +96,7 @@ func (t *Tree) Read(name string) ([]byte, error) {
 	return nil, &Error{name, "no such file: " + name}
 }
 
-// Bytes is the size of all files that were put, links not followed.
+// Bytes is the size of all added files, without following links.
 func (t *Tree) Bytes() int64 {
 	var sum int64
 	for _, e := range t.raw {
@@ -105,7 +105,7 @@ func (t *Tree) Bytes() int64 {
 	return sum
 }
 
-// IsFile reports whether there is a file, or a link to one, of that name.
+// IsFile reports whether name is a file, or a link to one.
 func (t *Tree) IsFile(name string) bool {
 	_, ok := t.files[path.Clean(name)]
 	return ok
@@ -114,13 +114,13 @@ func (t *Tree) IsFile(name string) bool {
 // IsDir reports whether any file is below the folder.
 func (t *Tree) IsDir(name string) bool { return len(t.Below(name)) > 0 }
 
-// Below returns the full paths of all files below a folder, sorted. A link
-// that points nowhere is among them, so that who reads it gets the error.
+// Below returns the full paths of all files below a folder, sorted. A broken link is
+// included, so that reading it gives the error.
 func (t *Tree) Below(dir string) []string {
 	return below(t.names, path.Clean(dir))
 }
 
-// below cuts the sorted names to those under dir.
+// below returns the sorted names under dir.
 func below(names []string, dir string) []string {
 	if dir == "." || dir == "" {
 		return names

@@ -46,8 +46,8 @@ func TestLinks(t *testing.T) {
 		"up by a link":    {files: map[string]string{"d/e/l": "-> ../..", "d/e/m": "-> l/../x", "x": "1"}, fail: "link"},
 		"to itself":       {files: map[string]string{"a": "-> a"}, fail: "in a row"},
 		"in a ring":       {files: map[string]string{"a": "-> b", "b": "-> a"}, fail: "in a row"},
-		"to the root":     {files: map[string]string{"d/l": "-> ..", "a": "x"}, fail: "holds the link itself"},
-		"to each other":   {files: map[string]string{"a/l": "-> ../b", "b/l": "-> ../a", "a/x": "", "b/x": ""}, fail: "holds the link itself"},
+		"to the root":     {files: map[string]string{"d/l": "-> ..", "a": "x"}, fail: "contains the link itself"},
+		"to each other":   {files: map[string]string{"a/l": "-> ../b", "b/l": "-> ../a", "a/x": "", "b/x": ""}, fail: "contains the link itself"},
 		"bad name":        {files: map[string]string{"../a": "x"}, fail: "not a valid"},
 	}
 	for name, test := range tests {

@@ -1,5 +1,5 @@
-// Package unified compares two texts line by line, in the form that patch tools
-// read. It knows no files and writes nothing.
+// Package unified compares two texts line by line, in the format of patch tools. It
+// knows no files and writes nothing.
 package unified
 
 import (
@@ -26,7 +26,7 @@ func Hunks(from, to string) []string {
 			start++
 			continue
 		}
-		// A hunk goes on while changes are near to each other.
+		// A hunk continues while changes are near each other.
 		end, quiet := start, 0
 		for next := start; next < len(all) && quiet <= 2*unifiedContext; next++ {
 			if all[next].mark == ' ' {
@@ -45,7 +45,7 @@ func Hunks(from, to string) []string {
 	return out
 }
 
-// header is "@@ -from,count +to,count @@" of a hunk.
+// header is the "@@ -from,count +to,count @@" of a hunk.
 func header(all []line, low, high int) string {
 	count := func(part []line, mark byte) (n int) {
 		for _, l := range part {
@@ -72,8 +72,8 @@ func lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// maxCompared bounds the table of a comparison; larger texts are shown as
-// replaced where they differ.
+// maxCompared bounds the table of a comparison; larger texts are shown as replaced
+// where they differ.
 const maxCompared = 4 << 20
 
 // compareLines finds the longest common lines.
@@ -92,7 +92,7 @@ func middle(a, b []string) []line {
 	var out []line
 	i, j := 0, 0
 	if len(a)*len(b) <= maxCompared {
-		// longest[i][j] is of a[i:] and b[j:].
+		// longest[i][j] is for a[i:] and b[j:].
 		longest := make([][]int, len(a)+1)
 		for i := range longest {
 			longest[i] = make([]int, len(b)+1)

@@ -1,11 +1,11 @@
-// Package vendored is the map between what files of a service name on other
-// servers and where its copy lies among the service's files.
+// Package vendored is the map from references to other servers in a service's files
+// to the copies among these files.
 //
-// The hub, which alone has a network, writes the map and the copies when it
-// makes a tarball; the renderers, which have none, look references up in it.
-// So no file of the user is rewritten, and a tarball stays what its digest
-// says. The map is at Map below the folder where the tarball begins; its paths
-// are from that folder. Nothing else may lie in Folder.
+// The hub has network access: it writes the map and the copies when it makes a
+// tarball. The renderers have none: they look references up in the map. So no file of
+// the user is rewritten, and a tarball keeps its digest. The map is at Map below the
+// root of the tarball; its paths are relative to that root. Folder holds nothing
+// else.
 package vendored
 
 import (
@@ -17,21 +17,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The places, from where the tarball begins.
+// The paths, relative to the root of the tarball.
 const (
 	// Folder holds the map and the copies. It is hidden: the raw renderer and
 	// charts do not see it.
 	Folder = ".axle"
 	// Map is the map's file.
 	Map = Folder + "/vendor.yaml"
-	// Copies is where the copies lie, each in a folder of its own.
+	// Copies holds the copies, each in its own folder.
 	Copies = Folder + "/vendor"
 )
 
-// version is that of the map's form.
+// version is the version of the map's format.
 const version = 1
 
-// Base is a kustomization of another repository.
+// Base is a kustomization in another repository.
 type Base struct {
 	Reference string `json:"reference"` // as written in a kustomization
 	Path      string `json:"path"`
@@ -41,18 +41,18 @@ type Base struct {
 type Chart struct {
 	Repository string `json:"repository"`
 	Name       string `json:"name"`
-	Version    string `json:"version,omitempty"` // as written, perhaps a range
-	Path       string `json:"path"`              // of the folder with Chart.yaml
+	Version    string `json:"version,omitempty"` // as written, possibly a range
+	Path       string `json:"path"`              // path of the folder with Chart.yaml
 }
 
-// Contents is what the map says.
+// Contents is the content of the map.
 type Contents struct {
 	Version int     `json:"version"`
 	Bases   []Base  `json:"bases,omitempty"`
 	Charts  []Chart `json:"charts,omitempty"`
 }
 
-// Encode writes the map. Equal contents give equal bytes, whatever their order.
+// Encode encodes the map. Equal contents give equal bytes, whatever their order.
 func Encode(c Contents) ([]byte, error) {
 	c.Version, c.Bases, c.Charts = version, slices.Clone(c.Bases), slices.Clone(c.Charts)
 	slices.SortFunc(c.Bases, func(a, b Base) int { return cmp.Compare(a.Reference, b.Reference) })
@@ -63,15 +63,15 @@ func Encode(c Contents) ([]byte, error) {
 	return yaml.Marshal(c)
 }
 
-// Decode reads a map. Paths that leave the folder are refused: the map may be
-// a file that someone committed.
+// Decode decodes a map. Paths outside the folder are rejected: the map may be a
+// committed file.
 func Decode(raw []byte) (Contents, error) {
 	var c Contents
 	if err := yaml.Unmarshal(raw, &c); err != nil {
 		return Contents{}, fmt.Errorf("read %s: %w", Map, err)
 	}
 	if c.Version != version {
-		return Contents{}, fmt.Errorf("%s has version %d; this renderer knows %d, upgrade the agent", Map, c.Version, version)
+		return Contents{}, fmt.Errorf("%s has version %d, but this renderer supports %d; upgrade the agent", Map, c.Version, version)
 	}
 	for _, b := range c.Bases {
 		if !fs.ValidPath(b.Path) {

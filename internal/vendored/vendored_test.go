@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/vendored"
 )
 
-// TestEncode holds that equal contents are equal bytes, in whatever order and
-// however often they are written, and come back.
+// TestEncode checks that equal contents give equal bytes, in any order and however
+// often they are encoded, and decode to the same.
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	a, b := vendored.Base{Reference: "a", Path: "x"}, vendored.Base{Reference: "b", Path: "y"}

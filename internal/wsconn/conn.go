@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxPayload is what one frame carries at most, when written here: 64 KiB of
-	// somebody's data in a frame of HTTP/2.
+	// maxPayload is the largest payload of one frame written here: 64 KiB of data in
+	// an HTTP/2 frame.
 	maxPayload = 64<<10 + 64
-	// maxHead is the longest head of a frame: two bytes, eight of length, four
-	// of the mask.
+	// maxHead is the longest head of a frame: two bytes, eight of length, four of the
+	// mask.
 	maxHead = 14
 	// maxControl is the longest payload of a ping, pong or close.
 	maxControl = 125
 )
 
-// The frames that are known.
+// The known kinds of frames.
 const (
 	opContinuation = 0x0
 	opBinary       = 0x2
@@ -30,21 +30,21 @@ const (
 	opPong         = 0xA
 )
 
-// ErrProtocol is wrapped by errors about bytes that are no WebSocket of ours.
+// ErrProtocol is wrapped by errors about bytes that are not a valid frame.
 var ErrProtocol = errors.New("not a valid WebSocket frame")
 
-// Conn is one end. Reading and writing may go on at once, from one goroutine
-// each; Close may be called at any time.
+// Conn is one end. Reading and writing may happen at the same time, from one
+// goroutine each; Close may be called at any time.
 type Conn struct {
-	// Conn is what lies beneath: addresses and deadlines are its.
+	// Conn is the underlying connection, with its addresses and deadlines.
 	net.Conn
 	from   io.Reader
 	client bool
 
-	// raw are bytes from beneath that were read ahead, at most a frame's head.
+	// raw are bytes that were read ahead, at most a frame's head.
 	raw    []byte
 	rawBuf [maxHead]byte
-	// left of the present frame, and its mask from the next byte on.
+	// left is the rest of the present frame, with its mask from the next byte on.
 	left   uint64
 	masked bool
 	mask   [4]byte
@@ -53,20 +53,20 @@ type Conn struct {
 	ended error
 
 	writing sync.Mutex
-	// gathered takes what a frame becomes beneath; nil writes it piece by piece.
+	// gathered collects the writes for one frame; nil writes them one by one.
 	gathered *Gathered
 }
 
-// newConn returns an end; from, when it is not the connection itself, has
-// bytes that were read already.
+// newConn returns an end; if from is not the connection itself, it holds bytes that
+// were already read.
 func newConn(beneath net.Conn, from io.Reader, client bool) *Conn {
 	return &Conn{Conn: beneath, from: from, client: client, gathered: gatheredBelow(beneath)}
 }
 
-// buffers are for frames on their way out.
+// buffers are for outgoing frames.
 var buffers = sync.Pool{New: func() any { return new([maxHead + maxPayload]byte) }}
 
-// Write sends p in as many frames as it takes.
+// Write sends p in as many frames as needed.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	for first := true; first || len(p) > 0; first = false {
 		part := p[:min(len(p), maxPayload)]
@@ -116,7 +116,7 @@ func (c *Conn) writeFrame(op byte, payload []byte) error {
 	return errors.Join(err, c.gathered.release())
 }
 
-// xor writes src under a mask to dst, whose lowest byte comes first.
+// xor writes src to dst under a mask, whose lowest byte comes first.
 func xor(dst, src []byte, key uint32) {
 	wide := uint64(key)<<32 | uint64(key)
 	for len(src) >= 8 {
@@ -128,7 +128,7 @@ func xor(dst, src []byte, key uint32) {
 	}
 }
 
-// unmask takes the mask off and turns it for the byte after.
+// unmask removes the mask and rotates it for the next byte.
 func (c *Conn) unmask(p []byte) {
 	if !c.masked {
 		return
@@ -138,8 +138,8 @@ func (c *Conn) unmask(p []byte) {
 	c.mask = [4]byte{c.mask[turn], c.mask[(turn+1)&3], c.mask[(turn+2)&3], c.mask[(turn+3)&3]}
 }
 
-// Read returns payload, wherever frames begin and end. io.EOF is the other
-// end's close.
+// Read returns payload, regardless of frame boundaries. io.EOF is the other end's
+// close.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.ended
@@ -170,7 +170,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return 0, c.ended
 }
 
-// need reads ahead until n bytes of a head are there.
+// need reads ahead until n bytes of a head are available.
 func (c *Conn) need(n int) error {
 	if len(c.raw) >= n {
 		return nil
@@ -184,15 +184,15 @@ func (c *Conn) need(n int) error {
 	return err
 }
 
-// head is what a frame begins with.
+// head is the head of a frame.
 type head struct {
 	fin    bool
 	op     byte
 	length uint64
 }
 
-// nextFrame reads up to the payload of the next data frame and answers control
-// frames on the way.
+// nextFrame reads up to the payload of the next data frame and answers control frames
+// on the way.
 func (c *Conn) nextFrame() error {
 	h, err := c.readHead()
 	if err != nil {
@@ -201,7 +201,7 @@ func (c *Conn) nextFrame() error {
 	switch h.op {
 	case opBinary, opContinuation:
 		if (h.op == opContinuation) != c.more {
-			return fmt.Errorf("%w: a message begins or goes on out of turn", ErrProtocol)
+			return fmt.Errorf("%w: a message begins or continues out of order", ErrProtocol)
 		}
 		c.more, c.left = !h.fin, h.length
 		return nil
@@ -220,7 +220,7 @@ func (c *Conn) readHead() (h head, err error) {
 	c.masked = second&0x80 != 0
 	switch {
 	case first&0x70 != 0:
-		return h, fmt.Errorf("%w: an extension that nobody asked for", ErrProtocol)
+		return h, fmt.Errorf("%w: an extension that was not negotiated", ErrProtocol)
 	case c.masked == c.client:
 		return h, fmt.Errorf("%w: masked is %v", ErrProtocol, c.masked)
 	case h.op >= opClose && (!h.fin || h.length > maxControl):
@@ -269,7 +269,7 @@ func (c *Conn) control(h head) error {
 	case opPing:
 		return c.writeFrame(opPong, p)
 	case opClose:
-		// Whoever closes may not read the echo any more.
+		// A peer that closes may not read the echo any more.
 		_ = c.writeFrame(opClose, p)
 		return io.EOF
 	}

@@ -6,33 +6,32 @@ import (
 	"io"
 )
 
-// typeExtension is the type of our frames. HTTP/2 lets either end send frames
-// of types that are not its own, and ignores those that it does not know (RFC
-// 9113, 5.5).
+// typeExtension is the type of our frames. HTTP/2 allows either end to send frames of
+// unknown types, and ignores them (RFC 9113, 5.5).
 const typeExtension = 0xA7
 
-// extensions are the frames of the other end, as far as they were read.
+// extensions is the state of reading the other end's frames.
 type extensions struct {
 	receive func(kind byte, payload []byte)
 	most    int
-	// left of the frame under way that is HTTP/2's own; its head, of which
-	// HTTP/2 has got so many bytes.
+	// left is the rest of the present HTTP/2 frame; its head, and how many bytes of
+	// it HTTP/2 got.
 	left  int
 	head  [frameHead]byte
 	given int
 	whole bool
 }
 
-// Receive takes the extension frames of the other end out of what is read, and
-// hands them to receive, which must not wait: HTTP/2 reads nothing meanwhile. The
-// payload is its own. A frame of more than most bytes ends the connection.
-// Call it before the first Read.
+// Receive removes the extension frames of the other end from what is read, and passes
+// them to receive, which must not block: HTTP/2 reads nothing meanwhile. The payload
+// belongs to receive. A frame of more than most bytes ends the connection. Call it
+// before the first Read.
 func (j *Joined) Receive(most int, receive func(kind byte, payload []byte)) {
 	j.in.most, j.in.receive = most, receive
 }
 
-// Send sends an extension frame, after the frame of HTTP/2 that is on its way.
-// Many may call it at once.
+// Send sends an extension frame, after the HTTP/2 frame that is being sent. It is
+// safe for concurrent use.
 func (j *Joined) Send(kind byte, payload []byte) error {
 	frame := append(make([]byte, 0, frameHead+len(payload)),
 		byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload)), typeExtension, kind, 0, 0, 0, 0)
@@ -40,7 +39,7 @@ func (j *Joined) Send(kind byte, payload []byte) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	if j.left > 0 || j.have > 0 || j.block {
-		// Its writer is about to write the rest.
+		// The present writer writes the rest.
 		j.waiting = append(j.waiting, frame...)
 		return nil
 	}
@@ -53,7 +52,7 @@ func (j *Joined) Send(kind byte, payload []byte) error {
 	return err
 }
 
-// sendWaiting sends what waited for the end of a frame. The lock is held.
+// sendWaiting sends frames that waited for the end of a frame. The lock is held.
 func (j *Joined) sendWaiting() error {
 	if len(j.waiting) == 0 || j.left > 0 || j.have > 0 || j.block {
 		return nil
@@ -87,7 +86,7 @@ func (j *Joined) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next reads the head of the next frame, and all of one of ours.
+// next reads the head of the next frame, and the whole frame if it is one of ours.
 func (j *Joined) next() error {
 	in := &j.in
 	if _, err := io.ReadFull(j.Conn, in.head[:]); err != nil {

@@ -139,7 +139,7 @@ func TestExtensionsGoBesideHTTP2(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// What was sent before this answer was read before it.
+	// Frames sent before this answer were read before it.
 	echoed(t, cc, 10)
 	want := make([]uint32, frames)
 	for n := range want {
@@ -196,7 +196,7 @@ func TestExtensionWaitsForTheEndOfAFrame(t *testing.T) {
 	whole := frame(data, 0, 50)
 	for name, test := range map[string]struct {
 		before, after [][]byte
-		// want is what lies beneath, in order.
+		// want is the expected content of the connection, in order.
 		want [][]byte
 	}{
 		"between frames":                  {[][]byte{whole}, [][]byte{whole}, [][]byte{whole, ours, whole}},

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// tlsRecord is the most that one record of TLS carries.
+// tlsRecord is the maximum payload of one TLS record.
 const tlsRecord = 16 << 10
 
-// Gathered is a connection beneath TLS. TLS writes each record by itself; those
-// of one large frame of a Conn above are gathered and written at once, which is
-// one system call and wakes the other end once rather than five times. Everything
+// Gathered is a connection beneath TLS. TLS writes each record separately; the
+// records of one large frame of a Conn above are gathered and written together, which
+// is one system call and wakes the other end once instead of five times. Everything
 // else passes through.
 type Gathered struct {
 	net.Conn
@@ -23,7 +23,7 @@ type Gathered struct {
 // Gather returns a connection for TLS to write to.
 func Gather(conn net.Conn) *Gathered { return &Gathered{Conn: conn} }
 
-// gatheredBelow is the one beneath a connection, nil when there is none.
+// gatheredBelow is the Gathered beneath a connection, nil if there is none.
 func gatheredBelow(conn net.Conn) *Gathered {
 	if t, ok := conn.(*tls.Conn); ok {
 		g, _ := t.NetConn().(*Gathered)
@@ -32,7 +32,7 @@ func gatheredBelow(conn net.Conn) *Gathered {
 	return nil
 }
 
-// gatheredBuffers have room for a frame and what TLS adds to its five records.
+// gatheredBuffers have space for a frame and the overhead of its five TLS records.
 var gatheredBuffers = sync.Pool{New: func() any { b := make([]byte, 0, maxHead+maxPayload+5*64); return &b }}
 
 // Write implements net.Conn.
@@ -46,15 +46,15 @@ func (g *Gathered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hold keeps what is written until release.
+// hold keeps writes until release.
 func (g *Gathered) hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holding, g.held = true, gatheredBuffers.Get().(*[]byte)
 }
 
-// release writes what was kept. The lock is kept meanwhile: what TLS says of its
-// own accord must not come between.
+// release writes what was kept. It holds the lock meanwhile: data that TLS sends by
+// itself must not come in between.
 func (g *Gathered) release() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -66,7 +66,7 @@ func TestLargeFramesAreOneWrite(t *testing.T) {
 			t.Errorf("%d bytes were written in %d pieces, want %d", c.size, n, c.writes)
 		}
 	}
-	// What lies beneath is gone: the one who writes hears of it.
+	// The connection beneath is closed: the writer gets the error.
 	beneath.Close()
 	if _, err := conn.Write(make([]byte, 64<<10)); err == nil {
 		t.Error("a write along a closed connection was none")

@@ -17,23 +17,23 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Accept turns a request into a connection. Before that nothing is written,
-// so that the caller can still answer when there is an error, which is
-// Invalid. protocol names what runs inside.
+// Accept turns a request into a connection. On an error, which is Invalid, nothing
+// was written, so that the caller can still answer. protocol names the protocol
+// inside.
 func Accept(w http.ResponseWriter, r *http.Request, protocol string) (*Conn, error) {
 	key := r.Header.Get("Sec-WebSocket-Key")
 	raw, err := base64.StdEncoding.DecodeString(key)
 	switch {
 	case r.ProtoMajor != 1:
-		return nil, errcode.New(errcode.Invalid, "a WebSocket begins with HTTP/1.1, and this request came with %s; a proxy on the way must pass Upgrade on as it is", r.Proto)
+		return nil, errcode.New(errcode.Invalid, "a WebSocket requires HTTP/1.1, but this request uses %s; a proxy on the way must forward Upgrade unchanged", r.Proto)
 	case r.Method != http.MethodGet || !names(r.Header, "Connection", "upgrade") || !names(r.Header, "Upgrade", "websocket"):
-		return nil, errcode.New(errcode.Invalid, "this address wants a WebSocket, and the request has no Upgrade header; a proxy on the way must pass it on (see the requirements of ingresses in the documentation)")
+		return nil, errcode.New(errcode.Invalid, "this address requires a WebSocket, but the request has no Upgrade header; a proxy on the way must forward it (see the requirements of ingresses in the documentation)")
 	case r.Header.Get("Sec-WebSocket-Version") != "13" || err != nil || len(raw) != 16:
 		return nil, errcode.New(errcode.Invalid, "the request's WebSocket headers are not of version 13")
 	}
 	beneath, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return nil, errcode.New(errcode.Internal, "the connection cannot be taken over: %w", err)
+		return nil, errcode.New(errcode.Internal, "take over the connection: %w", err)
 	}
 	answer := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept(key) +
 		"\r\nSec-WebSocket-Protocol: " + protocol + "\r\n\r\n"
@@ -44,7 +44,7 @@ func Accept(w http.ResponseWriter, r *http.Request, protocol string) (*Conn, err
 	return newConn(beneath, unread(beneath, buffered.Reader), false), nil
 }
 
-// unread reads what a buffer holds before what comes next, without the buffer.
+// unread reads the rest of a buffer before the connection.
 func unread(beneath io.Reader, buffer *bufio.Reader) io.Reader {
 	n := buffer.Buffered()
 	if n == 0 {
@@ -57,7 +57,7 @@ func unread(beneath io.Reader, buffer *bufio.Reader) io.Reader {
 	return io.MultiReader(bytes.NewReader(bytes.Clone(kept)), beneath)
 }
 
-// names reports whether a header's list has a word, in any case.
+// names reports whether a header's list contains a word, in any case.
 func names(h http.Header, header, word string) bool {
 	for _, line := range h.Values(header) {
 		for part := range strings.SplitSeq(line, ",") {
@@ -74,10 +74,9 @@ func accept(key string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Dial sends the request, a GET, and takes the connection over when the answer
-// is a switch to WebSocket. Another answer is returned for the caller to read
-// and close, with no error. The transport must speak HTTP/1.1 alone. ctx
-// bounds the handshake.
+// Dial sends the request, a GET, and takes the connection over if the answer switches
+// to WebSocket. Any other answer is returned for the caller to read and close,
+// without an error. The transport must use HTTP/1.1 only. ctx bounds the handshake.
 func Dial(ctx context.Context, transport http.RoundTripper, r *http.Request, protocol string) (*Conn, *http.Response, error) {
 	var beneath net.Conn
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { beneath = i.Conn }})
@@ -104,7 +103,7 @@ func Dial(ctx context.Context, transport http.RoundTripper, r *http.Request, pro
 	}
 	if answer.Header.Get("Sec-WebSocket-Accept") != accept(key) || answer.Header.Get("Sec-WebSocket-Protocol") != protocol {
 		body.Close()
-		return nil, nil, fmt.Errorf("%w: the switch was not made by who was asked", ErrProtocol)
+		return nil, nil, fmt.Errorf("%w: the answer's Sec-WebSocket-Accept does not match the request", ErrProtocol)
 	}
 	return newConn(beneath, body, true), answer, nil
 }

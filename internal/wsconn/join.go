@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// maxHeld is the most that waits for what follows it.
+	// maxHeld is the most that waits for the next write.
 	maxHeld = 4 << 10
-	// frameHead is what each frame of HTTP/2 begins with.
+	// frameHead is the length of an HTTP/2 frame head.
 	frameHead = 9
-	// prefaceBytes is what a client of HTTP/2 says before its first frame.
+	// prefaceBytes is the length of an HTTP/2 client's preface.
 	prefaceBytes = len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 )
 
@@ -24,34 +24,33 @@ const (
 	flagEndHeaders   = 0x4
 )
 
-// Joined is a connection along which HTTP/2 runs whose every message with
-// headers and a body begins its body at once. Headers that are written alone
-// wait for what is written next, and both go together: half the writes, TLS
-// records and wake-ups at either end of a short message. One goroutine writes
-// at a time, as HTTP/2 needs anyway.
+// Joined is a connection for HTTP/2 messages whose body, if any, follows the headers
+// at once. Headers that are written alone wait for the next write, and both leave
+// together: half the writes, TLS records and wake-ups at either end of a short
+// message. One goroutine writes at a time, as HTTP/2 requires anyway.
 //
-// A message whose headers wait for its body's first byte stays here until
-// anything else is written; who makes such messages cannot use it.
+// A message whose headers wait for the first byte of its body is held here until
+// something else is written; senders of such messages cannot use Joined.
 //
-// Beside HTTP/2 it carries extension frames: Send from any goroutine, and
-// Receive at the other end.
+// Besides HTTP/2 it carries extension frames: Send from any goroutine, and Receive at
+// the other end.
 type Joined struct {
 	net.Conn
 	in extensions
 
 	writing sync.Mutex
 	held    *[]byte
-	// left of the frame under way, and its head when that came in parts.
+	// left of the present frame, and its head if that arrived in parts.
 	left, have int
 	head       [frameHead]byte
-	// open: the last frame was headers, and more of their message follows.
-	// block: the headers themselves go on in the next frame.
+	// open: the last frame was headers, and their message continues. block: the
+	// headers continue in the next frame.
 	open, block bool
-	// waiting are extension frames that the end of a frame is awaited for.
+	// waiting are extension frames that wait for the end of a frame.
 	waiting []byte
 }
 
-// Join returns a Joined; client is the end of HTTP/2 that says the preface.
+// Join returns a Joined; client is true for the HTTP/2 end that sends the preface.
 func Join(conn net.Conn, client bool) *Joined {
 	j := &Joined{Conn: conn}
 	if client {
@@ -84,7 +83,7 @@ func (j *Joined) Write(p []byte) (int, error) {
 	if waits && len(*j.held) <= maxHeld {
 		return len(p), nil
 	}
-	// Whoever writes headers is a goroutine of its own for them.
+	// A writer of headers is a goroutine for that request.
 	stackroom.Grow()
 	n, err := j.release()
 	if err == nil {
@@ -104,8 +103,8 @@ func (j *Joined) release() (int, error) {
 	return n, err
 }
 
-// endsInHeaders follows the frames and reports whether p ends with headers
-// whose message goes on.
+// endsInHeaders follows the frames and reports whether p ends with headers whose
+// message continues.
 func (j *Joined) endsInHeaders(p []byte) bool {
 	for len(p) > 0 {
 		if j.left > 0 {
@@ -132,5 +131,5 @@ func (j *Joined) endsInHeaders(p []byte) bool {
 	return j.open && j.left == 0 && j.have == 0
 }
 
-// lengthOf is that of the payload behind a frame's head.
+// lengthOf is the length of the payload after a frame's head.
 func lengthOf(head []byte) int { return int(head[0])<<16 | int(head[1])<<8 | int(head[2]) }

@@ -114,8 +114,8 @@ func TestHeadersLeaveWithWhatFollows(t *testing.T) {
 	for _, size := range []int{0, 1, 3000, 4096, 5000, 20_000, 300_000} {
 		ask(size)
 	}
-	// The settings of both ends are through by now; what may still come of its
-	// own accord are single window updates, so that one of many is enough.
+	// The settings of both ends have been exchanged; only single window updates may
+	// still arrive by themselves, so that one of many is enough.
 	fewest := func() string {
 		least := [2]int{1 << 20, 1 << 20}
 		for range 20 {

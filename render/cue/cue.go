@@ -1,11 +1,10 @@
 // Package cue evaluates a CUE package to Kubernetes objects with CUE's own
 // library.
 //
-// What it loads lies in the service's files: the module that holds the folder
-// (cue.mod), with what is vendored below it. Nothing is fetched: an import of
-// another module that is not there is an error. Objects are whatever in the
-// package's exported values has an apiVersion and a kind, and must be concrete.
-// The render child calls it.
+// It loads only the service's files: the module that holds the folder (cue.mod), with
+// what is vendored below it. Nothing is fetched; an import of a missing module is an
+// error. Objects are all exported values of the package that have an apiVersion and a
+// kind; they must be concrete. The render child calls it.
 package cue
 
 import (
@@ -29,16 +28,16 @@ import (
 type Request struct {
 	Tree *tree.Tree
 	Dir  string
-	// Package is needed when the folder holds several.
+	// Package is required if the folder holds several.
 	Package string
-	// Expression narrows down where objects are looked for.
+	// Expression selects where objects are looked for.
 	Expression string
-	// Tags are values of @tag attributes; one that no file has is an error. An
-	// empty one that no attribute names is set, as -t name does.
+	// Tags are values of @tag attributes; a tag without an attribute is an error. An
+	// empty tag that no attribute names is set, like -t name.
 	Tags map[string]string
-	// Configuration are further values, of the attributes that name them.
+	// Configuration are values for the attributes with their names.
 	Configuration map[string]string
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
 }
 
@@ -69,7 +68,7 @@ func Render(r Request) ([]manifest.Object, error) {
 func (r Request) expression(context *cue.Context, value cue.Value, instance *build.Instance) (cue.Value, error) {
 	expression, err := parser.ParseExpr("cue.expression", r.Expression)
 	if err != nil {
-		return value, &manifest.Error{File: r.Dir, Message: fmt.Sprintf("cue.expression %q of the renderer cannot be read: %v", r.Expression, err)}
+		return value, &manifest.Error{File: r.Dir, Message: fmt.Sprintf("cannot parse cue.expression %q of the renderer: %v", r.Expression, err)}
 	}
 	found := context.BuildExpr(expression, cue.Scope(value), cue.ImportPath(instance.ImportPath))
 	if err := found.Err(); err != nil {
@@ -115,7 +114,7 @@ func (c *collector) walk(v cue.Value) error {
 	return nil
 }
 
-// object takes one value, which must be whole.
+// object adds one value, which must be concrete.
 func (c *collector) object(v cue.Value) error {
 	if err := v.Validate(cue.Concrete(true), cue.Final()); err != nil {
 		return c.request.explain(err)
@@ -145,8 +144,8 @@ func (c *collector) object(v cue.Value) error {
 	return nil
 }
 
-// place is where a value stands. One that an expression names stands there, so
-// what it refers to counts, or where its kind is said.
+// place is the position of a value. For a reference the target's position counts, or
+// that of its kind.
 func (c *collector) place(v cue.Value) (file string, line int) {
 	for _, at := range []cue.Value{v, cue.Dereference(v), v.LookupPath(cue.MakePath(cue.Str("kind")))} {
 		if pos := at.Pos(); pos.IsValid() && c.request.Tree.IsFile(relative(pos.Filename())) {
@@ -156,7 +155,7 @@ func (c *collector) place(v cue.Value) (file string, line int) {
 	return c.request.Dir, 0
 }
 
-// text is a field that is a text, if it is.
+// text returns a field's value if it is a string.
 func text(v cue.Value, field string) (string, bool) {
 	at := v.LookupPath(cue.MakePath(cue.Str(field)))
 	if !at.Exists() || at.IncompleteKind() != cue.StringKind {
@@ -166,7 +165,7 @@ func text(v cue.Value, field string) (string, bool) {
 	return s, true
 }
 
-// explain takes the first error and its place inside the service's files.
+// explain takes the first error and its position in the service's files.
 func (r Request) explain(err error) error {
 	all := errors.Errors(err)
 	if len(all) == 0 {
@@ -186,5 +185,5 @@ func (r Request) explain(err error) error {
 	return bad
 }
 
-// relative is a file's name in the tree.
+// relative returns a file's name in the tree.
 func relative(name string) string { return strings.TrimPrefix(path.Clean("/"+name), "/") }

@@ -20,7 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// sources are the CUE files of a folder that a package is made of.
+// sources are the CUE files of a folder that form a package.
 func sources(files *tree.Tree, dir string) []string {
 	var out []string
 	for _, file := range files.Below(dir) {
@@ -34,7 +34,7 @@ func sources(files *tree.Tree, dir string) []string {
 	return out
 }
 
-// load finds the package and gives the tags that it has their values.
+// load finds the package and sets the values of its tags.
 func (r Request) load() (*build.Instance, error) {
 	name, args, err := r.pick()
 	if err != nil {
@@ -46,7 +46,7 @@ func (r Request) load() (*build.Instance, error) {
 		if err == nil {
 			return instance, nil
 		}
-		// An attribute may be that of another package: the library says so.
+		// The attribute may belong to another package: the library reports it.
 		missing := noTag.FindStringSubmatch(err.Error())
 		if missing == nil {
 			return nil, err
@@ -89,8 +89,8 @@ func (r Request) instance(name string, args []string, configured map[string]stri
 	return instances[0], nil
 }
 
-// configured are the values of the configuration that an attribute names. Of
-// two that are set the renderer's own counts.
+// configured are the configuration values that an attribute names. The renderer's own
+// values override them.
 func (r Request) configured() map[string]string {
 	out := map[string]string{}
 	for key := range r.attributes() {
@@ -102,8 +102,8 @@ func (r Request) configured() map[string]string {
 	return out
 }
 
-// attributes are the names of @tag attributes in the files that may belong to
-// the package: those of the folder and of the folders above it.
+// attributes are the names of @tag attributes in the files that may belong to the
+// package: those of the folder and of the folders above it.
 func (r Request) attributes() map[string]bool {
 	out := map[string]bool{}
 	for at := path.Clean(r.Dir); ; at = path.Dir(at) {
@@ -122,8 +122,8 @@ func (r Request) attributes() map[string]bool {
 	}
 }
 
-// pick finds the one package of the folder. Files without a package are
-// loaded by their names.
+// pick finds the one package of the folder. Files without a package clause are loaded
+// by name.
 func (r Request) pick() (name string, args []string, err error) {
 	files := sources(r.Tree, r.Dir)
 	if len(files) == 0 {
@@ -166,7 +166,7 @@ func packageOf(f *ast.File) string {
 	return f.PackageName()
 }
 
-// nowhere is the registry: nothing is fetched.
+// nowhere is a registry that fetches nothing.
 type nowhere struct{}
 
 func (nowhere) fail(m module.Version) error {
@@ -183,5 +183,5 @@ func (n nowhere) Fetch(_ context.Context, m module.Version) (module.SourceLoc, e
 	return module.SourceLoc{}, n.fail(m)
 }
 
-// ModuleVersions knows none.
+// ModuleVersions returns none.
 func (nowhere) ModuleVersions(context.Context, string) ([]string, error) { return nil, nil }

@@ -8,8 +8,8 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// batchTime is how long one batch may judge; what is left over then is asked
-// again, so that a dear rule ends no child.
+// batchTime bounds one batch; the rest is requested again, so that an expensive rule
+// does not end the child.
 const batchTime = 2 * time.Second
 
 // Batch compiles a rule and judges objects by it, decoding one after the other.
@@ -31,9 +31,9 @@ func Batch(asked *renderv1.Judge) *renderv1.Verdicts {
 
 func (r *Rule) judgeJSON(raw []byte) *renderv1.Verdict {
 	var object map[string]any
-	// Integers stay integers, as CEL wants them.
+	// Integers stay integers, as CEL requires.
 	if err := utiljson.Unmarshal(raw, &object); err != nil {
-		return &renderv1.Verdict{Status: unknown, Message: "rule " + r.name + ": the object cannot be read"}
+		return &renderv1.Verdict{Status: unknown, Message: "rule " + r.name + ": cannot decode the object"}
 	}
 	return r.Judge(object)
 }

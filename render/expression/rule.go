@@ -1,13 +1,12 @@
-// Package expression judges how well objects are by rules of health that users
-// wrote in CEL. The agent does not link it, since CEL costs memory in every
-// cluster: it runs in the render child, which is started for the rules that
-// there are (package agent/render asks, render serves).
+// Package expression evaluates health rules that users wrote in CEL. The agent does
+// not link it, because CEL costs memory in every cluster. It runs in the render
+// child, which is started if there are such rules (package agent/render asks, render
+// serves).
 //
-// A rule is compiled and checked for its types before it judges. An expression
-// costs at most 1,000,000 as CEL counts, a judgement at most 500 ms, and the
-// judgements of one batch 2 s together. Whatever goes wrong is Unknown with a
-// message that names rule and expression, never Healthy. Nothing of one object
-// is seen by the next.
+// A rule is compiled and type-checked before use. An expression may cost at most
+// 1,000,000 in CEL's cost units, a judgement 500 ms, and all judgements of a batch
+// together 2 s. Any error means Unknown, with a message that names rule and
+// expression, never Healthy. No data of one object is visible to the next.
 package expression
 
 import (
@@ -25,7 +24,7 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// The limits of one expression: what CEL counts as cost, and the clock.
+// The limits of one expression: its cost in CEL's units, and the time.
 const (
 	maxExpression = 16 << 10
 	maxCost       = 1_000_000
@@ -33,7 +32,7 @@ const (
 	maxMessage    = 1024
 )
 
-// The words for a status.
+// The values of a status.
 const (
 	healthy     = "Healthy"
 	suspended   = "Suspended"
@@ -42,7 +41,7 @@ const (
 	unknown     = "Unknown"
 )
 
-// Rule is one compiled rule. It may be asked by many goroutines.
+// Rule is one compiled rule. It is safe for concurrent use.
 type Rule struct {
 	name    string
 	tests   []test
@@ -55,12 +54,12 @@ type test struct {
 	program cel.Program
 }
 
-// fields are the parts of an object that expressions know by their own names,
-// beside obj. What an object does not have is empty.
+// fields are the parts of an object that expressions can use by name, besides obj.
+// Missing parts are empty.
 var fields = []string{"metadata", "spec", "status", "data"}
 
-// environment is made when the first expression is. The libraries are those
-// that Flux gives to its health checks, whose expressions work unchanged.
+// environment is created with the first expression. It has the libraries that Flux
+// gives to its health checks, so that their expressions work unchanged.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	object := cel.MapType(cel.StringType, cel.DynType)
 	options := []cel.EnvOption{
@@ -74,11 +73,11 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(options...)
 })
 
-// Compile reads a rule; name is what its messages call it. An error says which
-// expression does not compile, and at which line and column.
+// Compile compiles a rule; name is used in its messages. An error names the
+// expression that does not compile, and the line and column.
 func Compile(name string, source *renderv1.Expressions) (*Rule, error) {
 	if source.GetCurrent() == "" {
-		return nil, fmt.Errorf("rule %s has no expression current, so nothing could be Healthy by it; give one", name)
+		return nil, fmt.Errorf("rule %s has no expression current, so no object could be Healthy; give one", name)
 	}
 	rule := &Rule{name: name}
 	for _, one := range []struct{ field, text, status string }{
@@ -119,7 +118,7 @@ func compile(name, field, text string, want *cel.Type) (cel.Program, error) {
 			field, name, first.Location.Line(), first.Location.Column()+1, short(strings.TrimSuffix(first.Message, " (in container '')")))
 	}
 	if got := tree.OutputType(); !got.IsAssignableType(want) && got.Kind() != cel.DynKind {
-		return nil, fmt.Errorf("expression %s of rule %s is %s in place of %s", field, name, got, want)
+		return nil, fmt.Errorf("expression %s of rule %s is %s instead of %s", field, name, got, want)
 	}
 	program, err := env.Program(tree, cel.CostLimit(maxCost), cel.InterruptCheckFrequency(100))
 	if err != nil {
@@ -129,12 +128,12 @@ func compile(name, field, text string, want *cel.Type) (cel.Program, error) {
 }
 
 var (
-	errKind = errors.New("it is no true or false")
-	errText = errors.New("it is no text")
+	errKind = errors.New("the result is not true or false")
+	errText = errors.New("the result is not a string")
 )
 
-// Judge asks the expressions about one object, as decoded from JSON with
-// integers left as such.
+// Judge evaluates the expressions for one object, decoded from JSON with integers
+// kept as such.
 func (r *Rule) Judge(object map[string]any) *renderv1.Verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
@@ -168,8 +167,8 @@ func (r *Rule) Judge(object map[string]any) *renderv1.Verdict {
 	return verdict
 }
 
-// observed is false while the object's controller has not seen its present
-// specification: what the status says is of the one before.
+// observed is false if the object's controller has not processed the present
+// specification: then the status belongs to the one before.
 func observed(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	status, _ := object["status"].(map[string]any)

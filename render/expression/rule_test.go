@@ -52,7 +52,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestTheDocumentedExpressions compiles and judges what the documentation shows.
+// TestTheDocumentedExpressions compiles and evaluates the documentation's examples.
 func TestTheDocumentedExpressions(t *testing.T) {
 	text, err := os.ReadFile("../../docs/health.md")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestRulesThatDoNotCompile(t *testing.T) {
 		"nothing":      {&renderv1.Expressions{}, "no expression current"},
 		"no current":   {&renderv1.Expressions{Failed: "true"}, "no expression current"},
 		"no CEL":       {&renderv1.Expressions{Current: "true &&\n  status.("}, "expression current of rule ns/cel does not compile: line 2, column 10: "},
-		"a number":     {&renderv1.Expressions{Current: "1 + 1"}, "int in place of bool"},
+		"a number":     {&renderv1.Expressions{Current: "1 + 1"}, "int instead of bool"},
 		"no text":      {&renderv1.Expressions{Current: "true", Message: "1"}, "message"},
 		"unknown name": {&renderv1.Expressions{Current: "true", Failed: "nowhere.x"}, "expression failed of rule ns/cel does not compile: line 1, column 1: undeclared reference to 'nowhere'"},
 		"types":        {&renderv1.Expressions{Current: "kind == 1"}, "line 1, column 6"},
@@ -131,7 +131,7 @@ func TestRulesThatFail(t *testing.T) {
 		// By its cost, or by the clock of a slow machine.
 		"dear":               {list + `.all(a, ` + list + `.all(b, ` + list + `.all(c, ` + list + `.all(d, ` + list + `.all(e, ` + list + `.all(f, a+b+c+d+e+f >= 0))))))`, "", "expression current: operation "},
 		"a text":             {`spec.word`, "", "true or false"},
-		"a message of parts": {`true`, `dyn(spec)`, "expression message: it is no text"},
+		"a message of parts": {`true`, `dyn(spec)`, "expression message: the result is not a string"},
 		"a message of none":  {`true`, `spec.none`, "expression message: no such key: none"},
 	} {
 		got := judge(t, &renderv1.Expressions{Current: test.current, Message: test.message}, "spec: {word: some}")
@@ -145,8 +145,7 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// TestMessagesAreCut: a message is a number as well, and no longer than 1,024
-// bytes.
+// TestMessagesAreCut: a message may be a number, and is at most 1,024 bytes long.
 func TestMessagesAreCut(t *testing.T) {
 	source := &renderv1.Expressions{Current: "true", Message: "spec.words"}
 	if got := judge(t, source, "spec: {words: "+strings.Repeat("é", 2000)+"}").GetMessage(); len(got) > 1024 || !strings.HasSuffix(got, "é…") {

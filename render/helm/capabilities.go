@@ -9,8 +9,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 )
 
-// capabilities has the fields that templates know from Helm's own, and notes
-// which API versions they ask for.
+// capabilities has the same fields as Helm's own, and records which API versions
+// templates ask for.
 type capabilities struct {
 	KubeVersion common.KubeVersion
 	APIVersions versions
@@ -39,8 +39,8 @@ func newCapabilities(version string, apiVersions []string, andKnown bool) (*capa
 	return caps, nil
 }
 
-// versions is a plain list, because templates also range over it; so what was
-// asked is noted beside it, for the one render that runs at a time.
+// versions is a plain list, because templates also range over it. The requests are
+// recorded separately, for the one render that runs at a time.
 type versions []string
 
 var (
@@ -56,8 +56,8 @@ func (v versions) Has(version string) bool {
 	return slices.Contains(v, version)
 }
 
-// record notes what is asked until stop, which returns it sorted. Renders in
-// one process take turns.
+// record records the requests until stop, which returns them sorted. Renders in one
+// process take turns.
 func (c *capabilities) record() (stop func() []string) {
 	renders.Lock()
 	asked = map[string]bool{}
@@ -75,8 +75,8 @@ func (c *capabilities) record() (stop func() []string) {
 
 var wholeList = regexp.MustCompile(`\.APIVersions\b(\.Has)?`)
 
-// readsAllVersions reports whether a template mentions the list other than to
-// ask it for one version.
+// readsAllVersions reports whether a template uses the list for anything other than
+// asking for one version.
 func (rel *release) readsAllVersions() bool {
 	for _, text := range rel.templates() {
 		for _, found := range wholeList.FindAllSubmatch(text, -1) {

@@ -13,17 +13,15 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// document is one document of a rendered text, and how many lines of the text
-// are above it.
+// document is one document of a rendered text, with the number of lines above it.
 type document struct {
 	text  string
 	above int
 }
 
-// documents splits a rendered text by Helm's own function, which takes three
-// dashes at the beginning of a line for a marker whatever follows them, and
-// leaves out blanks in front of a document. Helm hands each on with one line
-// end more than the template wrote.
+// documents splits a rendered text with Helm's own function, which treats three
+// dashes at the beginning of a line as a separator, whatever follows them, and drops
+// blanks before a document. Helm adds one line end to each template's output.
 func documents(text string) []document {
 	split := releaseutil.SplitManifests(text)
 	var list []document
@@ -36,7 +34,7 @@ func documents(text string) []document {
 	return list
 }
 
-// byNumber compares names of Helm's, which end with a number.
+// byNumber compares Helm's names, which end with a number.
 func byNumber(a, b string) int {
 	switch both := releaseutil.BySplitManifestsOrder([]string{a, b}); {
 	case both.Less(0, 1):
@@ -47,7 +45,7 @@ func byNumber(a, b string) int {
 	return 0
 }
 
-// decode reads the objects of one rendered text.
+// decode decodes the objects of one rendered text.
 func decode(file, text string) (objects []manifest.Object, warnings []string, err error) {
 	for _, d := range documents(text) {
 		found, more, err := manifest.DecodeBelow(file, d.above, []byte(d.text))
@@ -61,14 +59,14 @@ func decode(file, text string) (objects []manifest.Object, warnings []string, er
 		objects, warnings = append(objects, found...), append(warnings, more...)
 	}
 	for i := range objects {
-		objects[i].Line = 0 // nobody has the rendered text
+		objects[i].Line = 0 // the user does not have the rendered text
 	}
 	return objects, warnings, nil
 }
 
-// add takes one object into the result. Helm applies an object that is rendered
-// twice twice: equal ones are one, and a CRD replaces that of a chart above.
-// Of others that differ Helm leaves it to chance which one stays.
+// add adds one object to the result. Helm applies an object that is rendered twice
+// twice: equal ones are merged here, and a CRD replaces that of a parent chart. For
+// others that differ, Helm applies one of them at random.
 func (rel *release) add(result *Result, seen map[manifest.Key]int, object manifest.Object) error {
 	key := object.Key(rel.Namespace)
 	at, twice := seen[key]

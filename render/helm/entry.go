@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// entry is what the ignore rules want to know of a file: its name and whether
-// it is a folder.
+// entry is what the ignore rules need of a file: its name and whether it is a folder.
 type entry struct {
 	name string
 	dir  bool
@@ -16,10 +15,10 @@ type entry struct {
 // Name is the last part of the path.
 func (e entry) Name() string { return path.Base(e.name) }
 
-// Size is not known and not asked for.
+// Size is unknown and not used.
 func (e entry) Size() int64 { return 0 }
 
-// Mode tells a folder from a file.
+// Mode distinguishes folders from files.
 func (e entry) Mode() fs.FileMode {
 	if e.dir {
 		return fs.ModeDir
@@ -27,11 +26,11 @@ func (e entry) Mode() fs.FileMode {
 	return 0
 }
 
-// ModTime is not known and not asked for.
+// ModTime is unknown and not used.
 func (e entry) ModTime() time.Time { return time.Time{} }
 
 // IsDir reports whether it is a folder.
 func (e entry) IsDir() bool { return e.dir }
 
-// Sys is nothing.
+// Sys returns nil.
 func (e entry) Sys() any { return nil }

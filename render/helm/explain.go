@@ -9,11 +9,11 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// templatePlace is how the engine writes where a template failed.
+// templatePlace matches the position of an error in the engine's message.
 var templatePlace = regexp.MustCompile(`([\w.@+-]+(?:/[\w.@+ -]+)+):(\d+)(?::\d+)?`)
 
-// explain takes the first template and line out of the engine's error, which
-// is the one the engine was rendering.
+// explain takes the first template and line from the engine's error, which is the
+// template being rendered.
 func (rel *release) explain(err error) error {
 	message := strings.Join(strings.Fields(err.Error()), " ")
 	bad := &manifest.Error{File: path.Join(rel.Dir, "templates"), Message: message}

@@ -17,15 +17,15 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// Bounds of one values file in Go templates.
+// Limits of one values file in Go templates.
 const (
 	maxGoTemplate = 8 << 20
 	maxIncludes   = 500
 )
 
-// goTemplate runs a values file in Go templates. It sees what Liquid sees,
-// under names with and without a capital, and may include templates that the
-// *.tpl files of its folder define, or those files by their names.
+// goTemplate renders a values file as a Go template. It has the same variables as
+// Liquid, with and without a capital, and can include templates defined in the *.tpl
+// files of its folder, or those files by name.
 func (r Request) goTemplate(file string, text []byte) ([]byte, error) {
 	fail := func(err error) error { return templateError(file, err) }
 	root := template.New(file)
@@ -64,8 +64,8 @@ func (r Request) goTemplate(file string, text []byte) ([]byte, error) {
 	return []byte(strings.ReplaceAll(out.String(), "<no value>", "")), nil
 }
 
-// valuesFunctions are Sprig's without those that read the machine, with the
-// revision's clock, and with YAML as charts have it.
+// valuesFunctions are Sprig's functions without those that read the machine, with the
+// revision's clock, and with YAML as in charts.
 func (r Request) valuesFunctions() template.FuncMap {
 	functions := sprig.TxtFuncMap()
 	for _, name := range []string{"env", "expandenv", "getHostByName"} {
@@ -95,8 +95,8 @@ func (r Request) ago(v any) string {
 	return r.Now.Sub(t).Round(time.Second).String()
 }
 
-// capitalised names each of the bindings, and each field of those that are not
-// maps of the user's, a second time with a capital: .Cluster.Name.
+// capitalised adds each of the bindings, and each of their fields except those of
+// user-defined maps, a second time with a capital: .Cluster.Name.
 func capitalised(bindings map[string]any) map[string]any {
 	out := make(map[string]any, 2*len(bindings))
 	for name, value := range bindings {
@@ -119,7 +119,7 @@ func capital(name string) string {
 	return strings.ToUpper(name[:min(1, len(name))]) + name[min(1, len(name)):]
 }
 
-// templateFault is how text/template writes where it stopped.
+// templateFault matches the position in an error of text/template.
 var templateFault = regexp.MustCompile(`^template: (.*?):(\d+)(?::\d+)?: `)
 
 func templateError(file string, err error) error {
@@ -134,12 +134,12 @@ func templateError(file string, err error) error {
 	return bad
 }
 
-// boundedText keeps what a template writes up to a limit.
+// boundedText keeps a template's output up to a limit.
 type boundedText struct{ strings.Builder }
 
-var errTooLong = errors.New("it writes more than " + strconv.Itoa(maxGoTemplate>>20) + " MiB")
+var errTooLong = errors.New("the output is larger than " + strconv.Itoa(maxGoTemplate>>20) + " MiB")
 
-// Write fails when the text becomes too long.
+// Write fails if the output becomes too large.
 func (b *boundedText) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > maxGoTemplate {
 		return 0, errTooLong

@@ -25,45 +25,45 @@ type Request struct {
 	Tree *tree.Tree
 	// Dir holds Chart.yaml.
 	Dir string
-	// Roots are the folders, besides Dir, that values files are looked for in.
+	// Roots are folders, besides Dir, where values files are looked up.
 	Roots []string
-	// RootsFirst looks there before Dir: the chart comes from elsewhere and
-	// the values files are the service's own.
+	// RootsFirst looks there before Dir: the chart comes from elsewhere, and the
+	// values files are the service's own.
 	RootsFirst bool
 	// Release and Namespace are what templates see.
 	Release, Namespace string
-	// Values is YAML and wins over ValuesFiles.
+	// Values is YAML and overrides ValuesFiles.
 	Values      string
 	ValuesFiles []string
-	// Lua makes values that win over all others, and names values files that
-	// come after ValuesFiles.
+	// Lua produces values that override all others, and names values files that come
+	// after ValuesFiles.
 	Lua         Lua
 	IgnoreHooks bool
-	// Upgrade has templates see an upgrade instead of an install.
+	// Upgrade makes templates see an upgrade instead of an install.
 	Upgrade bool
 	// Tests keeps hooks that are tests.
 	Tests      bool
 	IgnoreCRDs bool
-	// KubernetesVersion and APIVersions are the cluster's; without them the
-	// chart sees those this program was built with.
+	// KubernetesVersion and APIVersions are the cluster's; without them the chart
+	// sees those of this program's libraries.
 	KubernetesVersion string
 	APIVersions       []string
-	// AndKnown adds what this program knows of Kubernetes to APIVersions.
+	// AndKnown adds the built-in kinds of Kubernetes to APIVersions.
 	AndKnown bool
-	// Now is what now means.
+	// Now is the time that templates see.
 	Now time.Time
-	// Liquid renders *.liquid values files; nil takes them as they are.
+	// Liquid renders *.liquid values files; nil uses them unrendered.
 	Liquid *liquid.Engine
-	// Lookup answers lookup; an empty map is "there is none".
+	// Lookup answers the function lookup; an empty map means that nothing was found.
 	Lookup func(apiVersion, kind, namespace, name string) (map[string]any, error)
 }
 
-// Result is what a chart rendered to.
+// Result is a rendered chart.
 type Result struct {
 	Objects  []manifest.Object
 	Warnings []string
-	// Asked are the API versions that templates asked for; "*" when a template
-	// may have read the whole list.
+	// Asked are the API versions that templates asked for; "*" if a template may have
+	// read the whole list.
 	Asked []string
 }
 
@@ -110,7 +110,7 @@ func Render(ctx context.Context, r Request) (*Result, error) {
 	return result, nil
 }
 
-// load reads the chart and its values and settles which subcharts count.
+// load reads the chart and its values and decides which subcharts are enabled.
 func (r Request) load(texts []valuesText) (*release, error) {
 	c, err := loadChart(r.Tree, path.Clean(r.Dir))
 	if err != nil {
@@ -128,10 +128,10 @@ func (r Request) load(texts []valuesText) (*release, error) {
 		return nil, rel.fail("the chart is a library chart; it has nothing to render")
 	}
 	if want := c.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, rel.caps.KubeVersion.String()) {
-		return nil, rel.fail("the chart wants Kubernetes %s, the cluster has %s", want, rel.caps.KubeVersion.String())
+		return nil, rel.fail("the chart requires Kubernetes %s, the cluster has %s", want, rel.caps.KubeVersion.String())
 	}
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
-		return nil, rel.fail("the chart's dependencies cannot be settled: %v", err)
+		return nil, rel.fail("cannot process the chart's dependencies: %v", err)
 	}
 	return rel, nil
 }
@@ -140,7 +140,7 @@ func (rel *release) fail(format string, args ...any) error {
 	return &manifest.Error{File: path.Join(rel.Dir, "Chart.yaml"), Message: fmt.Sprintf(format, args...)}
 }
 
-// render runs the templates and decodes what they wrote.
+// render runs the templates and decodes their output.
 func (rel *release) render(ctx context.Context) (*Result, error) {
 	options := common.ReleaseOptions{Name: rel.Release, Namespace: rel.Namespace, Revision: 1, IsInstall: !rel.Upgrade, IsUpgrade: rel.Upgrade}
 	bindings, err := util.ToRenderValuesWithSchemaValidation(rel.chart, rel.values, options, &common.Capabilities{}, false)
@@ -165,8 +165,8 @@ func (rel *release) render(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// functions replace those that would reach outside or differ from render to
-// render.
+// functions replace template functions that would reach outside or give different
+// results each time.
 func (rel *release) functions() template.FuncMap {
 	return template.FuncMap{
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
@@ -235,8 +235,8 @@ func (rel *release) take(result *Result, seen map[manifest.Key]int, name string,
 	return nil
 }
 
-// file turns a template's name, which starts with the chart's, into a path
-// inside the service's files.
+// file converts a template's name, which starts with the chart's, into a path in the
+// service's files.
 func (rel *release) file(name string) string {
 	_, rest, _ := strings.Cut(name, "/")
 	return path.Join(rel.Dir, rest)

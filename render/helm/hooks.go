@@ -7,19 +7,19 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// hookAnnotation makes an object a hook, for the events that it lists.
+// hookAnnotation makes an object a hook for the listed events.
 const hookAnnotation = "helm.sh/hook"
 
-// hookEvents are those that Helm knows; true are those of tests, which run
-// when a service is tested and are no part of what is applied.
+// hookEvents are Helm's events. The value is true for test events: such hooks run
+// when a service is tested and are not part of what is applied.
 var hookEvents = map[string]bool{
 	"pre-install": false, "post-install": false, "pre-upgrade": false, "post-upgrade": false,
 	"pre-delete": false, "post-delete": false, "pre-rollback": false, "post-rollback": false,
 	"test": true, "test-success": true,
 }
 
-// wants leaves out test hooks unless they are asked for, all hooks when they are not wanted, and, as
-// Helm does, an object that is a hook for something that Helm does not know.
+// wants leaves out test hooks unless requested, all hooks if the service ignores
+// them, and, as Helm does, an object whose hook events are all unknown to Helm.
 func (rel *release) wants(object *manifest.Object) (wanted bool, warning string) {
 	hooks, ok := object.LookupAnnotation(hookAnnotation)
 	if !ok {

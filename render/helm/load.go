@@ -18,11 +18,11 @@ import (
 	"github.com/axle-cd/axle/internal/vendored"
 )
 
-// maxNesting is how deep file:// dependencies may refer to each other.
+// maxNesting bounds the depth of file:// dependencies between charts.
 const maxNesting = 16
 
-// loadChart reads the chart in a folder of the tree, with its subcharts in an
-// order of their own, not that of a map.
+// loadChart reads the chart in a folder of the tree, with its subcharts in a fixed
+// order.
 func loadChart(files *tree.Tree, dir string) (*chart.Chart, error) {
 	c, err := loadNested(files, dir, 0)
 	if err != nil {
@@ -43,7 +43,7 @@ func loadNested(files *tree.Tree, dir string, depth int) (*chart.Chart, error) {
 	}
 	c, err := loader.LoadFiles(buffered)
 	if err != nil {
-		return nil, &manifest.Error{File: file, Message: "the chart cannot be loaded: " + err.Error()}
+		return nil, &manifest.Error{File: file, Message: "cannot load the chart: " + err.Error()}
 	}
 	for _, need := range c.Metadata.Dependencies {
 		if need == nil || slices.ContainsFunc(c.Dependencies(), func(d *chart.Chart) bool { return d.Name() == need.Name }) {
@@ -64,8 +64,8 @@ func loadNested(files *tree.Tree, dir string, depth int) (*chart.Chart, error) {
 	return c, nil
 }
 
-// buffer reads what belongs to a chart: all files of its folder that
-// .helmignore does not name.
+// buffer reads the files of a chart: all files in its folder that .helmignore does
+// not exclude.
 func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 	rules := ignore.Empty()
 	if file := path.Join(dir, ignore.HelmIgnore); files.IsFile(file) {
@@ -84,7 +84,7 @@ func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 		if dir != "." {
 			name = strings.TrimPrefix(file, dir+"/")
 		}
-		// What the hub vendored for others is no part of this chart.
+		// Files that the hub vendored for others are not part of this chart.
 		if ignored(rules, name) || strings.HasPrefix(name, vendored.Folder+"/") {
 			continue
 		}
@@ -97,7 +97,7 @@ func buffer(files *tree.Tree, dir string) ([]*archive.BufferedFile, error) {
 	return out, nil
 }
 
-// ignored asks the rules about the file and each folder above it.
+// ignored checks the rules for the file and each folder above it.
 func ignored(rules *ignore.Rules, name string) bool {
 	for i, r := range name {
 		if r == '/' && rules.Ignore(name[:i], fs.FileInfo(entry{name[:i], true})) {

@@ -16,34 +16,33 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// luaLimits bound one run of a service's scripts.
+// luaLimits bounds one run of a service's scripts.
 var luaLimits = luabox.Limits{Steps: 20_000_000, Time: 5 * time.Second, Bytes: 128 << 20, Held: true, Text: 8 << 20,
 	Pattern: 300_000_000, Calls: 200, Registry: 64 << 10}
 
-// Bounds of the values that a script leaves. One table that stands in many
-// places is as many values.
+// Limits of the values produced by a script. A table in several places counts several
+// times.
 const (
 	maxLuaNested = 64
 	maxLuaValues = 1_000_000
 )
 
-// luaName is how the service's inline script is called in errors.
+// luaName is the name of the service's inline script in errors.
 const luaName = "the service's helm.luaScript"
 
-// Lua names the scripts that make values.
+// Lua names the scripts that produce values.
 type Lua struct {
 	Script, File, Folder string
 }
 
-// luaValues are what scripts made.
+// luaValues are the values that scripts produced.
 type luaValues struct {
 	values map[string]any
 	files  []string
 }
 
-// runLua runs the folder's scripts in the order of their names, the file and
-// the inline script, all in one machine, and reads the globals values and
-// valuesFiles.
+// runLua runs the folder's scripts in the order of their names, the file and the
+// inline script, all in one Lua state, and reads the globals values and valuesFiles.
 func (r Request) runLua() (luaValues, error) {
 	scripts, err := r.luaScripts()
 	if err != nil || len(scripts) == 0 {
@@ -124,7 +123,7 @@ func (r Request) luaScripts() ([]valuesText, error) {
 	return scripts, nil
 }
 
-// findLua looks where values files are looked for.
+// findLua looks in the same folders as for values files.
 func (r Request) findLua(name string, is func(string) bool, what string) (string, error) {
 	for _, root := range r.roots() {
 		if found := path.Join(root, name); is(found) {
@@ -135,10 +134,10 @@ func (r Request) findLua(name string, is func(string) bool, what string) (string
 		"its path is relative to the chart or to the service's folder"}
 }
 
-// luaPlace is how the machine writes where a script failed.
+// luaPlace matches the position of an error in the Lua machine's message.
 var luaPlace = regexp.MustCompile(`(?:^|: )(?:\S.*?)(?::(\d+):| line:(\d+)\(column:\d+\))\s*(.*)`)
 
-// luaError keeps the machine's message, with its place.
+// luaError keeps the machine's message, with its position.
 func luaError(name string, err error) error {
 	message := err.Error()
 	if limit := luaLimitTexts[err]; limit != "" {
@@ -152,7 +151,7 @@ func luaError(name string, err error) error {
 	return bad
 }
 
-// luaLimitTexts say which limit a script reached.
+// luaLimitTexts are the messages for exceeded limits.
 var luaLimitTexts = map[error]string{
 	luabox.ErrSteps: "the script takes more than 20 million steps; it may loop without end",
 	luabox.ErrTime:  "the script takes more than 5s",

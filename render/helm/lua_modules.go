@@ -14,9 +14,9 @@ import (
 	"github.com/axle-cd/axle/internal/luabox"
 )
 
-// luaBox makes a machine with tables, texts and numbers, the modules encoding,
-// fs and utils, and what templates see. It has no io, no os, no clock and no
-// network; random numbers would make other values each time.
+// luaBox makes a Lua state with tables, strings and numbers, the modules encoding, fs
+// and utils, and the bindings that templates see. It has no io, no os, no clock and
+// no network; random numbers would produce different values each time.
 func (r Request) luaBox() *luabox.Box {
 	box := luabox.New(luaLimits)
 	state := box.State
@@ -37,11 +37,11 @@ func (r Request) luaBox() *luabox.Box {
 	return box
 }
 
-// luaCall is a function of a module: values in, one value out or an error.
+// luaCall is a function of a module: it takes values and returns one value or an
+// error.
 type luaCall func(args []any) (any, error)
 
-// luaFunction returns the value, or nil and the error's text, as scripts
-// expect.
+// luaFunction returns the value, or nil and the error's text, as scripts expect.
 func luaFunction(f luaCall) lua.LGFunction {
 	return func(l *lua.LState) int {
 		var args []any
@@ -113,8 +113,8 @@ func textArgument(args []any, i int) string {
 	return text
 }
 
-// luaRead reads a file of the service, by a path relative to the chart or to
-// the service's folder.
+// luaRead reads a file of the service, by a path relative to the chart or to the
+// service's folder.
 func (r Request) luaRead(args []any) (any, error) {
 	name := textArgument(args, 0)
 	for _, root := range r.roots() {
@@ -126,7 +126,7 @@ func (r Request) luaRead(args []any) (any, error) {
 	return nil, fmt.Errorf("%s: there is no such file in the service", name)
 }
 
-// luaWalk lists the files below a folder, by paths that read takes.
+// luaWalk lists the files below a folder, as paths for read.
 func (r Request) luaWalk(args []any) (any, error) {
 	name := textArgument(args, 0)
 	for _, root := range r.roots() {
@@ -146,17 +146,17 @@ func (r Request) luaWalk(args []any) (any, error) {
 	return nil, fmt.Errorf("%s: there is no such folder in the service", name)
 }
 
-// luaMerge lays the second table over the first. Lists are replaced, or added
-// to the first's in the mode "append".
+// luaMerge merges the second table over the first. Lists are replaced, or in the mode
+// "append" added to the first's.
 func luaMerge(args []any) (any, error) {
 	low, lowOK := table(argument(args, 0))
 	high, highOK := table(argument(args, 1))
 	mode := textArgument(args, 2)
 	switch {
 	case !lowOK || !highOK:
-		return nil, errors.New("merge wants two tables with names")
+		return nil, errors.New("merge needs two tables with string keys")
 	case mode != "" && mode != "override" && mode != "append":
-		return nil, fmt.Errorf("merge knows the modes override and append, not %q", mode)
+		return nil, fmt.Errorf("merge has the modes override and append, not %q", mode)
 	}
 	return mergeTables(low, high, mode == "append"), nil
 }
@@ -188,15 +188,15 @@ func mergeTables(low, high map[string]any, add bool) map[string]any {
 	return low
 }
 
-// listMark is the metatable of tables that were lists, so that an empty one
-// stays one. Scripts can neither see nor change it.
+// listMark is the metatable of tables that were lists, so that an empty list stays a
+// list. Scripts can neither see nor change it.
 var listMark = func() *lua.LTable {
 	mark := &lua.LTable{}
 	mark.RawSetString("__metatable", lua.LFalse)
 	return mark
 }()
 
-// toLua makes a machine's value of a decoded one.
+// toLua converts a decoded value to a Lua value.
 func toLua(state *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case nil:
@@ -228,11 +228,11 @@ func toLua(state *lua.LState, v any) lua.LValue {
 	return lua.LString(fmt.Sprint(v))
 }
 
-// luaReader counts the values that it has read.
+// luaReader counts the values it has read.
 type luaReader int
 
-// fromLua makes a value of a machine's one. A table whose keys are 1, 2, 3, …
-// is a list; an empty one is a map unless it was a list.
+// fromLua converts a Lua value. A table with the keys 1, 2, 3, … becomes a list; an
+// empty one becomes a map unless it was a list.
 func fromLua(v lua.LValue) (any, error) {
 	var read luaReader
 	return read.value(v, 0)
@@ -240,7 +240,7 @@ func fromLua(v lua.LValue) (any, error) {
 
 func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	if depth > maxLuaNested {
-		return nil, fmt.Errorf("tables nest more than %d deep, or hold themselves", maxLuaNested)
+		return nil, fmt.Errorf("tables nest more than %d deep, or contain themselves", maxLuaNested)
 	}
 	if *r++; *r > maxLuaValues {
 		return nil, fmt.Errorf("tables hold more than %d values", maxLuaValues)
@@ -260,7 +260,7 @@ func (r *luaReader) value(v lua.LValue, depth int) (any, error) {
 	case *lua.LTable:
 		return r.table(v, depth)
 	}
-	return nil, fmt.Errorf("a %s is no value", v.Type())
+	return nil, fmt.Errorf("a %s cannot be converted to a value", v.Type())
 }
 
 func (r *luaReader) table(t *lua.LTable, depth int) (any, error) {

@@ -99,8 +99,8 @@ func TestBadLua(t *testing.T) {
 		"huge table":     {helm.Lua{Script: "t = {} s = string.rep('x', 1000000)\nfor i = 1, 1000000 do t[i] = s .. i end"}, inline, "MiB of memory", 0},
 		"doubled":        {helm.Lua{Script: "s = 'xxxxxxxx'\nfor i = 1, 60 do s = s .. s end"}, inline, "too long", 2},
 		"shared":         {helm.Lua{Script: "t = {}\nfor i = 1, 60 do t = {t, t} end values.t = t"}, inline, "more than 1000000 values", 0},
-		"itself":         {helm.Lua{Script: "values.v = values"}, inline, "hold themselves", 0},
-		"function":       {helm.Lua{Script: "values.f = print or pairs"}, inline, "a function is no value", 0},
+		"itself":         {helm.Lua{Script: "values.v = values"}, inline, "contain themselves", 0},
+		"function":       {helm.Lua{Script: "values.f = print or pairs"}, inline, "a function cannot be converted to a value", 0},
 		"list":           {helm.Lua{Script: "values = {1, 2}"}, inline, "is a list", 0},
 	}
 	for name, test := range tests {

@@ -15,8 +15,8 @@ import (
 
 var pageBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestThePagesExample renders what the page on values shows: a service, two
-// files and the values that come out.
+// TestThePagesExample renders the example of the page on values: a service, two files
+// and the resulting values.
 func TestThePagesExample(t *testing.T) {
 	text, err := os.ReadFile("../../docs/spec/rendering.md")
 	if err != nil {

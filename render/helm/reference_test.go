@@ -43,7 +43,7 @@ func TestDocumentsAsHelmHandsThemOn(t *testing.T) {
 	}
 }
 
-// TestHooksThatHelmDoesNotKnow leaves out what Helm leaves out, and says so.
+// TestHooksThatHelmDoesNotKnow leaves out what Helm leaves out, with a warning.
 func TestHooksThatHelmDoesNotKnow(t *testing.T) {
 	hook := func(name, hooks string) string {
 		return strings.Replace(settings, "{name: settings}", "{name: "+name+", annotations: {helm.sh/hook: \""+hooks+"\"}}", 1)

@@ -14,18 +14,19 @@ import (
 	"github.com/axle-cd/axle/internal/manifest"
 )
 
-// inlineName is how the service's inline values are called in errors.
+// inlineName is the name of the service's inline values in errors.
 const inlineName = "the service's helm.values"
 
 // valuesText is one source of values, rendered and not yet decoded.
 type valuesText struct {
 	name string
 	text []byte
-	// generates is set for a template that may make another text each time.
+	// generates is set for a template whose output may differ each time.
 	generates bool
 }
 
-// valuesTexts reads what is laid over the chart's own values, lowest first.
+// valuesTexts returns the values that override the chart's own, lowest precedence
+// first.
 func (r Request) valuesTexts() ([]valuesText, error) {
 	var texts []valuesText
 	if file := path.Join(r.Dir, "values.yaml.liquid"); r.Liquid != nil && r.Tree.IsFile(file) {
@@ -63,7 +64,7 @@ func (r Request) valuesTexts() ([]valuesText, error) {
 	return texts, nil
 }
 
-// findValues looks beside the chart, then in the other roots, or the other way
+// findValues looks in the chart's folder, then in the other roots, or the other way
 // round.
 func (r Request) findValues(name string) (string, error) {
 	for _, root := range r.roots() {
@@ -74,7 +75,7 @@ func (r Request) findValues(name string) (string, error) {
 	return "", &manifest.Error{File: path.Join(r.Dir, name), Message: "the values file does not exist at this revision; its path is relative to the chart or to the service's folder"}
 }
 
-// roots are the folders in which the service's own files are looked for.
+// roots are the folders where the service's own files are looked up.
 func (r Request) roots() []string {
 	if r.RootsFirst {
 		return append(slices.Clone(r.Roots), r.Dir)
@@ -82,7 +83,7 @@ func (r Request) roots() []string {
 	return append([]string{r.Dir}, r.Roots...)
 }
 
-// valuesFile reads a file and runs it when it is a template.
+// valuesFile reads a file and renders it if it is a template.
 func (r Request) valuesFile(file string) (valuesText, error) {
 	text, err := r.Tree.Read(file)
 	if err != nil || r.Liquid == nil {
@@ -103,8 +104,8 @@ func (r Request) valuesFile(file string) (valuesText, error) {
 	return valuesText{name: file, text: text}, nil
 }
 
-// mergeValues lays the texts over each other: maps are merged, everything else
-// is replaced, and a null takes the chart's own value away.
+// mergeValues merges the texts: maps are merged, everything else is replaced, and a
+// null removes the chart's own value.
 func mergeValues(texts []valuesText) (map[string]any, error) {
 	values := map[string]any{}
 	for _, t := range texts {
@@ -117,7 +118,7 @@ func mergeValues(texts []valuesText) (map[string]any, error) {
 	return values, nil
 }
 
-// valuesError places what the decoder said.
+// valuesError adds the position to the decoder's error.
 func valuesError(name string, err error) error {
 	line, message := manifest.Place(err)
 	return &manifest.Error{File: name, Line: line, Message: "invalid values: " + message}

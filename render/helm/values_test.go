@@ -104,8 +104,8 @@ func TestBadValuesTemplates(t *testing.T) {
 	}
 }
 
-// TestGeneratedInValuesFilesIsMarked: what values generate is as volatile as
-// what a chart generates.
+// TestGeneratedInValuesFilesIsMarked: values generated in values files are as
+// volatile as those of a chart.
 func TestGeneratedInValuesFilesIsMarked(t *testing.T) {
 	for file, text := range map[string]string{
 		"v.liquid": "x: {{ 12 | randAlphaNum }}\n", "v.tpl": "x: {{ randAlphaNum 12 }}\n",

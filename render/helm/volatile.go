@@ -7,12 +7,12 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 )
 
-// generators are the template functions whose result differs each time.
-// keys and values list a map in an order that differs each time.
+// generators are the template functions whose result differs each time. keys and
+// values list a map in random order.
 var generators = regexp.MustCompile(`\b(rand[A-Z]\w*|gen[A-Z]\w*|uuidv4|shuffle|htpasswd|bcrypt|encryptAES|buildCustomCert)\b|\b(?:keys|values)\s+[.$(]`)
 
-// generatesIn reports whether values may generate, by way of tpl, or did when
-// they were templates themselves.
+// generatesIn reports whether values may generate through tpl, or did so as templates
+// themselves.
 func (r Request) generatesIn(texts []valuesText) bool {
 	return (r.Liquid != nil && r.Liquid.Generated()) || slices.ContainsFunc(texts, func(t valuesText) bool {
 		return t.generates || generators.Match(t.text)
@@ -24,8 +24,8 @@ func (rel *release) generates() bool {
 	return slices.ContainsFunc(rel.templates(), generators.Match)
 }
 
-// templates are all texts of the chart and its subcharts that the engine may
-// run: templates, and values and files that tpl may be given.
+// templates are all texts of the chart and its subcharts that the engine may run:
+// templates, and values and files that may be passed to tpl.
 func (rel *release) templates() [][]byte {
 	var texts [][]byte
 	var walk func(c *chart.Chart)

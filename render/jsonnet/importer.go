@@ -10,13 +10,13 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// importer finds files in the tree. Names begin with a slash, the root of the
-// tree, so that one of the tree is told from one that is looked for.
+// importer finds files in the tree. Resolved names begin with a slash, the root of
+// the tree, which distinguishes them from names to be looked up.
 type importer struct {
 	tree  *tree.Tree
 	libs  []string
 	cache map[string]jsonnet.Contents
-	// refused is the last file that is there and cannot be read.
+	// refused is the last existing file that could not be read.
 	refused error
 }
 
@@ -61,7 +61,7 @@ func (i *importer) Import(from, name string) (jsonnet.Contents, string, error) {
 	return jsonnet.Contents{}, "", fmt.Errorf("the import %q does not exist at this revision; it was looked for beside the file that imports it and in the libraries", name)
 }
 
-// there reports a file that cannot be read, which is not one that is missing.
+// there reports whether a file exists, including one that cannot be read.
 func (i *importer) there(place string) bool {
 	name := strings.TrimPrefix(place, "/")
 	if i.tree.IsFile(name) {

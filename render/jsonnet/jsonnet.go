@@ -1,12 +1,11 @@
 // Package jsonnet evaluates Jsonnet to Kubernetes objects with Google's
 // library.
 //
-// Imports stay inside the service's files: a file is looked for beside the one
-// that imports it, then in the libraries that the service names, then in
-// "vendor" and "lib", each of the renderer's folder, the service's folder and
-// the root of the files. The output is an object, a list of objects, or
-// an object that holds such. An evaluation that does not end is the render
-// child's to stop. The render child calls it.
+// Imports stay inside the service's files. A file is looked up beside the importing
+// file, then in the libraries that the service names, then in "vendor" and "lib" of
+// the renderer's folder, of the service's folder and of the root of the files. The
+// output is an object, a list of objects, or an object that holds such. The render
+// child stops an evaluation that does not end. The render child calls the package.
 package jsonnet
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// Main is the file that a folder is known as Jsonnet by.
+// Main is the file that marks a folder as Jsonnet.
 const Main = "main.jsonnet"
 
 // maxTraces is how many lines of std.trace become warnings.
@@ -36,19 +35,20 @@ const maxTraces = 20
 type Request struct {
 	Tree *tree.Tree
 	Dir  string
-	// Roots are further folders that Libs are looked for in.
+	// Roots are further folders where Libs are looked up.
 	Roots []string
-	// File is in Dir; empty is Main, else every *.jsonnet file of Dir.
+	// File is a file in Dir; empty means Main, or without it every *.jsonnet file of
+	// Dir.
 	File          string
 	TLAs, ExtVars []Variable
 	Libs          []string
-	// Bindings are external variables, which ExtVars win over.
+	// Bindings are external variables; ExtVars override them.
 	Bindings map[string]any
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
 }
 
-// Variable is a value, a text unless it is code.
+// Variable is a value, a string unless it is code.
 type Variable struct {
 	Name, Value string
 	Code        bool
@@ -70,7 +70,7 @@ func Render(r Request) (objects []manifest.Object, warnings []string, err error)
 	return objects, warnings, manifest.Once(objects, r.Namespace)
 }
 
-// files are what is evaluated, in the order of their names.
+// files are the files to evaluate, in the order of their names.
 func (r Request) files() ([]string, error) {
 	name := r.File
 	if name == "" {
@@ -93,7 +93,7 @@ func (r Request) files() ([]string, error) {
 	return out, nil
 }
 
-// file evaluates one file in a machine of its own.
+// file evaluates one file in a new VM.
 func (r Request) file(file string) (objects []manifest.Object, warnings []string, err error) {
 	vm := jsonnet.MakeVM()
 	jail := &importer{tree: r.Tree, libs: r.libs()}
@@ -121,7 +121,7 @@ func (r Request) file(file string) (objects []manifest.Object, warnings []string
 	return objects, said(traces.String()), err
 }
 
-// variables gives the machine what the service says.
+// variables sets the service's variables in the VM.
 func (r Request) variables(vm *jsonnet.VM) error {
 	for name, value := range r.Bindings {
 		text, err := json.Marshal(value)
@@ -159,7 +159,7 @@ func (r Request) libs() []string {
 	return out
 }
 
-// told is how the library names the place of an error in words: file, line or
+// told matches a position in the text of the library's error: file, line or
 // (line:column), column or a range.
 var told = regexp.MustCompile(`^/(\S+?):\(?(\d+)[:\d()-]*\s+(.+)$`)
 
@@ -174,8 +174,8 @@ func said(traces string) []string {
 	return out
 }
 
-// explain finds the place of an error: where the file was written wrong, else
-// the innermost call inside the service's files.
+// explain finds the position of an error: the file with the syntax error, otherwise
+// the innermost call in the service's files.
 func (r Request) explain(file string, jail *importer, err error) error {
 	if jail.refused != nil && strings.Contains(err.Error(), jail.refused.Error()) {
 		var bad *tree.Error
@@ -191,12 +191,12 @@ func (r Request) explain(file string, jail *importer, err error) error {
 		loc := written.Loc()
 		if line := loc.Begin.Line; line > 0 && loc.FileName != "" {
 			bad.File, bad.Line = strings.TrimPrefix(loc.FileName, "/"), line
-			// The text begins with the place, which has fields of its own.
+			// The message begins with the position, which has its own fields.
 			bad.Message = strings.TrimLeft(strings.TrimPrefix(bad.Message, loc.String()), ": ")
 		}
 	case errors.As(err, &run):
 		bad.Message = run.Msg
-		// What is wrong in a file that is imported is told in words.
+		// For an error in an imported file, the position is in the message.
 		if found := told.FindStringSubmatch(run.Msg); found != nil && r.Tree.IsFile(found[1]) {
 			bad.File, bad.Message = found[1], found[3]
 			bad.Line, _ = strconv.Atoi(found[2])

@@ -62,7 +62,7 @@ func TestWhereThingsAreFound(t *testing.T) {
 		"error":            {text: "{\n  a: error 'on purpose',\n}", fail: "app/web/main.jsonnet:2: on purpose"},
 		"error of a call":  {text: "local f(n) = std.parseInt(n);\n[\n  f('x'),\n]", fail: "app/web/main.jsonnet:1: x is not a base 10 integer"},
 		"syntax":           {text: "{\n  a: 1\n  b: 2\n}", fail: "app/web/main.jsonnet:3: "},
-		"no object":        {text: "{\n  a: 'text',\n}", fail: "app/web/main.jsonnet: a text is where an object or a list of objects is wanted (at .a of the output)"},
+		"no object":        {text: "{\n  a: 'text',\n}", fail: "app/web/main.jsonnet: expected an object or a list of objects, got a text (at .a of the output)"},
 		"missing argument": {text: "function(x) " + object, fail: "Missing argument: x"},
 		"missing file":     {text: "[]", change: func(r *jsonnet.Request) { r.File = "none.jsonnet" }, fail: "app/web/none.jsonnet: the file does not exist"},
 	}

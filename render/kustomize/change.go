@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// renderedFile is what a kustomization that changes objects finds them in.
+	// renderedFile is where a post-render kustomization finds the rendered objects.
 	renderedFile = ".rendered.yaml"
-	// mark ties a changed object to what it was; nothing that leaves has it.
+	// mark links a changed object to the original; it is removed from the output.
 	mark = "internal.axle-cd.github.io/rendered"
 )
 
-// Change builds a kustomization with the given objects as its last resource,
-// so that it changes what another renderer made. An object keeps its source,
-// that it is a chart's CRD, and which of its values are generated. The objects
-// that are given are used up.
+// Change builds a kustomization with the given objects as its last resource, so that
+// it changes another renderer's output. An object keeps its source, whether it is a
+// chart's CRD, and which of its values are generated. The given objects must not be
+// used afterwards.
 func Change(r Request, objects []manifest.Object) (changed []manifest.Object, warnings []string, err error) {
 	generates := generated(objects)
 	changed, warnings, err = r.change(objects, generates)
 	if err != nil || !generates {
 		return changed, warnings, err
 	}
-	// A patch may move a generated value, or make a name of it: build again with
-	// others, and what then differs is generated.
+	// A patch may move a generated value, or use it in a name: build again with other
+	// values; what then differs is generated.
 	others, err := otherwise(objects)
 	if err != nil {
 		return nil, nil, err
@@ -71,8 +71,7 @@ func (r Request) change(objects []manifest.Object, keep bool) ([]manifest.Object
 	return changed, warnings, nil
 }
 
-// addRendered names the objects in the resources of the kustomization that
-// changes them.
+// addRendered adds the objects to the resources of the kustomization.
 func (c *checker) addRendered(dir string, doc *yaml.Node) bool {
 	if c.request.rendered == nil || dir != path.Clean(c.request.Dir) {
 		return false
@@ -84,7 +83,7 @@ func (c *checker) addRendered(dir string, doc *yaml.Node) bool {
 	return true
 }
 
-// marked is a copy of an object that says which one it is.
+// marked returns a copy of an object that carries its index.
 func marked(data map[string]any, i int) map[string]any {
 	out := maps.Clone(data)
 	metadata, _ := data["metadata"].(map[string]any)
@@ -98,7 +97,7 @@ func marked(data map[string]any, i int) map[string]any {
 	return out
 }
 
-// unmark takes the mark out and returns which object it names.
+// unmark removes the mark and returns the object's index.
 func unmark(data map[string]any) (int, bool) {
 	metadata, _ := data["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -122,7 +121,7 @@ func generated(objects []manifest.Object) bool {
 	return false
 }
 
-// otherwise copies objects with other values where theirs are generated.
+// otherwise copies objects with different values where theirs are generated.
 func otherwise(objects []manifest.Object) ([]manifest.Object, error) {
 	out := make([]manifest.Object, len(objects))
 	for i := range objects {

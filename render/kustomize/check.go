@@ -25,27 +25,27 @@ var referring = map[string]bool{
 // inflating are the fields that would fetch a chart and run helm.
 var inflating = map[string]bool{"helmCharts": true, "helmChartInflationGenerator": true}
 
-// checker walks the kustomizations that a build will load, so that what the
-// build cannot do is refused with its place and not as a failed clone. Where a
-// kustomization names what the hub vendored, the build is given a text that
-// names the copy; the tree is left as it is.
+// checker walks the kustomizations that a build will load, so that unsupported
+// references are reported with their position and not as a failed clone. Where a
+// kustomization names something that the hub vendored, the build gets a text that
+// names the copy; the tree is not changed.
 type checker struct {
 	request Request
 	tree    *source
 	copies  copies
-	// texts replace those of kustomizations, added are files beside them.
+	// texts replace those of kustomizations; added are additional files.
 	texts map[string][]byte
 	added map[string][]byte
 	seen  map[string]bool
-	// file is the first kustomization, where objects are said to come from.
+	// file is the first kustomization, used as the objects' source.
 	file string
 	// generates is set when an inflated chart generates values.
 	generates bool
-	// schema is set when a kustomization brings a schema of its own.
+	// schema is set if a kustomization has its own schema.
 	schema bool
 }
 
-// folder checks the kustomization in a folder. From is where it is named.
+// folder checks the kustomization in a folder. from is the position of the reference.
 func (c *checker) folder(dir string, from manifest.Error) error {
 	if c.seen[dir] {
 		return nil
@@ -106,13 +106,13 @@ func (c *checker) text(dir, file string, text []byte) error {
 	}
 	rewritten, err := yaml.Marshal(&doc)
 	if err != nil {
-		return &manifest.Error{File: file, Message: fmt.Sprintf("cannot be rewritten: %v", err)}
+		return &manifest.Error{File: file, Message: fmt.Sprintf("cannot rewrite the kustomization: %v", err)}
 	}
 	c.texts[file] = rewritten
 	return nil
 }
 
-// field checks one field, and reports whether it names copies now.
+// field checks one field, and reports whether its references now name copies.
 func (c *checker) field(dir, file string, name, value *yaml.Node) (rewrote bool, err error) {
 	switch {
 	case name.Value == "openapi":
@@ -154,7 +154,7 @@ func (c *checker) entry(dir string, at manifest.Error, field, reference string) 
 	case !path.IsAbs(reference) && !escapes(local) && c.tree.IsDir(local):
 		return c.folder(local, at)
 	case remote(reference):
-		at.Message = fmt.Sprintf("the remote reference %q is refused: rendering has no network, and the hub made no copy of it; pin it to a tag or commit, or copy it into the repository", reference)
+		at.Message = fmt.Sprintf("the remote reference %q cannot be used: rendering has no network, and the hub has no copy of it; pin it to a tag or commit, or copy it into the repository", reference)
 	case path.IsAbs(reference) || escapes(local):
 		at.Message = fmt.Sprintf("%q is outside the service's files; references must stay inside them", reference)
 	default:

@@ -8,9 +8,9 @@ import (
 	"github.com/axle-cd/axle/internal/vendored"
 )
 
-// copies looks up what the hub vendored. The map of the nearest folder above
-// counts that has one and knows the reference: the sources of a service lie
-// under paths, each with its own.
+// copies looks up what the hub vendored. It uses the nearest map, in the folder or
+// above, that knows the reference: the sources of a service are at different paths,
+// each with its own map.
 type copies struct {
 	tree *tree.Tree
 	maps map[string]vendored.Contents
@@ -42,7 +42,7 @@ func (c *copies) chart(dir, repository, name, version string) (folder string, ok
 	return folder, ok
 }
 
-// above offers the maps of a folder and those above it until one is taken.
+// above passes the maps of a folder and those above it to take until one is accepted.
 func (c *copies) above(dir string, take func(at string, m vendored.Contents) bool) {
 	if c.maps == nil {
 		c.maps = map[string]vendored.Contents{}
@@ -51,8 +51,8 @@ func (c *copies) above(dir string, take func(at string, m vendored.Contents) boo
 		m, known := c.maps[at]
 		if !known {
 			if text, err := c.tree.Read(path.Join(at, vendored.Map)); err == nil {
-				// One that cannot be read knows nothing; the reference is then
-				// refused where it stands.
+				// An unreadable map counts as empty; the reference is then rejected
+				// with its position.
 				m, _ = vendored.Decode(text)
 			}
 			c.maps[at] = m
@@ -63,7 +63,7 @@ func (c *copies) above(dir string, take func(at string, m vendored.Contents) boo
 	}
 }
 
-// relative is the way from one folder to another, both from the root.
+// relative is the path from one folder to another, both relative to the root.
 func relative(from, to string) string {
 	if from == "." {
 		return to

@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// variable is ${NAME}, ${NAME:-default}, or $${…}, which stands for itself.
+// variable matches ${NAME}, ${NAME:-default}, and $${…}, which is an escape.
 var variable = regexp.MustCompile(`\$?\$\{([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-|:=)([^}]*))?\}`)
 
 var (
@@ -14,24 +14,24 @@ var (
 	plain = regexp.MustCompile(`^(?:-?(?:0|[1-9]\d{0,17})|true|false)$`)
 )
 
-// texts are the fields whose values are texts whatever they look like.
+// texts are the fields whose values are always strings.
 var texts = map[string]bool{
 	"data": true, "stringData": true, "labels": true, "matchLabels": true, "annotations": true,
 	"nodeSelector": true, "value": true, "command": true, "args": true,
 }
 
-// substitution replaces variables by the service's configuration, inside the
-// texts of an object: a value cannot change the object's shape. A text that is
-// one variable as a whole becomes a number or a boolean when it reads as one,
-// except where Kubernetes wants a text.
+// substitution replaces variables in the strings of an object by the service's
+// configuration: a value cannot change the object's structure. A string that consists
+// of one variable becomes a number or a boolean if it parses as one, except where
+// Kubernetes requires a string.
 type substitution struct {
 	variables map[string]string
 	missing   string
 }
 
-// apply replaces variables in an object. A variable that is not set and has no
-// default is an error: an empty text in its place would be applied without
-// anybody noticing.
+// apply replaces variables in an object. A variable without a value and without a
+// default is an error, because an empty string in its place could be applied
+// unnoticed.
 func (s *substitution) apply(data map[string]any) (map[string]any, error) {
 	out, _ := s.value(data, false).(map[string]any)
 	if s.missing != "" {

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// files show the tree to the library below root, with texts in the place of
-// some of its files and others beside them. They are read only. The library's
-// own file system in memory refuses names that disks and Git allow.
+// files presents the tree to the library below root, with some files replaced and
+// others added. It is read-only. The library's own in-memory file system rejects
+// names that disks and Git allow.
 type files struct {
 	tree  *source
 	texts map[string][]byte // replace, or are added
@@ -35,7 +35,7 @@ func newFiles(t *source, texts ...map[string][]byte) *files {
 	return f
 }
 
-// inside turns a path of the library into one of the tree.
+// inside converts a path of the library into one of the tree.
 func (f *files) inside(name string) (string, bool) {
 	name = path.Clean("/" + filepath.ToSlash(name))
 	if name == root {
@@ -56,13 +56,13 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 	return f.tree.Read(local)
 }
 
-// IsDir reports whether there is such a folder.
+// IsDir reports whether the folder exists.
 func (f *files) IsDir(name string) bool {
 	local, ok := f.inside(name)
 	return ok && (f.dirs[local] || f.tree.IsDir(local))
 }
 
-// Exists reports whether there is such a file or folder.
+// Exists reports whether the file or folder exists.
 func (f *files) Exists(name string) bool {
 	local, ok := f.inside(name)
 	return ok && (f.isFile(local) || f.IsDir(name))
@@ -73,7 +73,7 @@ func (f *files) isFile(local string) bool {
 	return added || f.tree.IsFile(local)
 }
 
-// CleanedAbs tells a folder from a file in a folder.
+// CleanedAbs splits a path into its folder and, if it is a file, the file name.
 func (f *files) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	clean := path.Clean("/" + filepath.ToSlash(name))
 	switch {
@@ -104,7 +104,7 @@ func (f *files) ReadDir(name string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// below are the files below a folder, sorted.
+// below returns the files below a folder, sorted.
 func (f *files) below(local string) []string {
 	all := slices.Clone(f.tree.Below(local))
 	for name := range f.texts {
@@ -116,8 +116,8 @@ func (f *files) below(local string) []string {
 	return slices.Compact(all)
 }
 
-// Glob returns the files and folders that are like the pattern, hidden ones
-// only when it asks for them.
+// Glob returns the files and folders that match the pattern, hidden ones only if the
+// pattern names them.
 func (f *files) Glob(pattern string) ([]string, error) {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return nil, fmt.Errorf("the pattern %q: %w", pattern, err)
@@ -149,23 +149,23 @@ func refused(operation, name string) error {
 	return &fs.PathError{Op: operation, Path: name, Err: fs.ErrPermission}
 }
 
-// Create is refused.
+// Create fails.
 func (f *files) Create(name string) (filesys.File, error) { return nil, refused("create", name) }
 
-// Mkdir is refused.
+// Mkdir fails.
 func (f *files) Mkdir(name string) error { return refused("mkdir", name) }
 
-// MkdirAll is refused.
+// MkdirAll fails.
 func (f *files) MkdirAll(name string) error { return refused("mkdir", name) }
 
-// RemoveAll is refused.
+// RemoveAll fails.
 func (f *files) RemoveAll(name string) error { return refused("remove", name) }
 
-// Open is refused: a build reads files as a whole.
+// Open fails: a build reads complete files.
 func (f *files) Open(name string) (filesys.File, error) { return nil, refused("open", name) }
 
-// WriteFile is refused.
+// WriteFile fails.
 func (f *files) WriteFile(name string, _ []byte) error { return refused("write", name) }
 
-// Walk is refused: only commands that a build does not run walk.
+// Walk fails: only commands that a build does not run use it.
 func (f *files) Walk(name string, _ filepath.WalkFunc) error { return refused("walk", name) }

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Chart is a chart that a kustomization inflates, as the chart's renderer
-// wants it.
+// Chart is a chart that a kustomization inflates, in the form for the chart's
+// renderer.
 type Chart struct {
-	Dir                string // of Chart.yaml, in the tree
+	Dir                string // folder of Chart.yaml, in the tree
 	Release, Namespace string
 	Values             string // YAML
 	IncludeCRDs        bool
@@ -56,9 +56,9 @@ type legacyChart struct {
 	IncludeCRDs      bool           `yaml:"includeCRDs"`
 }
 
-// inflate renders the charts of a kustomization into files that it then names
-// as resources, and takes the fields out that ask for the helm program. It
-// reports whether there was one.
+// inflate renders the charts of a kustomization into files, adds these to its
+// resources, and removes the fields that require the helm program. It reports whether
+// there was a chart.
 func (c *checker) inflate(dir, file string, doc *yaml.Node) (bool, error) {
 	home := ""
 	var names []string
@@ -99,7 +99,7 @@ func (c *checker) inflate(dir, file string, doc *yaml.Node) (bool, error) {
 	return true, nil
 }
 
-// addResources names files in the resources of a kustomization.
+// addResources adds files to the resources of a kustomization.
 func addResources(doc *yaml.Node, names []string) {
 	var list *yaml.Node
 	for i := 0; i+1 < len(doc.Content); i += 2 {
@@ -130,7 +130,7 @@ func (c *checker) one(dir, home string, at manifest.Error, field string, entry *
 		}
 	}
 	if err != nil || h.Name == "" {
-		at.Message = fmt.Sprintf("%s has an entry that is no chart with a name", field)
+		at.Message = fmt.Sprintf("%s has an entry that is not a chart with a name", field)
 		if err != nil {
 			at.Message += ": " + err.Error()
 		}
@@ -139,11 +139,11 @@ func (c *checker) one(dir, home string, at manifest.Error, field string, entry *
 	chart := Chart{Release: h.ReleaseName, Namespace: h.Namespace, IncludeCRDs: h.IncludeCRDs, SkipHooks: h.SkipHooks, SkipTests: h.SkipTests,
 		KubernetesVersion: h.KubeVersion, APIVersions: h.APIVersions}
 	if chart.Release == "" {
-		chart.Release = h.Name // Kustomize would make up another at each build
+		chart.Release = h.Name // Kustomize would generate another name at each build
 	}
 	ok := false
 	if chart.Dir, ok = c.chartDir(dir, home, h); !ok {
-		at.Message = fmt.Sprintf("the chart %q %s of %q is not among the files, and the hub made no copy of it", h.Name, h.Version, h.Repo)
+		at.Message = fmt.Sprintf("the chart %q %s of %q is not among the files, and the hub has no copy of it", h.Name, h.Version, h.Repo)
 		return "", &at
 	}
 	if chart.Values, err = c.values(dir, chart.Dir, h); err != nil {
@@ -170,7 +170,7 @@ func (c *checker) one(dir, home string, at manifest.Error, field string, entry *
 	return name, nil
 }
 
-// chartDir finds a chart where Kustomize keeps it, else among the copies.
+// chartDir finds a chart in Kustomize's chart folder, otherwise among the copies.
 func (c *checker) chartDir(dir, home string, h helmChart) (string, bool) {
 	if home == "" {
 		home = "charts"
@@ -187,8 +187,8 @@ func (c *checker) chartDir(dir, home string, h helmChart) (string, bool) {
 	return c.copies.chart(dir, h.Repo, h.Name, h.Version)
 }
 
-// values merges as Kustomize does: the file, or the chart's own values, and
-// what stands inline, then the additional files.
+// values merges as Kustomize does: the file, or the chart's own values, and the
+// inline values, then the additional files.
 func (c *checker) values(dir, chart string, h helmChart) (string, error) {
 	values := map[string]any{}
 	if h.ValuesFile != "" && h.ValuesMerge != "replace" {
@@ -241,7 +241,7 @@ func (c *checker) readValues(dir, file string, into map[string]any) error {
 	return nil
 }
 
-// merge lays one map over another; lists are replaced.
+// merge merges one map over another; lists are replaced.
 func merge(into, over map[string]any) {
 	for k, v := range over {
 		below, isMap := into[k].(map[string]any)

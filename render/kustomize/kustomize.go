@@ -25,23 +25,23 @@ type Request struct {
 	Tree *tree.Tree
 	// Dir holds the kustomization file.
 	Dir string
-	// Liquid renders *.liquid files before the build; nil takes them as they are.
+	// Liquid renders *.liquid files before the build; nil uses them unrendered.
 	Liquid *liquid.Engine
-	// Variables, when not nil, replace ${NAME} in the built objects.
+	// Variables, if not nil, replace ${NAME} in the built objects.
 	Variables map[string]string
-	// EnableHelm lets a kustomization inflate charts, by Inflate.
+	// EnableHelm allows a kustomization to inflate charts, with Inflate.
 	EnableHelm bool
-	// Inflate renders a chart that lies in the tree.
+	// Inflate renders a chart in the tree.
 	Inflate func(Chart) ([]manifest.Object, error)
-	// rendered are objects that the kustomization changes; nil is none.
+	// rendered are objects that the kustomization changes; nil means none.
 	rendered []byte
 }
 
-// root is where the tree stands in the library's file system.
+// root is the position of the tree in the library's file system.
 const root = "/files"
 
 // Render builds the kustomization. Charts that it inflates and its templates may
-// generate values: then it is built twice, and what differs is marked.
+// generate values: then it is built twice, and differing values are marked.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
 	objects, warnings, generates, err := r.build()
 	if err != nil || !generates {
@@ -71,10 +71,10 @@ func (r Request) build() (objects []manifest.Object, warnings []string, generate
 	options := krusty.MakeDefaultOptions()
 	if r.rendered == nil {
 		// The order of kustomize build: that of the kustomization's sortOptions,
-		// else namespaces first and webhooks last.
+		// otherwise namespaces first and webhooks last.
 		options.Reorder = krusty.ReorderOptionUnspecified
 	}
-	// The tree is the jail: what a kustomization may load is in it.
+	// The tree limits what can be loaded: there is nothing else.
 	options.LoadRestrictions = types.LoadRestrictionsNone
 	options.PluginConfig = types.DisabledPluginConfig()
 	built, err := krusty.MakeKustomizer(options).Run(files, path.Join(root, r.Dir))
@@ -88,9 +88,9 @@ func (r Request) build() (objects []manifest.Object, warnings []string, generate
 	return objects, warnings, check.generates || r.Liquid != nil && r.Liquid.Generated(), err
 }
 
-// decode turns the built resources into objects. It goes from the library's
-// nodes to values without the text between them, and gives each resource up when
-// it is done: a bundle of large CRDs is there once at a time.
+// decode converts the built resources to objects. It converts the library's nodes
+// directly, without text in between, and releases each resource when it is done, so
+// that a bundle of large CRDs is in memory only once.
 func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.Object, warnings []string, err error) {
 	for _, resource := range built.Resources() {
 		id := resource.CurId()
@@ -122,7 +122,7 @@ func (r Request) decode(built resmap.ResMap, source string) (objects []manifest.
 	return objects, warnings, nil
 }
 
-// valueOf is what kustomize build would write of a node, as decoded from JSON.
+// valueOf is what kustomize build would write for a node, as decoded from JSON.
 func valueOf(node *yaml.Node) (any, error) {
 	var value map[string]any
 	if err := node.Decode(&value); err != nil {
@@ -131,8 +131,8 @@ func valueOf(node *yaml.Node) (any, error) {
 	return numbers(value)
 }
 
-// numbers puts what YAML has and JSON has not, and all numbers, the way JSON is
-// decoded here.
+// numbers converts numbers, and values that exist only in YAML, to what decoding JSON
+// gives here.
 func numbers(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
@@ -170,7 +170,7 @@ var (
 	yamlFile     = regexp.MustCompile(`(?:file |from |in |')['"]?([\w./-]+\.(?:ya?ml|json))`)
 )
 
-// explain shortens the library's error and finds the file and line in it.
+// explain shortens the library's error and extracts file and line.
 func explain(file string, err error) error {
 	message := inMemoryPath.ReplaceAllString(err.Error(), "")
 	bad := &manifest.Error{File: file, Message: "kustomize: " + strings.TrimSpace(message)}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// replace puts another value of the same type where a JSON pointer points.
+// replace sets another value of the same type at a JSON pointer.
 func replace(in any, pointer string) {
 	parts := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, part := range parts {
@@ -33,11 +33,11 @@ func replace(in any, pointer string) {
 	}
 }
 
-// other is a value of the same type that differs.
+// other is a different value of the same type.
 func other(v any) any {
 	switch v := v.(type) {
 	case string:
-		// Four more letters keep Base64 what it is.
+		// Four more letters keep valid Base64 valid.
 		return v + "AAAA"
 	case json.Number:
 		return json.Number("1" + strings.TrimPrefix(v.String(), "-"))

@@ -11,20 +11,19 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// suffix marks templates: NAME.liquid stands as NAME, and in the place of a
-// file of that name.
+// suffix marks templates: NAME.liquid appears as NAME, and replaces a file of that
+// name.
 const suffix = ".liquid"
 
-// source is the tree as a build sees it, with its templates rendered. One is
-// rendered when it is first read, so that one which the build does not need
-// does not fail it.
+// source is the tree for a build, with its templates rendered. A template is rendered
+// when it is first read, so that one which the build does not need cannot fail it.
 type source struct {
 	tree *tree.Tree
-	// liquid is nil when the service is not templated.
+	// liquid is nil if the service is not templated.
 	liquid   *liquid.Engine
 	rendered map[string][]byte
-	// failed is the first template that could not be rendered: the library's
-	// errors lose the place.
+	// failed is the error of the first template that could not be rendered: the
+	// library's errors lose the position.
 	failed error
 }
 
@@ -61,13 +60,14 @@ func (s *source) Read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// IsFile reports whether there is a file, or a template of it.
+// IsFile reports whether there is a file, or a template for it.
 func (s *source) IsFile(name string) bool { return s.tree.IsFile(name) || s.template(path.Clean(name)) }
 
 // IsDir reports whether any file is below the folder.
 func (s *source) IsDir(name string) bool { return s.tree.IsDir(name) }
 
-// Below are the files below a folder, sorted, each template as what it makes.
+// Below returns the files below a folder, sorted, templates under the names of their
+// results.
 func (s *source) Below(dir string) []string {
 	names := s.tree.Below(dir)
 	if s.liquid == nil || !slices.ContainsFunc(names, func(n string) bool { return strings.HasSuffix(n, suffix) }) {
@@ -81,8 +81,8 @@ func (s *source) Below(dir string) []string {
 	return slices.Compact(names)
 }
 
-// HasKustomization reports whether a folder holds a kustomization, or, when the
-// service is templated, the template of one.
+// HasKustomization reports whether a folder holds a kustomization or, if the service
+// is templated, a template of one.
 func HasKustomization(t *tree.Tree, dir string, templated bool) bool {
 	return slices.ContainsFunc(Names, func(name string) bool {
 		file := path.Join(dir, name)

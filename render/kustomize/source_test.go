@@ -38,8 +38,8 @@ var templated = map[string]string{
 	"both/kustomization.yml.liquid": "resources: []\n",
 }
 
-// TestTemplatesAreRenderedBeforeTheBuild: whatever a build reads may be a
-// template, and what it does not read is none.
+// TestTemplatesAreRenderedBeforeTheBuild: every file that a build reads may be a
+// template, and templates that it does not read are not rendered.
 func TestTemplatesAreRenderedBeforeTheBuild(t *testing.T) {
 	files := seal(t, templated)
 	objects, _, err := kustomize.Render(kustomize.Request{Tree: files, Dir: "app", Liquid: engine()})

@@ -42,8 +42,8 @@ data:
   texts: ["a\tb\u00e9\U0001F600", "", "a: b", "a #b", "- a", "it's \"x\"", " blank ", "line\n", "# no comment"]
 `
 
-// TestValuesAreThoseOfKustomizeBuild: objects are made of the library's nodes;
-// they are what one would read from the text that kustomize build writes.
+// TestValuesAreThoseOfKustomizeBuild: objects are made from the library's nodes; they
+// equal those decoded from the text that kustomize build writes.
 func TestValuesAreThoseOfKustomizeBuild(t *testing.T) {
 	files := map[string]string{
 		"app/odd.yaml": odd,

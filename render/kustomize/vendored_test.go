@@ -89,8 +89,8 @@ func TestHostileMap(t *testing.T) {
 	}
 }
 
-// TestInflate holds what a chart of a kustomization is rendered with, and that
-// its objects go through the kustomization like others.
+// TestInflate checks the inputs with which a kustomization's chart is rendered, and
+// that its objects pass through the kustomization like others.
 func TestInflate(t *testing.T) {
 	chart := "name: x\nversion: 1.0.0\n"
 	const repo = "https://charts.example.test"
@@ -139,7 +139,7 @@ func TestInflate(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ entry, want string }{
 		"no copy":     {"{name: gone, repo: \"" + repo + "\", version: 9.9.9}", "no copy of it"},
-		"no name":     {"{repo: x}", "no chart with a name"},
+		"no name":     {"{repo: x}", "not a chart with a name"},
 		"no values":   {"{name: own, valuesFile: ../../etc/passwd}", "not among the files"},
 		"wrong merge": {"{name: own, valuesMerge: sometimes}", "valuesMerge"},
 	} {

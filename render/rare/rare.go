@@ -1,8 +1,7 @@
-// Package rare ties the makers that few services use, and the rules of health
-// in CEL, to the render child. Each of them makes a program start slower whether
-// it is used or not, so they are linked into a program of their own
-// (cmd/axle-render-rare), which the agent starts for the passes that ask for
-// one. It renders nothing itself.
+// Package rare links the makers that few services use, and the health rules in CEL,
+// to the render child. Each of them slows down the start of a program whether it is
+// used or not. So they are in a program of their own (cmd/axle-render-rare), which
+// the agent starts for passes that need one. The package renders nothing itself.
 package rare
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/render/wasm"
 )
 
-// All is everything that the usual program does not have.
+// All returns everything that the usual program does not have.
 func All() render.Rare {
 	return render.Rare{
 		Makers: map[string]render.Maker{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule},

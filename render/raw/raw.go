@@ -1,13 +1,12 @@
 // Package raw renders plain manifests: the YAML and JSON files of a folder and
 // of all folders below it, in the order of their paths.
 //
-// Files ending in .liquid are templates when the service is templated. Hidden
-// files and folders, charts and kustomizations inside the folder are left out;
-// the last two with a warning, since they want a renderer of their own, and so
-// are documents that are no manifests, but in files that are there for something
-// else by their names. When
-// two documents describe one object, the first counts. The render child calls
-// it; it reads nothing but the tree it is given.
+// Files ending in .liquid are templates if the service is templated. Hidden files and
+// folders are left out. Charts and kustomizations inside the folder are left out with
+// a warning, because they need their own renderer. So are documents that are not
+// manifests, with a warning unless the file's name says that it serves another
+// purpose. If two documents describe one object, the first counts. The render child
+// calls the package; it reads nothing but the tree it is given.
 package raw
 
 import (
@@ -27,16 +26,16 @@ import (
 type Request struct {
 	Tree *tree.Tree
 	Dir  string
-	// Except are folders below Dir that another renderer renders.
+	// Except are folders below Dir that another renderer handles.
 	Except []string
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
-	// Liquid renders *.liquid files; nil takes them as they are.
+	// Liquid renders *.liquid files; nil uses them unrendered.
 	Liquid *liquid.Engine
 }
 
-// Render returns the folder's objects. Where templates generate values it
-// renders twice, and values that differ are marked.
+// Render returns the folder's objects. If templates generate values, it renders twice
+// and marks values that differ.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
 	objects, warnings, err = r.render()
 	if err != nil || r.Liquid == nil || !r.Liquid.Generated() {
@@ -78,7 +77,7 @@ func (r Request) render() (objects []manifest.Object, warnings []string, err err
 	return objects, warnings, nil
 }
 
-// wants decides by the name whether a file is a manifest.
+// wants decides by name whether a file is a manifest.
 func (r Request) wants(file string) (take bool, warning string) {
 	rel := strings.TrimPrefix(file, below(r.Dir))
 	for part := range strings.SplitSeq(rel, "/") {
@@ -92,7 +91,7 @@ func (r Request) wants(file string) (take bool, warning string) {
 		return false, ""
 	}
 	for _, dir := range r.Except {
-		// A renderer of Dir itself or of a folder above it adds to this one.
+		// A renderer for Dir itself or a folder above adds to this one.
 		if strings.HasPrefix(file, dir+"/") && strings.HasPrefix(dir+"/", below(r.Dir)) && path.Clean(dir) != path.Clean(r.Dir) {
 			return false, ""
 		}
@@ -111,8 +110,8 @@ func (r Request) wants(file string) (take bool, warning string) {
 	return true, ""
 }
 
-// data are the names of files that lie beside manifests and are none: values of
-// charts, and JSON that is not YAML written so.
+// data matches files beside manifests that are not manifests: values of charts, and
+// JSON.
 var data = regexp.MustCompile(`(?i)(^|[-_.])values([-_.].*)?\.ya?ml(\.liquid)?$|\.json(\.liquid)?$`)
 
 // below is the prefix of all paths inside a folder.
@@ -123,8 +122,8 @@ func below(dir string) string {
 	return dir + "/"
 }
 
-// chartAbove returns the outermost folder between Dir and the file that is a
-// chart, and "" when there is none.
+// chartAbove returns the outermost folder between Dir and the file that is a chart,
+// and "" if there is none.
 func (r Request) chartAbove(rel string) string {
 	parts := strings.Split(rel, "/")
 	for i := 1; i < len(parts); i++ {

@@ -156,8 +156,8 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 	}
 }
 
-// TestGeneratedValuesAreMarked: a password is kept by the object that exists,
-// a name that is made anew each time has nothing to be kept by.
+// TestGeneratedValuesAreMarked: an existing object keeps its password, but a name
+// that is generated each time cannot be kept.
 func TestGeneratedValuesAreMarked(t *testing.T) {
 	render := func(text string) ([]manifest.Object, error) {
 		objects, _, err := raw.Render(raw.Request{

@@ -12,15 +12,15 @@ import (
 // module is the path of this repository's module.
 const module = "github.com/axle-cd/axle/"
 
-// builds is where programs are built to, once for a test binary.
+// builds are the built programs, once per test binary.
 var builds = struct {
 	sync.Mutex
 	dir  string
 	done map[string]error
 }{done: map[string]error{}}
 
-// Build builds a package of this repository and returns the program; env is
-// added to the environment, GOOS for one.
+// Build builds a package of this repository and returns the program; env is added to
+// the environment, for example GOOS.
 func Build(t testing.TB, pkg string, env ...string) string {
 	t.Helper()
 	builds.Lock()

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Bundle is a kustomization of definitions as a large operator publishes them:
-// five of some 2.4 MB, 12 MB in all, whose schemas are nested as deep as those
-// that hold whole pods.
+// Bundle is a kustomization of CRDs like those of a large operator: five of some 2.4
+// MB, 12 MB in all, with schemas nested as deep as those that contain whole pods.
 func Bundle() Files {
 	files := Files{}
 	var names []string
@@ -43,8 +42,8 @@ spec:
 	return out.String()
 }
 
-// schema writes an object whose fields are objects, lists and, at the bottom,
-// texts and numbers.
+// schema writes an object whose fields are objects, lists and, at the bottom, strings
+// and numbers.
 func schema(out *strings.Builder, indent, depth int) {
 	blanks := strings.Repeat(" ", indent)
 	line := func(text string) { out.WriteString(blanks + text + "\n") }

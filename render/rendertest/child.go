@@ -20,8 +20,8 @@ import (
 // patience bounds every wait for a child on a busy machine.
 const patience = 2 * time.Minute
 
-// Files are the files of a pass: a path, then its content. A content that
-// starts with "-> " is a symbolic link.
+// Files are the files of a pass: path and content. A content that starts with "-> "
+// is a symbolic link.
 type Files map[string]string
 
 // Child is a running axle-render.
@@ -34,7 +34,7 @@ type Child struct {
 	exited  chan error
 	// Tool is the command line of every tool.
 	Tool []string
-	// Lookups answers lookups by "apiVersion kind namespace/name"; others find
+	// Lookups answers lookups by "apiVersion kind namespace/name"; all others find
 	// nothing.
 	Lookups map[string]string
 }
@@ -61,7 +61,7 @@ func start(t testing.TB, binary string) *Child {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A pipe of our own: Wait must not close it under a reader.
+	// Our own pipe: Wait must not close it under a reader.
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,10 +85,10 @@ func start(t testing.TB, binary string) *Child {
 	return c
 }
 
-// PID is the process's.
+// PID is the process id.
 func (c *Child) PID() int { return c.command.Process.Pid }
 
-// said is how the child's words begin: a runtime that ends prints every
+// said is the beginning of the child's error output: a crashing runtime prints every
 // goroutine after its reason.
 func (c *Child) said() string {
 	words := c.stderr.String()
@@ -162,7 +162,7 @@ func (c *Child) Wait() error {
 	}
 }
 
-// Bytes is a result as one comparable text.
+// Bytes returns a result as one comparable text.
 func Bytes(t testing.TB, r *renderv1.Result) string {
 	t.Helper()
 	out, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)

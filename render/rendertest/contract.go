@@ -12,29 +12,29 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// Fixture is what a maker brings to the contract.
+// Fixture is the input that a maker provides for the contract.
 type Fixture struct {
-	// Type is the step's, and what AUTO must find.
+	// Type is the type of the step, and what AUTO must find.
 	Type string
 	// Good renders to the objects named in Objects, in this order, as
 	// "Kind name". Its files lie in the folder "app".
 	Good    Files
 	Objects []string
-	// Other renders to something else with all of the maker's features, so
-	// that what it leaves behind would show in Good.
+	// Other renders to something else with all of the maker's features, so that any
+	// state it leaves would show in Good.
 	Other Files
-	// Invalid breaks one YAML file of Good; File and Line are where.
+	// Invalid breaks one YAML file of Good; File and Line are the position.
 	Invalid Files
 	File    string
 	Line    int32
 	// Manifest is the path in Good of a file that the maker reads.
 	Manifest string
-	// Twice renders one object two times, which is refused with the word.
+	// Twice renders one object twice, which is rejected with the word "twice".
 	Twice Files
 	// Rare is set for a maker that only the program with all makers has.
 	Rare bool
-	// Step, when set, is what the pass is asked for beside the type; AUTO cannot
-	// find such a maker.
+	// Step, if set, is what the pass requests besides the type; AUTO cannot find such
+	// a maker.
 	Step *renderv1.Step
 	// Tool is the command line of the tool.
 	Tool []string
@@ -52,7 +52,7 @@ func (f Fixture) start(t *testing.T) *Child {
 	return c
 }
 
-// begin is the pass of a fixture.
+// begin returns the pass of a fixture.
 func (f Fixture) begin() *renderv1.Begin {
 	step := &renderv1.Step{Type: f.Type}
 	if f.Step != nil {
@@ -69,7 +69,7 @@ func (f Fixture) begin() *renderv1.Begin {
 	}
 }
 
-// Contract runs everything that holds for all makers.
+// Contract tests everything that every maker must satisfy.
 func Contract(t *testing.T, f Fixture) {
 	t.Run("RendersItsObjectsInOrder", f.rendersInOrder)
 	if f.Step == nil {
@@ -124,8 +124,8 @@ func (f Fixture) equalInEveryChild(t *testing.T) {
 	}
 }
 
-// nothingSurvives renders A, B, A: in one child, A's two results are equal,
-// and B's is the one of a fresh child.
+// nothingSurvives renders A, B, A: in one child, A's two results are equal, and B's
+// equals that of a new child.
 func (f Fixture) nothingSurvives(t *testing.T) {
 	other := f.begin()
 	other.Name, other.Namespace, other.Configuration = "other", "elsewhere", map[string]string{"color": "red", "only": "here"}
@@ -207,7 +207,7 @@ func (f Fixture) hugeManifest(t *testing.T) {
 	}
 }
 
-// postrenderChangesIt lays a kustomization over what the maker renders.
+// postrenderChangesIt applies a kustomization to the maker's output.
 func (f Fixture) postrenderChangesIt(t *testing.T) {
 	begin := f.begin()
 	begin.Steps[0].Postrender = "post"
@@ -264,7 +264,7 @@ func (f Fixture) endsWithInput(t *testing.T) {
 	})
 }
 
-// good fails the test when the pass failed.
+// good fails the test if the pass failed.
 func good(t *testing.T, r *renderv1.Result) {
 	t.Helper()
 	if failed := r.GetFailure(); failed != nil {
@@ -272,7 +272,7 @@ func good(t *testing.T, r *renderv1.Result) {
 	}
 }
 
-// names are the rendered objects as "Kind name".
+// names returns the rendered objects as "Kind name".
 func names(t *testing.T, r *renderv1.Result) []string {
 	t.Helper()
 	var out []string
@@ -282,7 +282,7 @@ func names(t *testing.T, r *renderv1.Result) []string {
 	return out
 }
 
-// In puts files into a folder.
+// In moves files into a folder.
 func (files Files) In(dir string) Files {
 	out := Files{}
 	for name, content := range files {
@@ -291,7 +291,7 @@ func (files Files) In(dir string) Files {
 	return out
 }
 
-// With returns a copy with one file changed.
+// With returns a copy with one changed file.
 func (files Files) With(name, content string) Files {
 	out := maps.Clone(files)
 	out[name] = content

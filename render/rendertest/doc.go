@@ -1,7 +1,7 @@
-// Package rendertest holds the contract that every maker keeps, run through
-// the real child process: the program that ships, its limits and its pipe.
+// Package rendertest holds the contract that every maker must satisfy, tested through
+// the real child process: the shipped program, its limits and its pipe.
 //
-// A maker brings a Fixture; Contract does the rest. Child speaks the frames
-// directly, without the agent's runner, so that a test sees what the child
-// itself does. Only tests import it.
+// A maker provides a Fixture; Contract does the rest. Child exchanges the frames
+// directly, without the agent's runner, so that a test sees what the child itself
+// does. Only tests import it.
 package rendertest

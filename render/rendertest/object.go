@@ -7,7 +7,7 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// Object is what tests look at in a rendered object.
+// Object is the part of a rendered object that tests check.
 type Object struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Usage is what a process took of its machine so far.
+// Usage is the resource use of a process so far.
 type Usage struct {
-	// PeakMiB is the most memory it held at once, its program's text included.
+	// PeakMiB is its peak resident memory, including the program's text.
 	PeakMiB float64
-	// DataMiB is what the limit of data counts of it, held or only mapped; a Go
-	// program gives none of it back.
+	// DataMiB is what the data limit counts, whether used or only mapped; a Go
+	// program returns none of it.
 	DataMiB float64
 	CPU     time.Duration
 }
 
-// Usage is the child's.
+// Usage returns the child's usage.
 func (c *Child) Usage() Usage {
 	c.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))

@@ -1,6 +1,6 @@
-// Package tool reads what a tool of the agent's printed: manifests, as YAML or
-// JSON. It runs nothing; the parent of the render child does, confined, since
-// the child itself cannot. The render child calls it.
+// Package tool parses the output of one of the agent's tools: manifests, as YAML or
+// JSON. It runs nothing; the parent of the render child runs the tool, confined,
+// because the child itself cannot. The render child calls it.
 package tool
 
 import (
@@ -15,30 +15,30 @@ import (
 // Request is one run of a tool.
 type Request struct {
 	Tree *tree.Tree
-	// Dir is where the tool works.
+	// Dir is the tool's working folder.
 	Dir string
 	// Name is the tool's.
 	Name string
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
-	// Run has the tool run by the parent.
+	// Run has the parent run the tool.
 	Run func() (Output, error)
 }
 
-// Output is how a run ended.
+// Output is the result of a run.
 type Output struct {
 	// Text is what the tool printed.
 	Text []byte
-	// Words is what it said on its standard error.
+	// Words is its standard error.
 	Words string
 	// Problem is why there is no output.
 	Problem string
-	// Generates says that another run may print other values.
+	// Generates: another run may print different values.
 	Generates bool
 }
 
-// Render runs the tool and returns the objects that it printed. One that
-// generates values runs twice, and values that differ are marked.
+// Render runs the tool and returns the printed objects. A tool that generates values
+// runs twice, and differing values are marked.
 func Render(r Request) (objects []manifest.Object, warnings []string, err error) {
 	objects, warnings, generates, err := r.once()
 	if err != nil || !generates {
@@ -66,7 +66,7 @@ func (r Request) once() (objects []manifest.Object, warnings []string, generates
 	return objects, warnings, out.Generates, err
 }
 
-// failed is the error of a run, with the place that the tool named.
+// failed is the error of a run, with the position that the tool printed.
 func (r Request) failed(out Output) error {
 	bad := &manifest.Error{File: path.Clean(r.Dir), Message: fmt.Sprintf("the tool %q: %s", r.Name, out.Problem)}
 	if words := strings.TrimSpace(out.Words); words != "" {

@@ -4,5 +4,5 @@ package wasm
 
 import "context"
 
-// withMemory leaves a module's memory to the heap.
+// withMemory keeps a module's memory on the heap.
 func withMemory(ctx context.Context) context.Context { return ctx }

@@ -1,13 +1,12 @@
 // Package wasm runs a WebAssembly module (WASI preview 1) that prints
 // manifests, with wazero.
 //
-// A module reads from its standard input what a tool is told, sees the
-// service's files at / and cannot change them, and has no sockets, environment
-// beside PWD, clock (it is always the creation time of the revision) or
-// randomness (it is always the same), so that equal input gives equal output.
-// It may use 128 MiB and Timeout. It is interpreted: compiling a module of 4 MB
-// takes seconds, and printing manifests a fraction of one. The render child
-// calls it.
+// A module gets on standard input what a tool gets, and sees the service's files at
+// /, read-only. It has no sockets, no environment except PWD, no clock (the time is
+// always the creation time of the revision) and no randomness (it is always the
+// same), so that equal input gives equal output. It may use 128 MiB and Timeout. It
+// is interpreted: compiling a module of 4 MB takes seconds, while printing manifests
+// takes a fraction of one. The render child calls it.
 package wasm
 
 import (
@@ -30,28 +29,28 @@ import (
 )
 
 const (
-	// Timeout is how long a module may run, less than a pass may take.
+	// Timeout is how long a module may run; it is shorter than the limit of a pass.
 	Timeout = 25 * time.Second
-	// memoryPages are of 64 KiB.
+	// memoryPages is in units of 64 KiB.
 	memoryPages = 128 << 20 >> 16
-	// maxWords is how much of a module's standard error is kept.
+	// maxWords is how much of a module's standard error is kept, in bytes.
 	maxWords = 4 << 10
 )
 
 // Request is one run of a module.
 type Request struct {
 	Tree *tree.Tree
-	// Dir is where the module works.
+	// Dir is the module's working folder.
 	Dir string
-	// Module is a file in Dir, or in its place Code is a module called Tool.
+	// Module is a file in Dir; instead Code can be a module named Tool.
 	Module string
 	Code   []byte
 	Tool   string
 	// Told is the module's standard input.
 	Told []byte
-	// Now is what its clock says.
+	// Now is the time of its clock.
 	Now time.Time
-	// Namespace is what an object gets when it names none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
 }
 
@@ -79,7 +78,7 @@ func Render(ctx context.Context, r Request) ([]manifest.Object, []string, error)
 	return objects, warnings, err
 }
 
-// run is one module at work.
+// run is one running module.
 type run struct {
 	request Request
 	source  string
@@ -88,7 +87,7 @@ type run struct {
 	words   capped
 }
 
-// module compiles and runs it.
+// module compiles and runs the code.
 func (r *run) module(ctx context.Context, code []byte) error {
 	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfigInterpreter().
 		WithMemoryLimitPages(memoryPages).WithCloseOnContextDone(true))
@@ -98,7 +97,7 @@ func (r *run) module(ctx context.Context, code []byte) error {
 	}
 	compiled, err := runtime.CompileModule(ctx, code)
 	if err != nil {
-		return r.fail("the file is no WebAssembly module that can be run: " + err.Error())
+		return r.fail("the file is not a runnable WebAssembly module: " + err.Error())
 	}
 	r.output.limit, r.words.limit = manifest.MaxFileBytes+1, maxWords
 	config := wazero.NewModuleConfig().WithName("").WithArgs(path.Base(r.source)).
@@ -110,7 +109,7 @@ func (r *run) module(ctx context.Context, code []byte) error {
 	return r.ended(ctx, err)
 }
 
-// ended says why a module did not end well.
+// ended says why a module failed.
 func (r *run) ended(ctx context.Context, err error) error {
 	var exit *sys.ExitError
 	switch {
@@ -125,8 +124,8 @@ func (r *run) ended(ctx context.Context, err error) error {
 	return r.fail("the module failed: " + message)
 }
 
-// fail is an error with the place that the module named, and what it was
-// refused.
+// fail is an error with the position that the module printed, and with any refused
+// access.
 func (r *run) fail(message string) error {
 	words := strings.TrimSpace(r.words.String())
 	if refused := r.files.refusal(); refused != nil {
@@ -142,7 +141,7 @@ func (r *run) fail(message string) error {
 	return bad
 }
 
-// files notes the first file that is there and could not be given.
+// files records the first existing file that could not be opened.
 type files struct {
 	fs.FS
 	mu      sync.Mutex
@@ -170,13 +169,13 @@ func (f *files) refusal() error {
 	return f.refused
 }
 
-// capped keeps the first bytes of what is written.
+// capped keeps the first bytes that are written.
 type capped struct {
 	bytes.Buffer
 	limit int
 }
 
-// Write keeps what fits, and always takes all.
+// Write keeps what fits, and always accepts everything.
 func (c *capped) Write(p []byte) (int, error) {
 	if room := c.limit - c.Len(); room > 0 {
 		c.Buffer.Write(p[:min(room, len(p))])

@@ -15,7 +15,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// value returns what a pointer points at, the zero value for none.
+// value returns what a pointer points to, or the zero value for nil.
 func value[T any](p *T) T {
 	var zero T
 	if p == nil {

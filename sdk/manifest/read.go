@@ -21,24 +21,24 @@ import (
 // maxFile bounds one file, in bytes.
 const maxFile = 16 << 20
 
-// Item is one object, ready to be sent. One of the three requests is set.
+// Item is one object, ready to be sent. Exactly one of the three requests is set.
 type Item struct {
 	Kind string
 	Name string
-	// Where is "file:line" of the document's start.
+	// Where is "file:line" of the start of the document.
 	Where string
 
 	Repository *hubv1.CreateRepositoryRequest
-	// Cluster adopts a cluster that exists; the kind never makes one.
+	// Cluster updates an existing cluster; this kind never creates one.
 	Cluster *hubv1.UpdateClusterRequest
 	Service *hubv1.ApplyServiceRequest
 
-	// NotActing are paths of fields that have no counterpart in the hub yet.
-	// Fields that the hub keeps but does not act on are named by its answer.
+	// NotActing are paths of fields that the hub does not support yet. Fields that
+	// the hub stores without acting on them are in its answer.
 	NotActing []string
 }
 
-// document is one YAML document with its place.
+// document is one YAML document with its position.
 type document struct {
 	where string
 	data  []byte
@@ -48,8 +48,8 @@ type document struct {
 	}
 }
 
-// Read reads files and folders (recursively; *.yaml, *.yml, *.json), or
-// standard input for "-". Errors are Invalid and name the place.
+// Read reads files and folders (recursively; *.yaml, *.yml, *.json), or standard
+// input for "-". Errors are Invalid and name the position.
 func Read(paths []string, stdin func() ([]byte, error)) ([]Item, error) {
 	var documents []document
 	for _, path := range paths {
@@ -98,7 +98,7 @@ func readPath(path string, stdin func() ([]byte, error)) ([]document, error) {
 func readFile(path string) ([]document, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxFile {
-		return nil, errcode.New(errcode.Invalid, "%s has %d bytes, at most %d are read", path, info.Size(), maxFile)
+		return nil, errcode.New(errcode.Invalid, "%s has %d bytes; at most %d are allowed", path, info.Size(), maxFile)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func readFile(path string) ([]document, error) {
 	return split(path, data)
 }
 
-// split cuts a file at its "---" lines and notes where each document starts.
+// split splits a file at its "---" lines and records where each document starts.
 func split(file string, data []byte) ([]document, error) {
 	var documents []document
 	line, start := 1, 1
@@ -148,7 +148,7 @@ func stripComments(data []byte) []byte {
 	return kept
 }
 
-// convert turns documents into items, repositories first.
+// convert converts documents to items, repositories first.
 func convert(documents []document) ([]Item, error) {
 	secrets := map[string]corev1.Secret{}
 	var items []Item
@@ -206,7 +206,7 @@ func (d document) item(secrets secretLookup) (*Item, error) {
 		return nil, nil
 	}
 	if d.meta.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not of %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion)
+		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion)
 	}
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
@@ -219,8 +219,8 @@ func (d document) item(secrets secretLookup) (*Item, error) {
 	case "ServiceDeployment":
 		return d.service(secrets)
 	case "AgentConfiguration", "CustomHealth":
-		return nil, errcode.New(errcode.Invalid, "%s: %s %q is its own cluster's, not the hub's; apply it there, by kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
+		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; GitRepository, Cluster and ServiceDeployment are", d.where, d.meta.Kind)
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are GitRepository, Cluster and ServiceDeployment", d.where, d.meta.Kind)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
-// rareRenderer fills in what a renderer says for other makers than Helm.
+// rareRenderer sets the fields for renderers other than Helm.
 func rareRenderer(out *hubv1.Renderer, r v1alpha1.Renderer) {
 	out.KustomizePostrender = value(r.KustomizePostrender)
 	if j := r.Jsonnet; j != nil {

@@ -2,13 +2,13 @@
 // as processes: the world, e2e and the agent's tests call it, and cmd/dev
 // through the world. It does not run anything.
 //
-// A program is built at most once in a process, one build at a time on the
-// machine (a lock file), into <cache>/bin/<variant>, where the variant is the
-// checkout and the options. The Go build cache makes a build of what did not
-// change take about a second. A file handed out is replaced only as a whole, by
-// rename, so a program that runs keeps what it began with. Variants that nobody
-// asked for in 3 days, and those whose checkout is gone, are removed by the
-// next build of any, unless a process that asked for one still runs.
+// A program is built at most once per process, one build at a time on the machine (a
+// lock file), into <cache>/bin/<variant>, where the variant is the checkout and the
+// options. With the Go build cache, building unchanged code takes about a second. A
+// file is replaced only as a whole, by rename, so that a running program keeps its
+// version. The next build of any variant removes variants that were not requested for
+// 3 days, and those whose checkout is gone, unless a process that requested one still
+// runs.
 package bin
 
 import (
@@ -35,11 +35,11 @@ type Options struct {
 	Race bool
 	// Tags are build tags, such as testclock.
 	Tags []string
-	// Version is what the program says its version is; its own default if empty.
+	// Version is the version that the program reports; empty keeps its default.
 	Version string
-	// Package is where the program lies below the root of the repository,
-	// ./cmd/<name> if empty: those lie in one folder, where an agent looks for
-	// its render children.
+	// Package is the program's path below the root of the repository, ./cmd/<name> if
+	// empty. Programs of one variant are in one folder, where an agent looks for its
+	// render children.
 	Package string
 }
 
@@ -85,8 +85,8 @@ func (o Options) variant(root string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// build compiles into a file that is never executed, which lets go see that
-// there is nothing to link, and copies it beside when it changed.
+// build compiles into a file that is never executed, so that go sees that nothing
+// needs linking, and copies the file if it changed.
 func build(ctx context.Context, root, dir, name string, o Options) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err

@@ -60,7 +60,7 @@ func TestCompilerIsQuoted(t *testing.T) {
 	}
 }
 
-// A cache of many checkouts keeps what somebody may still want.
+// A cache of many checkouts keeps builds that may still be needed.
 func TestVariantsThatNobodyNeedsAreRemoved(t *testing.T) {
 	cache, checkout := t.TempDir(), t.TempDir()
 	t.Setenv("AXLE_CACHE", cache)

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// useFile is in each variant. It names the checkout, its time is that of
-	// the last use, and whoever got a program of the variant has it locked.
+	// useFile is in each variant. It names the checkout, its time is that of the last
+	// use, and processes that got a program of the variant hold its lock.
 	useFile = "use"
-	// unusedFor is how long a variant stays that nobody asks for.
+	// unusedFor is how long an unused variant is kept.
 	unusedFor = 3 * 24 * time.Hour
 )
 
@@ -38,7 +38,7 @@ func hold(dir, root string) error {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
 		return errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
 	}
-	// Writing sets the time as well.
+	// Writing also sets the time.
 	if _, err := f.WriteAt([]byte(root+"\n"), 0); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -46,8 +46,8 @@ func hold(dir, root string) error {
 	return nil
 }
 
-// clean removes the variants that nobody needs any more. The lock of all
-// builds is held.
+// clean removes the variants that are no longer needed. The lock of all builds is
+// held.
 func clean(all string, now time.Time) error {
 	entries, err := os.ReadDir(all)
 	if err != nil {

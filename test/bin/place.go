@@ -25,7 +25,7 @@ func repositoryRoot() (string, error) {
 	}
 }
 
-// cacheDir is the cache that the test bed's control plane lies in too.
+// cacheDir is the cache that also holds the test bed's control plane.
 func cacheDir() (string, error) {
 	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
 		return filepath.Abs(dir)

@@ -1,8 +1,7 @@
-// Package browser drives a real Chromium for tests, by the DevTools protocol
-// over a pipe: no port, no library. It knows as much as tests of pages need:
-// open, fill, click, read, take a picture, and a virtual authenticator for
-// passkeys. A machine without Chromium fails the test with the command that
-// installs it. Only tests use it.
+// Package browser drives a real Chromium for tests, with the DevTools protocol over a
+// pipe: no port, no library. It supports what tests of pages need: open, fill, click,
+// read, take a screenshot, and a virtual authenticator for passkeys. On a machine
+// without Chromium the test fails with the command to install it. Only tests use it.
 package browser
 
 import (
@@ -44,7 +43,7 @@ type reply struct {
 	} `json:"error"`
 }
 
-// New starts a Chromium with a profile of its own, which ends with the test.
+// New starts a Chromium with its own profile, which ends with the test.
 func New(t testing.TB) *Browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -100,7 +99,7 @@ func (b *Browser) quit() {
 	}
 }
 
-// read hands answers to who waits for them, until the browser is gone.
+// read passes answers to their callers, until the browser has ended.
 func (b *Browser) read(from *os.File) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
@@ -254,7 +253,7 @@ func (b *Browser) Fill(selector, value string) {
 	b.Eval("document.querySelector(" + quoted(selector) + ").value = " + quoted(value))
 }
 
-// Click clicks what a selector finds, once it is there.
+// Click clicks the element of a selector, once it exists.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	b.WaitFor(selector)
@@ -276,7 +275,7 @@ func (b *Browser) WaitFor(selector string) {
 	})
 }
 
-// WaitForText waits until the page says something.
+// WaitForText waits until the page contains a text.
 func (b *Browser) WaitForText(text string) {
 	b.t.Helper()
 	eventually.For(b.t, limit, "the page says "+quoted(text), func() error {

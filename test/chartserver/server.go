@@ -1,6 +1,6 @@
-// Package chartserver is a chart repository over HTTP for tests, with an index
-// that answers conditional requests, charts, signatures and faults. It counts
-// every request. See README.md for what it does not cover.
+// Package chartserver is a chart repository over HTTP for tests. It has an index that
+// answers conditional requests, charts, signatures and faults, and counts every
+// request. README.md lists what it does not cover.
 package chartserver
 
 import (
@@ -30,7 +30,7 @@ type Chart struct {
 	URL, Digest string
 	// Deprecated and Removed are flags of the index.
 	Deprecated, Removed bool
-	// Provenance is served beside the archive, when there is any.
+	// Provenance is served beside the archive, if set.
 	Provenance []byte
 }
 
@@ -125,8 +125,7 @@ func (s *Server) Fault(path string, h http.HandlerFunc) {
 	s.faults[path] = h
 }
 
-// Requests returns what was answered, for one path, or for all when it is
-// empty.
+// Requests returns the answered requests for one path, or for all if it is empty.
 func (s *Server) Requests(path string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,7 +80,7 @@ func (s *Server) secretsManager(w http.ResponseWriter, r *http.Request, body str
 	fmt.Fprint(w, "{}")
 }
 
-// mayAsk lets in who has a token that this cloud gave.
+// mayAsk admits callers with a token that this cloud issued.
 func (s *Server) mayAsk(w http.ResponseWriter, r *http.Request) bool {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {

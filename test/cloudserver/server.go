@@ -1,6 +1,6 @@
-// Package cloudserver is the little of clouds that repositories need, for
-// tests: a bucket, and the services that give tokens. See README.md for what
-// it does not cover.
+// Package cloudserver imitates the cloud services that repositories need, for tests:
+// a bucket, and the services that issue tokens. README.md lists what it does not
+// cover.
 package cloudserver
 
 import (
@@ -99,7 +99,7 @@ func (s *Server) Require(id, secret string) {
 // RegistryPassword is what ECR gives to who may ask.
 func (s *Server) RegistryPassword() string { return s.password }
 
-// Requests returns what was asked with a path that begins so.
+// Requests returns the requests whose path has the prefix.
 func (s *Server) Requests(method, begin string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

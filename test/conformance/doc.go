@@ -4,13 +4,13 @@
 // conformance` from the nested module e2e into the cache; this package finds it
 // there by the hash of its sources and builds nothing itself. cmd/dev calls it.
 //
-// passes.txt lists the [Conformance] tests of the groups that must pass both
-// ways, skips.txt every other one below the reason why this test bed cannot pass
-// it. A test of the suite that is in neither list, or in both, is an error, and
-// so is a name that the suite does not know.
+// passes.txt lists the [Conformance] tests that must pass both ways. skips.txt lists
+// all others, each below the reason why this test bed cannot pass it. A test of the
+// suite that is in neither list, or in both, is an error, and so is a name that the
+// suite does not know.
 //
-// It does not start clusters or hubs, it is given kubeconfigs. Tests run in
-// shards, one process of the suite each; those marked [Serial] or [Disruptive]
-// run alone at the end. A test that takes longer than its limit is interrupted,
-// and the rest of its shard goes on in a new process.
+// The package starts no clusters or hubs; it is given kubeconfigs. Tests run in
+// shards, one process of the suite each; those marked [Serial] or [Disruptive] run
+// alone at the end. A test that exceeds its limit is interrupted, and the rest of its
+// shard continues in a new process.
 package conformance

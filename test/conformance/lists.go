@@ -15,13 +15,13 @@ type Section struct {
 	Tests   []string
 }
 
-// The headings of passes.txt say who plays the pods of the tests below.
+// The headings of passes.txt name what runs the pods of the tests below.
 const (
 	HeadingKwok      = "pods are played by kwok, which calls them ready and runs nothing"
 	HeadingProcesses = "pods run as processes of the machine, by the process kubelet"
 )
 
-// Lists say what is expected of each test.
+// Lists are the expected results of the tests.
 type Lists struct {
 	Passes []Section
 	// Skips are the tests that do not pass, below the reason.
@@ -69,8 +69,8 @@ func readList(path string) ([]Section, error) {
 	return sections, lines.Err()
 }
 
-// Check tells what of the suite is in no list, or twice, and what the suite
-// does not know.
+// Check reports tests that are in no list, or in two, and names that the suite does
+// not have.
 func (l Lists) Check(suite []string) error {
 	count := map[string]int{}
 	for _, s := range slices.Concat(l.Passes, l.Skips) {

@@ -34,7 +34,7 @@ type client struct {
 	said      []string
 }
 
-// say notes what an answer was; both ways must come to the same notes.
+// say records an answer; both ways must give the same records.
 func (c *client) say(format string, args ...any) {
 	c.said = append(c.said, strings.ReplaceAll(fmt.Sprintf(format, args...), c.namespace, "NAMESPACE"))
 }
@@ -60,8 +60,8 @@ func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
 	w.all = append(w.all, fmt.Sprint(code, " ", text))
 }
 
-// scenarios are what a client does with an API server, after the kinds of the
-// suite's own tests. What they say of the answers is compared between the ways.
+// scenarios are a client's operations on an API server, modelled on the suite's own
+// tests. Their answers are compared between the ways.
 var scenarios = map[string]func(context.Context, *client) error{
 	"the life of an object":          life,
 	"a watch from a version on":      watching,

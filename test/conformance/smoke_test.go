@@ -19,9 +19,9 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// The suite itself takes minutes to build, so these are its kinds of tests in
-// small: a client that goes through the hub must get, answer for answer, what
-// one gets that asks the API server.
+// The suite itself takes minutes to build, so these are its kinds of tests in small:
+// a client that goes through the hub must get the same answers as one that uses the
+// API server directly.
 func TestProxiedClientGetsTheSameAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
@@ -56,8 +56,8 @@ func TestProxiedClientGetsTheSameAnswers(t *testing.T) {
 	}
 }
 
-// trustAdministrators binds the hub's administrators to the role that the
-// agent's manifests give them; this agent runs beside its cluster.
+// trustAdministrators binds the hub's administrators to the role that the agent's
+// manifests give them; this agent runs outside its cluster.
 func trustAdministrators(ctx context.Context, t *testing.T, config *rest.Config) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(config)
@@ -100,7 +100,7 @@ func hubConfig(ctx context.Context, t *testing.T, w *world.World) *rest.Config {
 	return config
 }
 
-// perform plays a scenario in a new namespace and returns what was said.
+// perform runs a scenario in a new namespace and returns its records.
 func perform(ctx context.Context, t *testing.T, w *world.World, way string, config *rest.Config, play func(context.Context, *client) error) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -112,7 +112,7 @@ func perform(ctx context.Context, t *testing.T, w *world.World, way string, conf
 	if c.Interface, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
 	}
-	// Without controllers nobody makes the account that admission may ask for.
+	// Without controllers nothing creates the account that admission may ask for.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	if _, err := c.CoreV1().ServiceAccounts(c.namespace).Create(ctx, account, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("%s: %v", way, err)

@@ -72,8 +72,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "axle"), nil
 }
 
-// images are the shell scripts that stand for the suite's images, beside
-// agnhost itself. A pod's own command is run by what this machine has.
+// images are shell scripts that replace the suite's images, besides agnhost itself. A
+// pod's own command runs with the programs of this machine.
 var images = map[string]string{
 	"busybox":          "exec /bin/sh \"$@\"",
 	"nginx":            stay,
@@ -85,7 +85,7 @@ var images = map[string]string{
 // stay runs until it is asked to end.
 const stay = "trap 'exit 0' TERM INT\nwhile :; do sleep 3600 & wait $!; done"
 
-// Prepare gives the process kubelet of a cluster what the suite's pods run.
+// Prepare gives a cluster's process kubelet the programs for the suite's pods.
 func (s Suite) Prepare(cluster *kube.Cluster, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 
 type stageKey struct{}
 
-// stage is what one script has on its stage.
+// stage is the state of one script.
 type stage struct {
 	*world.World
 	agents map[string]*world.Agent
@@ -252,8 +252,8 @@ func mark(ts *testscript.TestScript, _ bool, args []string) {
 	s.marks[args[0]] = at
 }
 
-// undeleted judges by the audit log: since the mark nobody asked the API server
-// to delete anything but the inventories and leases that are Axle's own.
+// undeleted checks the audit log: since the mark the API server was asked to delete
+// only Axle's own inventories and leases.
 func undeleted(ts *testscript.TestScript, _ bool, args []string) {
 	s := on(ts)
 	events, err := s.Cluster(args[0]).AuditSince(s.marks[args[0]])

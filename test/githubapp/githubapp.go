@@ -1,8 +1,8 @@
-// Package githubapp is the part of GitHub's REST API that gives a GitHub App
-// its tokens, for tests: it checks the App's signed claims as GitHub does and
-// issues installation tokens that run out. README.md says what it leaves out.
+// Package githubapp is the part of GitHub's REST API that issues tokens to a GitHub
+// App, for tests: it checks the App's signed claims as GitHub does and issues
+// installation tokens that expire. README.md lists what it does not cover.
 //
-// It serves no Git: a test connects it to a gitserver with Valid.
+// It serves no Git; a test connects it to a gitserver with Valid.
 package githubapp
 
 import (

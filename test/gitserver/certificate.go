@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// discard takes what net/http says about clients that went away.
+// discard drops net/http's messages about clients that disconnected.
 var discard = log.New(io.Discard, "", 0)
 
 // authority vouches for this machine, and for clients.

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Kind says what a client asked.
+// Kind is the kind of a client's request.
 type Kind string
 
-// The kinds of requests. Connect is the first request of each HTTP client,
-// which says only what the server can do.
+// The kinds of requests. Connect is the first request of each HTTP client, which only
+// lists the server's capabilities.
 const (
 	Connect Kind = "connect"
 	LsRefs  Kind = "ls-refs"
@@ -36,8 +36,8 @@ type Event struct {
 	// Haves is how many objects the client of a fetch said it has; a clone has
 	// none.
 	Haves int
-	// Peer is the client's end of the connection. All that one git process asks
-	// comes from one peer.
+	// Peer is the client's end of the connection. All requests of one git process
+	// come from one peer.
 	Peer string
 }
 
@@ -51,7 +51,7 @@ func (s *Server) begin(repo string, kind Kind, body []byte) *Event {
 	return e
 }
 
-// from notes who asks.
+// from records who sent a request.
 func (s *Server) from(e *Event, peer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Fault makes the server fail for one repository. The zero value is none.
-// Faults act on HTTP; Only, Hang, Delay, Reset, CutAt and Garbage act on SSH
-// too. Server.Down is for refused connections.
+// Fault makes the server fail for one repository. The zero value means no fault.
+// Faults apply to HTTP; Only, Hang, Delay, Reset, CutAt and Garbage also apply to
+// SSH. Server.Down is for refused connections.
 type Fault struct {
 	Only    Kind          // act on requests of this kind alone; empty is all
 	Status  int           // answer with this status
@@ -20,8 +20,8 @@ type Fault struct {
 	CutAt   int64         // close the connection after so many bytes of a fetch
 	BytesPS int64         // send this many bytes a second
 	Reset   bool          // close the connection at once
-	// Garbage answers in Git's content type with bytes that mean nothing; to a
-	// fetch it sends a pack that begins well and then goes wrong.
+	// Garbage answers in Git's content type with meaningless bytes; to a fetch it
+	// sends a pack that begins correctly and then becomes invalid.
 	Garbage bool
 	// Bomb answers a fetch with a pack that pretends to hold one blob of a
 	// terabyte, and sends this many bytes of it.
@@ -29,12 +29,12 @@ type Fault struct {
 	// Redirect sends the client to the same path below this URL (scheme, host,
 	// port), with status 302.
 	Redirect string
-	// Limit lets the fault act on the next so many requests only; then it ends
-	// by itself. Zero is no limit.
+	// Limit applies the fault only to the next requests, up to this number. Zero
+	// means no limit.
 	Limit int
 }
 
-// TooMany is what a server answers that wants to be left alone for a time.
+// TooMany is the answer of a server that asks clients to wait.
 func TooMany(wait time.Duration) Fault {
 	return Fault{Status: http.StatusTooManyRequests, Body: "slow down\n",
 		Header: http.Header{"Retry-After": {strconv.Itoa(int(wait / time.Second))}, "Content-Type": {"text/plain"}}}
@@ -129,7 +129,7 @@ func cut(w http.ResponseWriter) {
 
 var errCut = errors.New("cut by a fault")
 
-// sender counts, slows and cuts what is sent to a client.
+// sender counts, slows down and cuts what is sent to a client.
 type sender struct {
 	http.ResponseWriter
 	fault  Fault

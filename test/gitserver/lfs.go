@@ -14,8 +14,8 @@ import (
 // LFS is a request to the LFS side of a repository: a batch, or an object.
 const LFS Kind = "lfs"
 
-// lfsDir is where a repository's LFS objects lie, as git-lfs has it in bare
-// repositories.
+// lfsDir is the folder of a repository's LFS objects, as in bare repositories of
+// git-lfs.
 func (s *Server) lfsDir(repo string) string { return filepath.Join(s.Path(repo), "lfs", "objects") }
 
 // PutLFS stores a file on the LFS side of a repository and returns the pointer

@@ -29,9 +29,9 @@ func (s *Server) SetDefault(ctx context.Context, repo, branch string) error {
 // Delete removes a repository, as its owner would: clients find nothing.
 func (s *Server) Delete(repo string) error { return os.RemoveAll(s.Path(repo)) }
 
-// Git runs a git command in a bare repository and returns what it printed,
-// with further variables in its environment: for what has no method of its
-// own, like signed commits.
+// Git runs a git command in a bare repository and returns its output, with additional
+// environment variables. It is for operations without their own method, such as
+// signed commits.
 func (s *Server) Git(ctx context.Context, repo string, env []string, in []byte, args ...string) (string, error) {
 	return gitEnv(ctx, s.Path(repo), env, in, args...)
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Config of a server. The zero value serves plain HTTP without credentials
-// from a folder of its own.
+// Config of a server. The zero value serves plain HTTP without credentials from its
+// own folder.
 type Config struct {
 	Dir      string // of the bare repositories; empty is a temporary folder
 	Listen   string // default 127.0.0.1:0

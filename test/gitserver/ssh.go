@@ -189,7 +189,7 @@ func (s *sshServer) run(ch ssh.Channel, line string, env []string) uint32 {
 	return 0
 }
 
-// sshWatch logs what one session asks and carries out its faults.
+// sshWatch logs the requests of one session and applies its faults.
 type sshWatch struct {
 	server *Server
 	repo   string

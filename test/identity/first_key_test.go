@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// between ends TLS on the way and changes what the hub answers to a
+// between terminates TLS between hub and agent and changes the hub's answers to a
 // registration.
 type between struct {
 	http.RoundTripper
@@ -105,9 +105,9 @@ func TestTokensOutliveRotationsOfKeys(t *testing.T) {
 		}
 		b.clock.days(days)
 	}
-	// A token that is made with the administrator's ends with that one, and the
-	// rotations here take longer than it lives: what the hub makes itself, as
-	// for its own cluster, ends with none.
+	// A token made with the administrator's token ends with that token, and the
+	// rotations here take longer than it lives: tokens that the hub makes itself, as
+	// for its own cluster, do not end with another.
 	b.admin.TokenID = ""
 	lasting := func() string { return b.bootstrap(identity.BootstrapRequest{Lifetime: 300 * 24 * time.Hour}) }
 	before := lasting()

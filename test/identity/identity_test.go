@@ -51,7 +51,7 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-// again starts the hub anew with its data.
+// again restarts the hub with its data.
 func (b *bed) again() {
 	b.t.Helper()
 	if err := b.Stop(); err != nil {
@@ -74,7 +74,7 @@ func (b *bed) bootstrap(r identity.BootstrapRequest) string {
 	return made.Secret
 }
 
-// folder is what an agent keeps; copying it copies the identity.
+// folder is an agent's data folder; copying it copies the identity.
 type folder struct {
 	key       ed25519.PrivateKey
 	clusterID string
@@ -118,7 +118,8 @@ func (b *bed) agentBy(f *folder, boot string, way func(direct http.RoundTripper)
 	return &agent{c, f, boot, b.t}
 }
 
-// registration is what an agent says that is not this program's.
+// registration is the part of an agent's registration that does not depend on this
+// program.
 func (b *bed) registration(t *testing.T, uid string) identity.Registration {
 	t.Helper()
 	f := newFolder(t, uid)
@@ -176,9 +177,9 @@ const (
 	renewed    = "/axle.agent.v1.AgentService/Renew"
 )
 
-// An agent that was off for months renews by its key, although every signing
-// key that it pinned was replaced meanwhile, and takes lists again. One that
-// was off for longer than keys vouch for their successors does not.
+// An agent that was off for months renews with its key, although every signing key
+// that it pinned was replaced meanwhile, and accepts lists again. One that was off
+// for longer than keys sign their successors does not.
 func TestMonthsOfflineComesBack(t *testing.T) {
 	b := newBed(t)
 	f := newFolder(t, "uid-1")
@@ -262,8 +263,8 @@ func TestClonedIdentityIsRefused(t *testing.T) {
 		t.Errorf("the first agent: %v", err)
 	}
 
-	// A copy of the folder beside the first agent: it looks like a restart, and
-	// is told from one when the first comes again.
+	// A copy of the folder runs besides the first agent: it looks like a restart, and
+	// is detected when the first one polls again.
 	same := *f
 	second := b.agent(&same, "boot-2")
 	if err := second.renew(); err != nil {

@@ -15,8 +15,8 @@ import (
 // masters is the group that may do everything.
 const masters = "system:masters"
 
-// Users of the cluster's own parts. Each has a name of its own so that the
-// audit log tells them from the program under test.
+// Users of the cluster's own components. Each has its own name, so that the audit log
+// distinguishes them from the program under test.
 const (
 	adminUser       = "admin"
 	controllersUser = "kube-controller-manager"
@@ -86,7 +86,7 @@ func (c *Cluster) apiArgs() []string {
 	// become usable.
 	disabled := "TaintNodesByCondition"
 	if !c.cfg.Controllers {
-		// Nobody makes the service account that admission would wait for.
+		// Nothing creates the service account that admission would wait for.
 		disabled += ",ServiceAccount"
 	}
 	args := []string{
@@ -94,7 +94,7 @@ func (c *Cluster) apiArgs() []string {
 		"--etcd-prefix=/" + c.cfg.Name,
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
-		// Endpoints refuse loopback addresses; nobody here reads them.
+		// Endpoints must not be loopback addresses; nothing here reads them.
 		"--endpoint-reconciler-type=none",
 		fmt.Sprintf("--secure-port=%d", c.port),
 		"--tls-cert-file=" + c.path("apiserver.crt"),
@@ -116,7 +116,8 @@ func (c *Cluster) apiArgs() []string {
 	}
 	if c.cfg.Audit {
 		args = append(args, "--audit-policy-file="+c.path("audit.yaml"), "--audit-log-path="+c.path("audit.log"),
-			// Answers wait for their record, so what a caller has seen is in the log.
+			// An answer waits for its record, so that the log contains everything
+			// that a caller has seen.
 			"--audit-log-mode=blocking-strict",
 			// The log is read from marks in one file; by itself it begins a new
 			// one at 100 MB.
@@ -150,5 +151,5 @@ func (c *Cluster) ready(ctx context.Context) error {
 	return nil
 }
 
-// newToken is a bearer token nobody guesses.
+// newToken returns a random bearer token.
 func newToken() string { return rand.Text() }

@@ -22,7 +22,7 @@ type AuditEvent struct {
 		Name   string   `json:"username"`
 		Groups []string `json:"groups"`
 	} `json:"user"`
-	// As is whom the user impersonated, empty for himself.
+	// As is whom the user impersonated, empty without impersonation.
 	As struct {
 		Name   string   `json:"username"`
 		Groups []string `json:"groups"`
@@ -102,8 +102,8 @@ func (c *Cluster) AuditMark() (int64, error) {
 // Audit returns all records so far.
 func (c *Cluster) Audit() (AuditEvents, error) { return c.AuditSince(0) }
 
-// AuditSince returns the records written after the mark was taken. What a
-// caller has had an answer to is among them.
+// AuditSince returns the records written after the mark was taken. They include every
+// request that was already answered.
 func (c *Cluster) AuditSince(mark int64) (AuditEvents, error) {
 	if !c.cfg.Audit {
 		return nil, c.auditError(os.ErrNotExist)

@@ -92,7 +92,7 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	}
 	b.etcd, err = startProcess(dir, filepath.Join(b.bin, "etcd"), []string{
 		"--name=bed", "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
-		// The data is thrown away at the end, so nothing waits for the disk.
+		// The data is discarded at the end, so nothing is synced to disk.
 		"--unsafe-no-fsync",
 		"--listen-client-urls=" + b.etcdURL, "--advertise-client-urls=" + b.etcdURL,
 		"--listen-peer-urls=" + peerURL, "--initial-advertise-peer-urls=" + peerURL,

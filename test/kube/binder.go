@@ -23,9 +23,9 @@ const ImagePrefix = "axle.test/"
 // ProcessNode is the node of the process kubelet.
 const ProcessNode = "process"
 
-// binder stands in for the scheduler: it binds each pod by its images, so that
-// exactly one of kwok and the process kubelet plays it. A pod that no node
-// suits stays Pending and says so, as under the real scheduler.
+// binder replaces the scheduler: it binds each pod by its images, so that exactly one
+// of kwok and the process kubelet runs it. A pod without a suitable node stays
+// Pending with a reason, as under the real scheduler.
 type binder struct {
 	client    kubernetes.Interface
 	log       *slog.Logger

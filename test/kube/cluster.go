@@ -15,12 +15,12 @@ import (
 	"github.com/axle-cd/axle/test/port"
 )
 
-// ClusterConfig says what a cluster has beside its API server.
+// ClusterConfig says what a cluster has besides its API server.
 type ClusterConfig struct {
 	// Name appears in paths, kubeconfigs and errors. It must be unique on its
 	// Bed; a number by default.
 	Name string
-	// Users may log in by a bearer token, beside the built-in administrator.
+	// Users can log in with a bearer token, besides the built-in administrator.
 	Users []User
 	// Audit records every request, for Cluster.Audit.
 	Audit bool
@@ -29,12 +29,12 @@ type ClusterConfig struct {
 	// the cluster roles view, edit and admin (empty without it), Deployments
 	// that make pods, and Jobs.
 	Controllers bool
-	// Kwok starts kwok and a node of its own. Pods of ordinary images are bound
-	// to it and become ready, or complete, without anything being run.
+	// Kwok starts kwok and its own node. Pods with ordinary images are bound to it
+	// and become ready, or complete, without running anything.
 	Kwok bool
 	// Binaries, unless nil, starts the process kubelet and says what it runs: an
 	// image axle.test/<name>:<version> is the file under "<name>:<version>", or
-	// else the one under "<name>". Cluster.SetBinary changes it later. Pods get
+	// otherwise the one under "<name>". Cluster.SetBinary changes it later. Pods get
 	// a service account's token only with Controllers.
 	Binaries map[string]string
 	// PlainProcesses has the process kubelet do without namespaces, as it does
@@ -42,18 +42,18 @@ type ClusterConfig struct {
 	PlainProcesses bool
 }
 
-// User is somebody whom the API server knows by a bearer token.
+// User is a user whom the API server knows by a bearer token.
 type User struct {
 	Name   string
 	Token  string
 	Groups []string
 }
 
-// startLimit bounds how long a cluster may take until it is ready. It takes
-// about 2 s on a free machine; the rest is for machines that are not.
+// startLimit bounds how long a cluster may take to become ready. It takes about 2 s
+// on an idle machine; the rest is for busy machines.
 const startLimit = 2 * time.Minute
 
-// Cluster is one API server with what was asked for beside it.
+// Cluster is one API server with the requested components.
 type Cluster struct {
 	bed   *Bed
 	cfg   ClusterConfig
@@ -70,8 +70,8 @@ type Cluster struct {
 	closed  bool
 }
 
-// StartCluster starts an API server on the Bed's etcd and what the config asks
-// for. It returns once all of it is ready.
+// StartCluster starts an API server on the Bed's etcd, with the components of the
+// config. It returns once all are ready.
 func (b *Bed) StartCluster(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -119,7 +119,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.startParts(ctx)
 }
 
-// portTries bounds how often a program is started anew on another port.
+// portTries bounds how often a program is restarted on another port.
 const portTries = 5
 
 // startFirst starts the API server on a port of its choice, and again on
@@ -167,7 +167,7 @@ func (c *Cluster) Config() *rest.Config { return c.config(c.token) }
 // Kubeconfig is the path of the administrator's kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigPath("admin") }
 
-// APIServerPID is the API server's process, zero while there is none.
+// APIServerPID is the API server's process id, zero while it is not running.
 func (c *Cluster) APIServerPID() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

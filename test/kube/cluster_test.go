@@ -147,7 +147,7 @@ func TestUsersAreWhoTheyAre(t *testing.T) {
 		"a token gives the user's name": {byToken, []string{"auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"}, "tess"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The authorizer hears of the binding a moment later.
+			// The authorizer knows the binding a moment later.
 			eventually.For(t, 30*time.Second, "kubectl", func() error {
 				// can-i ends with 1 where it says no.
 				out, _ := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", test.kubeconfig}, test.args...)...).CombinedOutput()

@@ -19,7 +19,7 @@ func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interf
 		"--root-ca-file="+c.path("ca.crt"),
 		"--service-account-private-key-file="+c.path("service-account.key"),
 		"--cluster-signing-cert-file=", "--cluster-signing-key-file=",
-		// Nodes here send no heartbeats, and nothing of a cloud exists.
+		// Nodes here send no heartbeats, and there is no cloud provider.
 		"--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-node-ipam-controller,-service-lb-controller,-node-route-controller,-cloud-node-lifecycle-controller",
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 		// What writes the status of a quota itself waits for this, else 5 min.

@@ -5,18 +5,17 @@
 // process kubelet that runs images named axle.test/<binary>:<version> as real
 // processes of this machine.
 //
-// The programs are one binary built from the nested module kubedev by
-// `make kubedev`; this package finds it in the cache by the hash of its sources
-// and builds nothing itself. It does not schedule by resources, runs no
-// container images and no network plugin: every pod lives on the loopback.
+// The programs are one binary, built from the nested module kubedev by `make
+// kubedev`. This package finds it in the cache by the hash of its sources and builds
+// nothing itself. It does not schedule by resources, and runs no container images and
+// no network plugin: every pod lives on the loopback interface.
 //
-// Callers are the tests of the agent, of the command line, of the whole world,
-// and cmd/dev. A Bed is the etcd with all that hangs on it; New is the shortcut
-// for tests, which share one Bed per test binary.
+// Callers are the tests of the agent, of the command line and of test/world, and
+// cmd/dev. A Bed is the etcd with all clusters on it; New is the shortcut for tests,
+// which share one Bed per test binary.
 //
-// What holds: everything listens on 127.0.0.1 alone; no child outlives the
-// process that started it, even one ended by SIGKILL; the host's file system is
-// written only below the Bed's folder, which goes away with the process. A
-// starting cluster that is not ready within 2 min is an error that quotes the
-// end of its log.
+// Invariants: everything listens on 127.0.0.1 only. No child outlives the process
+// that started it, even one ended by SIGKILL. The host's file system is written only
+// below the Bed's folder, which goes away with the process. A cluster that is not
+// ready within 2 min is an error that quotes the end of its log.
 package kube

@@ -22,9 +22,9 @@ func (c *Cluster) anonymous() *rest.Config {
 	return &rest.Config{Host: c.URL(), QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: c.ca.pem}}
 }
 
-// ConfigFor is a client's that the API server takes for the user of these
-// groups, by a fresh client certificate. Any name will do; what it may do is
-// for RBAC objects to say.
+// ConfigFor is the configuration of a client that the API server authenticates as the
+// user with these groups, by a new client certificate. Any name is possible; RBAC
+// objects decide its rights.
 func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	pair, err := c.ca.client(user, groups)
 	if err != nil {

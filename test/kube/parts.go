@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// startParts starts what was asked for beside the API server, each waiting
-// until it is ready.
+// startParts starts the requested components besides the API server, and waits until
+// each is ready.
 func (c *Cluster) startParts(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {

@@ -37,7 +37,7 @@ func startProcess(dir, binary string, args []string) (*process, error) {
 	defer out.Close()
 	p.cmd = exec.Command(binary, args...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	// Nothing of the user's own configuration reaches the programs.
+	// The programs must not see the user's own configuration.
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
 	// Its own group: Ctrl-C at a terminal reaches the parent alone, which then
 	// stops things in order.

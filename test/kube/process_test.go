@@ -42,8 +42,8 @@ func newProcesses(t *testing.T, cfg kube.ClusterConfig) processes {
 	return processes{Cluster: cluster, api: client(t, cluster.Config()), namespace: cluster.Namespace(t)}
 }
 
-// kubectl runs it as the administrator in the test's namespace. The error holds
-// what it wrote to stderr, where it also complains of harmless things.
+// kubectl runs it as the administrator in the test's namespace. The error holds its
+// standard error, which also contains harmless warnings.
 func (p processes) kubectl(t *testing.T, stdin io.Reader, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -54,8 +54,8 @@ func (p *programs) names() []string {
 }
 
 // SetBinary gives the process kubelet another program: name is "<name>" or
-// "<name>:<version>" as in ClusterConfig.Binaries. Containers that run keep what
-// they have; the next start takes the new file.
+// "<name>:<version>" as in ClusterConfig.Binaries. Running containers keep theirs;
+// the next start uses the new file.
 func (c *Cluster) SetBinary(name, path string) { c.binaries.set(map[string]string{name: path}) }
 
 // startKubelet starts the process kubelet and waits for its node.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// TB is what the shortcuts for tests need; *testing.T has it.
+// TB is the part of *testing.T that the shortcuts for tests need.
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -52,8 +52,8 @@ func New(tb TB, cfg ClusterConfig) *Cluster {
 	return c
 }
 
-// Shared returns the API server that all tests of this binary may share, each
-// in a Namespace of its own. It has an audit log and nothing beside it.
+// Shared returns the API server that all tests of this binary may share, each in its
+// own Namespace. It has an audit log and no other components.
 func Shared(tb TB) *Cluster {
 	tb.Helper()
 	shared.Lock()

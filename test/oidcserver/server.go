@@ -1,9 +1,9 @@
-// Package oidcserver is an OpenID Connect provider for tests, built on
-// zitadel/oidc: discovery, a login page, PKCE, ID tokens with groups, user
-// info, logout at the provider and rotation of keys are that library's. What
-// tests add are users, a switch that takes the provider down, and a hand on the
-// ID token between the library and the client, for tokens that must not be
-// believed. README.md says what it does not cover. Only tests use it.
+// Package oidcserver is an OpenID Connect provider for tests, built on zitadel/oidc.
+// That library provides discovery, a login page, PKCE, ID tokens with groups, user
+// info, logout at the provider and key rotation. Tests add users, a switch that takes
+// the provider down, and changes to the ID token between the library and the client,
+// for tokens that must be rejected. README.md lists what it does not cover. Only
+// tests use it.
 package oidcserver
 
 import (
@@ -26,12 +26,12 @@ import (
 
 // User is an account at the provider.
 type User struct {
-	// Subject is the account's name that never changes, Name what is typed.
+	// Subject is the account's permanent id, Name the one typed at login.
 	Subject  string
 	Name     string
 	Password string
 	Email    string
-	// Unverified says so of the address.
+	// Unverified: the e-mail address is not verified.
 	Unverified bool
 	Groups     []string
 }
@@ -73,7 +73,7 @@ type Server struct {
 	sends  string // where to, of who asks for a token
 	tamper func(*Token)
 	inform func(claims map[string]any)
-	// describe changes what it says of itself.
+	// describe changes the provider's metadata.
 	describe func(discovery map[string]any)
 	logins   int
 }
@@ -112,8 +112,8 @@ func (s *Server) SetDown(down bool) {
 	s.down = down
 }
 
-// SendAway answers who asks for a token with a redirect that repeats what was
-// sent; empty ends it.
+// SendAway answers token requests with a redirect that repeats the request; empty
+// ends it.
 func (s *Server) SendAway(to string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,15 +135,15 @@ func (s *Server) Inform(change func(claims map[string]any)) {
 	s.inform = change
 }
 
-// Describe is given what the provider says of itself before a client gets it.
+// Describe gets the provider's metadata before a client does.
 func (s *Server) Describe(change func(discovery map[string]any)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.describe = change
 }
 
-// Sign makes a token of claims with the provider's key, as change leaves it:
-// what a provider sends by itself, such as that somebody logged out.
+// Sign makes a token of claims with the provider's key, modified by change: one that
+// a provider sends by itself, such as a logout notification.
 func (s *Server) Sign(claims map[string]any, change func(*Token)) (string, error) {
 	key := s.storage.signingKey()
 	token := &Token{Claims: claims, Key: key.private, KeyID: key.id}
@@ -162,7 +162,7 @@ func (s *Server) RotateKey() {
 	s.storage.set(func(st *storage) { st.keys = []signingKey{newKey()} })
 }
 
-// Logins counts how often somebody was sent here to log in.
+// Logins counts how often a user was sent here to log in.
 func (s *Server) Logins() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ var (
 
 var errUnknown = errors.New("not known here")
 
-// storage is what the library keeps, in memory.
+// storage is the library's storage, in memory.
 type storage struct {
 	mu       sync.Mutex
 	client   Client
@@ -250,7 +250,7 @@ func (s *storage) SetUserinfoFromToken(_ context.Context, info *oidc.UserInfo, t
 	return s.fill(info, of.subject, of.scopes)
 }
 
-// fill says of a user what the scopes let it.
+// fill sets the claims of a user that the scopes allow.
 func (s *storage) fill(info *oidc.UserInfo, subject string, scopes []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

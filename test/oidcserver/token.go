@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// tampered lets the library answer and changes the ID token in what it says.
+// tampered lets the library answer and changes the ID token in the answer.
 func (s *Server) tampered(w http.ResponseWriter, r *http.Request, change func(*Token)) {
 	rec := httptest.NewRecorder()
 	s.provider.ServeHTTP(rec, r)
@@ -45,7 +45,7 @@ func (s *Server) tampered(w http.ResponseWriter, r *http.Request, change func(*T
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// informed lets the library answer and changes what it says.
+// informed lets the library answer and changes the answer.
 func (s *Server) informed(w http.ResponseWriter, r *http.Request, change func(map[string]any)) {
 	rec := httptest.NewRecorder()
 	s.provider.ServeHTTP(rec, r)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// chunksUnderWay bounds what one direction of a connection holds back.
+// chunksUnderWay bounds the data held back in one direction of a connection.
 const chunksUnderWay = 1024
 
 // Distance stands between a client and a database as a network does: what
@@ -25,8 +25,8 @@ type Distance struct {
 	received atomic.Int64
 }
 
-// Away puts a database some time away, there and back together. It ends with
-// the test.
+// Away adds a latency, for the round trip, between a client and a database. It ends
+// with the test.
 func Away(tb TB, database string, roundTrip time.Duration) *Distance {
 	tb.Helper()
 	u, err := url.Parse(database)

@@ -28,7 +28,7 @@ func program(name string) (string, error) {
 }
 
 // credential returns whom to run the server as: Postgres refuses root, so root
-// becomes the user postgres, and anyone else stays himself (nil).
+// becomes the user postgres; any other user stays (nil).
 func credential() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -36,9 +36,9 @@ func (r Reads) String() string {
 	return b.String()
 }
 
-// CountReads forgets what was read of a database until now and returns a
-// function that tells what was read since. A server's processes tell when they
-// end, so none of the application may be connected at either time.
+// CountReads resets the counters and returns a function that returns the reads since.
+// A server's processes report when they end, so the application must not be connected
+// at either time.
 func CountReads(tb TB, database, application string) func() Reads {
 	tb.Helper()
 	alone(tb, database, application)
@@ -85,8 +85,8 @@ func connect(tb TB, database string) *pgx.Conn {
 	return conn
 }
 
-// alone waits until the application is not connected: a process that ends tells what it
-// read before it is gone.
+// alone waits until the application is not connected: a process reports its reads
+// before it ends.
 func alone(tb TB, database, application string) {
 	tb.Helper()
 	conn := connect(tb, database)

@@ -68,8 +68,8 @@ func place(memory string) string {
 	return memory
 }
 
-// Start makes a new, empty server in a folder of its own and waits until it
-// answers. Close ends it.
+// Start creates a new, empty server in its own folder and waits until it answers.
+// Close ends it.
 func Start(ctx context.Context) (*Server, error) {
 	as, err := credential()
 	if err != nil {
@@ -127,8 +127,8 @@ func (s *Server) initialise(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	// Sorted as people sort, which is what servers in the wild do by default, so
-	// that a test notices whoever relies on the order of bytes without saying so.
+	// Use a natural-language collation, the usual default of real servers, so that
+	// tests notice code that relies on byte order without requesting it.
 	cmd := exec.CommandContext(ctx, initdb, "--pgdata", s.data(), "--username", "axle", "--auth", "trust", "--encoding", "UTF8",
 		"--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync", "--no-instructions")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
@@ -201,7 +201,7 @@ func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://axle@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
-// exec runs one statement in the database that holds nothing of ours.
+// exec runs one statement in the maintenance database.
 func (s *Server) exec(ctx context.Context, statement string) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -223,7 +223,7 @@ func (s *Server) Clone(ctx context.Context) (url string, drop func(), err error)
 	return s.URL(name), s.dropping(ctx, name), nil
 }
 
-// cloneOf makes a database as another one is, to which nobody is connected.
+// cloneOf creates a database as a copy of another one, to which nobody is connected.
 func (s *Server) cloneOf(ctx context.Context, template string) (name string, err error) {
 	s.mu.Lock()
 	s.clones++
@@ -242,16 +242,16 @@ func (s *Server) dropping(ctx context.Context, name string) func() {
 	}
 }
 
-// unused waits until nobody is connected to a database: the server hears of a
-// connection's end a moment after its client.
+// unused waits until nobody is connected to a database: the server notices the end of
+// a connection a moment after its client.
 func (s *Server) unused(ctx context.Context, name string) error {
 	return eventually.Wait(ctx, ready, func() error {
 		return s.exec(ctx, "SELECT 1 / (1 - sign(count(*))::int) FROM pg_stat_activity WHERE datname = '"+name+"'")
 	})
 }
 
-// Pause stops the server's processes where they are, as a machine that hangs,
-// and returns a function that lets them go on.
+// Pause stops the server's processes, like a hanging machine, and returns a function
+// that resumes them.
 func (s *Server) Pause() (resume func(), err error) {
 	pids, err := s.processes()
 	if err != nil {
@@ -276,8 +276,8 @@ func (s *Server) Pid() int {
 	return s.cmd.Process.Pid
 }
 
-// processes returns the server's process and its children; each child has a
-// process group of its own, so a signal to the group would miss them.
+// processes returns the server's process and its children; each child has its own
+// process group, so a signal to the group would miss them.
 func (s *Server) processes() ([]int, error) {
 	s.mu.Lock()
 	pid := s.cmd.Process.Pid
@@ -296,8 +296,8 @@ func (s *Server) processes() ([]int, error) {
 	return pids, nil
 }
 
-// Stop ends the server at once and all connections with it. What was committed
-// is there after Restart.
+// Stop ends the server and all connections at once. Committed data is there after
+// Restart.
 func (s *Server) Stop() error { return s.signal(syscall.SIGINT) }
 
 // Crash ends the server without the chance to tidy up; Restart recovers.
@@ -329,11 +329,10 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// Snapshot copies the whole server as it is at this moment, as a standby has
-// it, and returns a function that puts that state in the place of the present
-// one: what was committed in between is lost, as in a failover to a standby
-// that lagged. The server's address stays. Without a start of the server the
-// copy goes with its folder.
+// Snapshot copies the whole server at this moment, like a standby, and returns a
+// function that restores that state: what was committed in between is lost, as in a
+// failover to a standby that lagged. The server's address stays. If the server is not
+// restarted, the copy is removed with its folder.
 func (s *Server) Snapshot(ctx context.Context) (failover func(context.Context) error, err error) {
 	resume, err := s.Pause()
 	if err != nil {
@@ -344,8 +343,8 @@ func (s *Server) Snapshot(ctx context.Context) (failover func(context.Context) e
 	s.clones++
 	copied := filepath.Join(s.dir, fmt.Sprintf("snapshot-%d", s.clones))
 	s.mu.Unlock()
-	// Nobody writes while all processes are paused, so the copy is what a crash
-	// would leave, and the start recovers it.
+	// Nothing writes while all processes are paused, so the copy equals the state
+	// after a crash, which the start recovers.
 	if out, err := exec.CommandContext(ctx, "cp", "-a", s.data(), copied).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copy the server: %w: %s", err, out)
 	}

@@ -1,6 +1,6 @@
-// Package port gives test programs ports that stay theirs while a test runs,
-// over restarts of the program too. It does not listen on them. The packages
-// below test/ that start programs call it.
+// Package port gives test programs ports that stay reserved for them during a test,
+// also across restarts of the program. It does not listen on them. The packages below
+// test/ that start programs call it.
 package port
 
 import (
@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Ports lie below 32768, where Linux begins to hand out ports to outgoing
-// connections: one of those would be taken while a program restarts.
+// The ports are below 32768, where Linux begins to assign ports to outgoing
+// connections: one of those could be taken while a program restarts.
 const (
 	first = 20000
 	count = 12000
@@ -28,9 +28,8 @@ var (
 	claims []*os.File
 )
 
-// Free returns a port of 127.0.0.1 that nobody listens on and that no other
-// caller, of this process or another one, was or will be given while this
-// process lives.
+// Free returns a port of 127.0.0.1 that nobody listens on, and that no other caller
+// in any process was or will be given while this process lives.
 func Free() (int, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -65,7 +64,7 @@ func Address() (string, error) {
 	return fmt.Sprintf("127.0.0.1:%d", number), err
 }
 
-// claim locks a file; nil is somebody else's.
+// claim locks a file; nil means that another process holds it.
 func claim(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

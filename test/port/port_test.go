@@ -7,8 +7,8 @@ import (
 	"github.com/axle-cd/axle/test/port"
 )
 
-// TestPortsAreGivenOnce: a port is closed again when it is given away, so that
-// only the claim keeps the next caller from it.
+// TestPortsAreGivenOnce: a port is closed before it is returned, so that only the
+// claim keeps it from the next caller.
 func TestPortsAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	const each = 200

@@ -1,6 +1,6 @@
-// Package procuse reads what a process and its children take, from /proc.
-// Benchmarks call it; it keeps nothing. What ended between two readings is
-// counted by whoever waited for it, or not at all.
+// Package procuse reads the resource use of a process and its children from /proc.
+// Benchmarks call it; it keeps nothing. Children that ended between two readings are
+// counted by the process that waited for them, or not at all.
 package procuse
 
 import (
@@ -15,7 +15,7 @@ import (
 // ticks is the kernel's USER_HZ, fixed for user space.
 const ticks = 100
 
-// Usage is what a process and the children it has take.
+// Usage is the resource use of a process and its present children.
 type Usage struct {
 	// CPU counts the process and all its descendants, those that ended too.
 	CPU time.Duration
@@ -36,8 +36,8 @@ func Of(pid int) (Usage, error) {
 	return u, nil
 }
 
-// descend adds what runs below a process. What ends meanwhile is counted by
-// whoever waited for it, or not at all.
+// descend adds the processes below a process. Those that end meanwhile are counted by
+// the process that waited for them, or not at all.
 func (u *Usage) descend(pid int) {
 	// No pattern is malformed.
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

@@ -1,5 +1,5 @@
-// Package promtext reads histograms from two readings of a process's metrics.
-// Benchmarks call it; it knows the names of nothing and asks nobody.
+// Package promtext computes histograms from two readings of a process's metrics.
+// Benchmarks call it; it knows no metric names and makes no requests.
 package promtext
 
 import (
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Quantile returns the bound below which a share of what a histogram
-// took between two readings lies.
+// Quantile returns the bound below which a share of the observations between two
+// readings lies.
 func Quantile(before, after map[string]float64, name string, q float64) float64 {
 	type bucket struct{ bound, n float64 }
 	var list []bucket

@@ -6,7 +6,7 @@ import (
 	"github.com/axle-cd/axle/agent/tunnel/authproxy"
 )
 
-// agentPolicy is what an agent lets people do.
+// agentPolicy is what an agent allows people to do.
 type agentPolicy = authproxy.Policy
 
 // newAgentHalf makes an agent's half of the proxy.

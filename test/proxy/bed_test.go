@@ -114,7 +114,7 @@ func (p *people) revoke(bearer string) {
 	delete(p.by, bearer)
 }
 
-// records keep what was audited.
+// records keep the audit records.
 type records struct {
 	mu     sync.Mutex
 	all    []audit.Record
@@ -165,7 +165,7 @@ type options struct {
 	streams func(ctx context.Context, head *agentv1.StreamHead, open func() hubEnd) authproxy.Stream
 }
 
-// hasty makes seconds short for whoever waits.
+// hasty shortens the seconds that somebody waits.
 type hasty struct{ clock.Real }
 
 func (hasty) After(d time.Duration) <-chan time.Time { return time.After(d / 30) }
@@ -310,7 +310,7 @@ func (b *bed) page(namespace, name, text string) {
 		Name: "main", Image: kube.ImagePrefix + "page:1", Args: []string{"-listen=$(POD_IP):8080", "-text=" + text},
 		Env: []corev1.EnvVar{{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
 	})
-	// A forward that finds nobody there ends for good.
+	// A forward without a listener ends for good.
 	eventually.For(b.t, limit, "the page", func() error {
 		text, err := b.direct().CoreV1().Pods(namespace).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(b.t.Context())
 		if err == nil && !strings.Contains(string(text), "listening") {

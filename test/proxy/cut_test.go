@@ -44,7 +44,7 @@ func (c *cutter) cut() {
 	c.all = nil
 }
 
-// output takes what a command prints, and can be waited for.
+// output collects a command's output, and can be waited for.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -74,9 +74,8 @@ func cutBed(t *testing.T) (*bed, *cutter, string) {
 	return b, c, namespace
 }
 
-// TestCutCommandsSaySo cuts the tunnel, or revokes the token, under commands
-// of each protocol, with the clients that people have: none may end as if the
-// command had.
+// TestCutCommandsSaySo cuts the tunnel, or revokes the token, during commands of each
+// protocol, with real clients: no client may end as if the command had.
 func TestCutCommandsSaySo(t *testing.T) {
 	t.Parallel()
 	scripts := map[string]string{
@@ -166,7 +165,7 @@ func (b *bed) kubectlExec(webSockets, namespace string, out io.Writer, script st
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	// Wait would wait for stdin too, which nobody ends.
+	// Wait would also wait for stdin, which is never closed.
 	state, err := cmd.Process.Wait()
 	_ = end.Close()
 	_ = cmd.Wait()

@@ -89,8 +89,8 @@ func TestRevokedTokenEndsStreams(t *testing.T) {
 	}
 }
 
-// TestSlowClientIsCutOff: one that reads nothing is cut off, and one beside it
-// goes on.
+// TestSlowClientIsCutOff: a client that does not read is disconnected, and another
+// one continues.
 func TestSlowClientIsCutOff(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{clock: hasty{}})
@@ -104,7 +104,7 @@ func TestSlowClientIsCutOff(t *testing.T) {
 		}
 	})
 	b.start11(t, "GET /k8s/clusters/edge"+path+" HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer "+adminToken+"\r\n\r\n")
-	// Nobody reads; meanwhile another one is served.
+	// Nobody reads; meanwhile another client is served.
 	if response, _ := b.get(adminToken, "/version"); response.StatusCode != http.StatusOK {
 		t.Error(response.Status)
 	}
@@ -233,7 +233,7 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// TestAgentPolicyCannotBeWidened: what an agent was told holds, whoever asks.
+// TestAgentPolicyCannotBeWidened: an agent's own policy applies, whoever asks.
 func TestAgentPolicyCannotBeWidened(t *testing.T) {
 	t.Parallel()
 	const secrets, pods = "/api/v1/namespaces/kube-system/secrets", "/api/v1/pods"
@@ -284,7 +284,7 @@ func TestAgentPolicyCannotBeWidened(t *testing.T) {
 	}
 }
 
-// TestAgentRefusesHeadsThatAHubMustNotSend: the last hop believes nobody.
+// TestAgentRefusesHeadsThatAHubMustNotSend: the last hop trusts nobody.
 func TestAgentRefusesHeadsThatAHubMustNotSend(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
@@ -327,8 +327,8 @@ func TestAgentRefusesHeadsThatAHubMustNotSend(t *testing.T) {
 	}
 }
 
-// TestInformersAndLargeLists: client-go as controllers use it, beside a list
-// and an upload of many megabytes.
+// TestInformersAndLargeLists: client-go as controllers use it, during a list and an
+// upload of many megabytes.
 func TestInformersAndLargeLists(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
@@ -376,7 +376,8 @@ func TestInformersAndLargeLists(t *testing.T) {
 	})
 }
 
-// TestCutsAreSeen: whatever is cut in its middle, nobody takes half for all.
+// TestCutsAreSeen: if an answer is cut in the middle, the client notices that it is
+// incomplete.
 func TestCutsAreSeen(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})

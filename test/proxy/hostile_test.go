@@ -45,8 +45,8 @@ func (b *bed) raw(t *testing.T, request string) (status int, body string) {
 	return response.StatusCode, readAll(response.Body)
 }
 
-// TestConnectionHeaderCannotStripIdentity sends what somebody would who wants
-// to be another than he is. What counts is whom the API server saw.
+// TestConnectionHeaderCannotStripIdentity sends what a user would send who wants to
+// be somebody else. What counts is the user that the API server saw.
 func TestConnectionHeaderCannotStripIdentity(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
@@ -272,9 +272,9 @@ var reaching = map[string]string{
 	"Cache-Control": "public, max-age=1000", "X-Content-Type-Options": "maybe",
 }
 
-// servePod has the API server take a handler here for a pod, and returns the
-// path to it. An API server proxies to no loopback address, so the handler
-// listens on another one of this machine.
+// servePod makes the API server use a handler here as a pod, and returns the path to
+// it. An API server does not proxy to loopback addresses, so the handler listens on
+// another address of this machine.
 func (b *bed) servePod(t *testing.T, namespace, name string, handler http.HandlerFunc) string {
 	t.Helper()
 	ip := outerAddress(t)
@@ -305,7 +305,7 @@ func (b *bed) servePod(t *testing.T, namespace, name string, handler http.Handle
 	return "/api/v1/namespaces/" + namespace + "/pods/" + name + ":" + port + "/proxy/"
 }
 
-// outerAddress is one of this machine's beside the loopback.
+// outerAddress is a non-loopback address of this machine.
 func outerAddress(t *testing.T) string {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()

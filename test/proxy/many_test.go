@@ -52,8 +52,8 @@ func (b *bed) listed() []schema.GroupVersionResource {
 	return all
 }
 
-// TestConsoleOfAWholeCluster is a client as k9s is: informers of everything,
-// half of them of metadata alone, beside tables, all at once on one connection.
+// TestConsoleOfAWholeCluster is a client like k9s: informers for everything, half of
+// them metadata only, and tables, all at once on one connection.
 func TestConsoleOfAWholeCluster(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})
@@ -109,7 +109,7 @@ func TestConsoleOfAWholeCluster(t *testing.T) {
 			return err
 		})
 	}
-	// What nobody changes beside this test is there whole.
+	// Objects that nothing outside this test changes must be complete.
 	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	want, err := api.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// TestClustersOnTheirOwnOrigin runs a hub with --k8s-origin: clusters' answers
-// come from that origin alone, and nothing else does, so that no page of a pod
-// is ever one of the hub's.
+// TestClustersOnTheirOwnOrigin runs a hub with --k8s-origin: clusters' answers come
+// only from that origin, and nothing else does, so that a page of a pod can never act
+// as one of the hub's.
 func TestClustersOnTheirOwnOrigin(t *testing.T) {
 	t.Parallel()
 	const own = "k8s.example.test"
@@ -47,15 +47,15 @@ func TestClustersOnTheirOwnOrigin(t *testing.T) {
 	}{
 		"a cluster on its origin":             {own, version, bearer, 503, "cluster edge has no tunnel"},
 		"in capitals":                         {strings.ToUpper(own), version, bearer, 503, "cluster edge has no tunnel"},
-		"a cluster on the hub's":              {hub, version, bearer, 404, "clusters are served on https://" + own + " alone"},
+		"a cluster on the hub's":              {hub, version, bearer, 404, "clusters are only served on https://" + own},
 		"a cookie there":                      {own, version, http.Header{"Cookie": {"axle_session=" + h.AdminToken}}, 401, "no token was sent"},
 		"nobody there":                        {own, version, nil, 401, "no token was sent"},
-		"the hub's page there":                {own, "/", bearer, 404, "nothing is here"},
-		"its login there":                     {own, "/login", nil, 404, "nothing is here"},
-		"its API there":                       {own, "/axle.hub.v1.Clusters/List", bearer, 404, "nothing is here"},
-		"the agents' there":                   {own, "/agent/v1/desired", nil, 404, "nothing is here"},
+		"the hub's page there":                {own, "/", bearer, 404, "this path does not exist"},
+		"its login there":                     {own, "/login", nil, 404, "this path does not exist"},
+		"its API there":                       {own, "/axle.hub.v1.Clusters/List", bearer, 404, "this path does not exist"},
+		"the agents' there":                   {own, "/agent/v1/desired", nil, 404, "this path does not exist"},
 		"readiness there":                     {own, "/readyz", nil, 200, ""},
-		"another name's":                      {"other.example.test", version, bearer, 404, "alone"},
+		"another name's":                      {"other.example.test", version, bearer, 404, "clusters are only served on"},
 		"a ticket of the hub's page":          {hub, "/ws/proxy?ticket=x", upgrade(h.URL), 401, "ticket"},
 		"a ticket by a page of that origin":   {hub, "/ws/proxy?ticket=x", upgrade("https://" + own), 403, "may not open this"},
 		"a ticket by the hub's page at there": {own, "/ws/proxy?ticket=x", upgrade(h.URL), 403, "may not open this"},

@@ -28,8 +28,8 @@ import (
 	"github.com/axle-cd/axle/test/port"
 )
 
-// replicas are two hubs on one database, and an agent whose tunnel is at the
-// first: what is asked of the second goes over it.
+// replicas are two hubs on one database, and an agent whose tunnel is at the first:
+// requests to the second go through the first.
 type replicas struct {
 	t         *testing.T
 	hubs      []*hubtest.Hub
@@ -165,7 +165,7 @@ func opening(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: hub\r\n" + webSocket + "\r\n\r\n"
 }
 
-// stream is what comes of one thing that is open through a replica.
+// stream is the data of one open request through a replica.
 type stream struct {
 	name string
 	body io.Reader
@@ -193,10 +193,10 @@ func (r *replicas) streams(i int, token string) []stream {
 	return []stream{{"a watch", watch.Body, true}, {"a command", command, false}, {"a command by ticket", ticketed, false}}
 }
 
-// TestRevokedTokenStopsWithin5s holds what a revoked token had open, at the
-// replica that has the tunnel and at the one beside it: all of it ends by
-// itself. What waits longest here is the condition, not the clock; the time
-// that it took is printed.
+// TestRevokedTokenStopsWithin5s checks the open requests of a revoked token, at the
+// replica that has the tunnel and at the other one: all of them end by themselves.
+// What waits longest here is the condition, not the clock; the time that it took is
+// printed.
 func TestRevokedTokenStopsWithin5s(t *testing.T) {
 	t.Parallel()
 	r := newReplicas(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// extension is an API server beside the cluster's own, which passes its paths
-// on to it, as to a metrics server.
+// extension is an aggregated API server to which the cluster's own forwards its
+// paths, as to a metrics server.
 type extension struct {
 	server *httptest.Server
 	user   atomic.Value // whom it was last asked for
@@ -62,7 +62,8 @@ func (b *bed) aggregate(t *testing.T, group, version string, answers map[string]
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// Before its server goes: others' discovery would meet one that is away.
+		// Before its server stops: otherwise others' discovery would meet an
+		// unavailable one.
 		if err := api.Delete().AbsPath(services, name).Do(contextOf(t)).Error(); err != nil {
 			t.Error(err)
 		}

@@ -200,7 +200,7 @@ func (w *whole) listAndWatch(t *testing.T, namespace string) {
 	t.Errorf("the watch ended: %v", watch.Err())
 }
 
-// revoke takes a token away under a watch.
+// revoke revokes a token during a watch.
 func (w *whole) revoke(t *testing.T, namespace string) {
 	made, err := w.client.Tokens.Create(t.Context(), connect.NewRequest(&hubv1.CreateTokenRequest{Name: "for a while", Scopes: []string{"read"}}))
 	if err != nil {
@@ -222,13 +222,13 @@ func (w *whole) revoke(t *testing.T, namespace string) {
 	if _, err := w.client.Tokens.Revoke(t.Context(), connect.NewRequest(&hubv1.RevokeTokenRequest{Id: made.Msg.GetToken().GetId()})); err != nil {
 		t.Fatal(err)
 	}
-	// It ends when the hub ends it; the API server's own end is minutes away.
+	// The hub ends it; the API server would end it only minutes later.
 	if text := readAll(response.Body); !strings.Contains(text, "(") {
 		t.Errorf("the watch ended in order after %s", text)
 	}
 }
 
-// TestRightsInACluster: what RBAC gives a user of the hub is what he has.
+// TestRightsInACluster: a user of the hub has exactly the rights that RBAC gives.
 func TestRightsInACluster(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, options{})

@@ -1,6 +1,6 @@
-// Package registryserver is an OCI registry for tests, with token
-// authentication, redirected blobs, counted requests and faults. See README.md
-// for what it does not cover.
+// Package registryserver is an OCI registry for tests, with token authentication,
+// redirected blobs, counted requests and faults. README.md lists what it does not
+// cover.
 package registryserver
 
 import (
@@ -51,7 +51,7 @@ type Server struct {
 type Request struct {
 	Method, Path  string
 	Authorization string
-	// Elsewhere is set for what the redirected host was asked.
+	// Elsewhere is set for requests to the redirected host.
 	Elsewhere bool
 }
 
@@ -118,7 +118,7 @@ func (s *Server) Fault(f func(w http.ResponseWriter, r *http.Request) bool) {
 	s.fault = f
 }
 
-// Requests returns what was asked with a method and a path that ends so.
+// Requests returns the requests with a method and a path suffix.
 func (s *Server) Requests(method, end string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,9 +212,9 @@ type Layer struct {
 	Annotations map[string]string
 }
 
-// Artifact is what is pushed.
+// Artifact is the artifact to push.
 type Artifact struct {
-	// ConfigType is what the artifact says it is.
+	// ConfigType is the artifact's declared type.
 	ConfigType, ArtifactType string
 	Layers                   []Layer
 	Annotations              map[string]string

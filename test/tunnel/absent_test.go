@@ -9,9 +9,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Who asks for a cluster without a tunnel is told to come again while its agent
-// may be about to dial, and only then: kubectl does so ten times, and says
-// nothing until it gave up.
+// A request for a cluster without a tunnel is answered with "retry" while its agent
+// may be about to dial, and only then: kubectl retries ten times, and prints nothing
+// until it gives up.
 func TestOnlyWhatMayComeBackIsWorthAnotherTry(t *testing.T) {
 	now := clock.NewManual(time.Unix(1e9, 0))
 	h := startHub(t, newDirectory("c1", "c2"), func(c *hubConfig) { c.Clock = now })

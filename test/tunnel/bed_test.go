@@ -26,7 +26,7 @@ import (
 // soon is generous: conditions are judged, not times.
 const soon = 60 * time.Second
 
-// directory is tokens, lists and a feed: what the hub's tunnels are told.
+// directory holds tokens, lists and a feed: the input of the hub's tunnels.
 type directory struct {
 	mu     sync.Mutex
 	tokens map[string]string // bearer -> cluster

@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// flood answers at once and then sends until nobody takes any more; a stream
-// with a body of known length is echoed.
+// flood answers at once and then sends until the reader stops; a stream with a body
+// of known length is echoed.
 func flood(ctx context.Context, s *agentStream) {
 	if s.Head().GetUpgrade() == "" {
 		echo(ctx, s)
@@ -31,7 +31,7 @@ func flood(ctx context.Context, s *agentStream) {
 	}
 }
 
-// stall opens a stream whose answer nobody reads.
+// stall opens a stream whose answer is not read.
 func stall(t testing.TB, h *hub, cluster string, n int) *hubStream {
 	t.Helper()
 	s, err := h.Open(t.Context(), cluster, head(fmt.Sprintf("user-%d", n%4), -1, "flood"))
@@ -48,8 +48,8 @@ func stall(t testing.TB, h *hub, cluster string, n int) *hubStream {
 	return s
 }
 
-// TestStalledStreamsDontStopATunnel asks beside 1 to 50 streams that nobody
-// reads, directly and behind a proxy that ends the TLS.
+// TestStalledStreamsDontStopATunnel makes requests besides 1 to 50 streams that are
+// not read, directly and behind a proxy that terminates TLS.
 func TestStalledStreamsDontStopATunnel(t *testing.T) {
 	for _, way := range []string{"direct", "terminating proxy"} {
 		t.Run(way, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestStalledStreamsDontStopATunnel(t *testing.T) {
 	}
 }
 
-// TestStalledStreamIsClosed closes what a client does not read.
+// TestStalledStreamIsClosed closes a stream whose client does not read.
 func TestStalledStreamIsClosed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), func(c *hubConfig) { c.StallAfter = 200 * time.Millisecond })

@@ -23,7 +23,7 @@ func heard(t testing.TB, a *agent) string {
 	return ""
 }
 
-// TestHintsComeWithNews hints at what a list became, and at nothing else.
+// TestHintsComeWithNews: hints follow changes of a list, and nothing else.
 func TestHintsComeWithNews(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c1", "c2")
@@ -32,7 +32,7 @@ func TestHintsComeWithNews(t *testing.T) {
 	for _, c := range []string{"c1", "c2"} {
 		agents[c] = startAgent(t, dialer(h.url(), transportFor(h.server), c), echo, nil)
 		up(t, h, c)
-		// The first: this replica does not know what the agent has.
+		// The first one: this replica does not know what the agent has.
 		if r := heard(t, agents[c]); r != "desired" {
 			t.Errorf("the first hint is about %s", r)
 		}
@@ -48,7 +48,7 @@ func TestHintsComeWithNews(t *testing.T) {
 		}
 	}
 	d.set(func() { d.etags["c2"] = "2" })
-	// Of c1 nothing became another; then everybody hears of new keys.
+	// Nothing changed for c1; then all agents are told of new keys.
 	apply(event.Change{Kind: event.KindService, Key: "s1", Cluster: "c1"}, event.Change{Kind: event.KindService, Key: "s2", Cluster: "c2"})
 	if r := heard(t, agents["c2"]); r != "desired" {
 		t.Errorf("a changed list gives a hint about %s", r)
@@ -102,9 +102,9 @@ func TestChangesOfAMomentAreOneHint(t *testing.T) {
 	heard(t, agents["c1"])
 }
 
-// TestHintAlongADeadLineIsNotLost changes a list while the line is silent: the
-// hint goes nowhere, and the agent hears of it with its next tunnel, not at its
-// next poll. Whether the hint is given up first or the line is not the same.
+// TestHintAlongADeadLineIsNotLost changes a list while the connection is silent: the
+// hint is lost, and the agent learns of the change with its next tunnel, not at its
+// next poll. Either the hint or the connection may be given up first.
 func TestHintAlongADeadLineIsNotLost(t *testing.T) {
 	t.Parallel()
 	for name, short := range map[string]struct{ hint, line time.Duration }{

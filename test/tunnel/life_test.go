@@ -46,7 +46,8 @@ func TestHalfOpenConnectionIsFoundWhenIdle(t *testing.T) {
 			up(t, h, "c1")
 			mustAsk(t, h, "c1", "before")
 			l.hush()
-			// Whoever finds out closes it, and the line closes the other end.
+			// The side that notices closes it, and the connection closes the other
+			// end.
 			dials(t, a, 2)
 			up(t, h, "c1")
 			mustAsk(t, h, "c1", "after")
@@ -104,7 +105,7 @@ func TestSlowAnswerIsNoDeadTunnel(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileStreaming takes the token away.
+// TestRevokedWhileStreaming revokes the token.
 func TestRevokedWhileStreaming(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c1", "c2")
@@ -136,7 +137,7 @@ func TestRevokedWhileStreaming(t *testing.T) {
 	}
 }
 
-// lateRevocation takes a token away once it was looked at.
+// lateRevocation revokes a token after it was checked.
 type lateRevocation struct{ *directory }
 
 func (l lateRevocation) Authenticate(ctx context.Context, bearer string) (identity.Principal, error) {
@@ -145,8 +146,8 @@ func (l lateRevocation) Authenticate(ctx context.Context, bearer string) (identi
 	return p, err
 }
 
-// TestRevokedWhileItDials takes the token away between the dial and the
-// tunnel: no row of the feed finds a connection to close, and yet it closes.
+// TestRevokedWhileItDials revokes the token between the dial and the tunnel: the
+// feed's row finds no connection to close, and yet the connection is closed.
 func TestRevokedWhileItDials(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c1")
@@ -161,8 +162,8 @@ func TestRevokedWhileItDials(t *testing.T) {
 	state(t, h, "c1", isDown)
 }
 
-// TestReplacedTokenKeepsStreams dials anew with the new token, while a stream
-// along the old connection goes on.
+// TestReplacedTokenKeepsStreams dials again with the new token, while a stream on the
+// old connection continues.
 func TestReplacedTokenKeepsStreams(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c1")

@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// TestProbeTakesNoTunnel looks whether a WebSocket gets through, beside an
-// agent whose tunnel is up: without a token, and without the tunnel's notice.
+// TestProbeTakesNoTunnel checks whether a WebSocket gets through, while an agent's
+// tunnel is up: without a token, and without affecting the tunnel.
 func TestProbeTakesNoTunnel(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
@@ -77,8 +77,8 @@ func TestProbeNamesWhatIsInTheWay(t *testing.T) {
 	}
 }
 
-// TestProbesAreFew holds as many as there may be: the next is told to come
-// again, and tunnels are taken all the same.
+// TestProbesAreFew opens as many probes as allowed: the next is told to retry, and
+// tunnels are still accepted.
 func TestProbesAreFew(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

@@ -47,7 +47,7 @@ func TestTunnelGoesThroughProxies(t *testing.T) {
 	}
 }
 
-// says waits until an agent says why there is no tunnel.
+// says waits until an agent reports why there is no tunnel.
 func says(t testing.TB, a *agent, text string) {
 	t.Helper()
 	eventually.For(t, soon, "the agent says "+text, func() error {
@@ -58,7 +58,7 @@ func says(t testing.TB, a *agent, text string) {
 	})
 }
 
-// TestBufferingProxyIsNamed keeps back what the hub sends after the upgrade.
+// TestBufferingProxyIsNamed buffers the hub's data after the upgrade.
 func TestBufferingProxyIsNamed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
@@ -78,7 +78,7 @@ func TestBufferingProxyIsNamed(t *testing.T) {
 		}
 	}()
 	a := startAgent(t, dialer("https://"+l.Addr().String(), transportFor(h.server), "c1"), echo, func(c *agentConfig) { c.HelloWithin = 500 * time.Millisecond })
-	says(t, a, "a proxy on the way keeps back what it gets")
+	says(t, a, "a proxy on the way buffers")
 }
 
 func buffering(in net.Conn, to string) {
@@ -117,8 +117,8 @@ func TestWaysWithoutWebSocketAreNamed(t *testing.T) {
 	}{
 		"a portal":              {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>log in") }, "the answer was HTTP 200, not a switch of protocols"},
 		"a gateway":             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "the answer was HTTP 502"},
-		"a hub without tunnels": {problem(http.StatusNotFound, "not_found"), "knows no tunnels; upgrade it"},
-		"a busy hub":            {problem(http.StatusServiceUnavailable, "unavailable"), "the hub takes no tunnel now: some words"},
+		"a hub without tunnels": {problem(http.StatusNotFound, "not_found"), "does not support tunnels; upgrade it"},
+		"a busy hub":            {problem(http.StatusServiceUnavailable, "unavailable"), "the hub accepts no tunnels now: some words"},
 		"a switch by another": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "websocket")
@@ -142,8 +142,8 @@ func problem(status int, code string) http.HandlerFunc {
 	}
 }
 
-// TestUnknownAuthorityIsNamed dials a hub whose certificate nobody trusts; all
-// other tests trust a private one.
+// TestUnknownAuthorityIsNamed dials a hub whose certificate is not trusted; all other
+// tests trust a private authority.
 func TestUnknownAuthorityIsNamed(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

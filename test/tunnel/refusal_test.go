@@ -22,13 +22,13 @@ func TestAgentThatLetsNobodyIn(t *testing.T) {
 	h := startHub(t, newDirectory("c1"), nil)
 	startAgent(t, dialer(h.url(), transportFor(h.server), "c1"), nil, func(c *agentConfig) { c.Streams = nil })
 	up(t, h, "c1")
-	if got, err := ask(t.Context(), h, "c1", ""); err == nil || err.Error() != "this agent lets nobody into its cluster" {
+	if got, err := ask(t.Context(), h, "c1", ""); err == nil || err.Error() != "this agent allows no access to its cluster" {
 		t.Errorf("%q came back, %v", got, err)
 	}
 }
 
-// TestAgentRefusesStreamsInNobodysName is what a hub that forgot whom it
-// speaks for gets: the agent looks by itself.
+// TestAgentRefusesStreamsInNobodysName: if a hub sends a request without a user, the
+// agent itself refuses it.
 func TestAgentRefusesStreamsInNobodysName(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,7 +52,7 @@ func TestAgentRefusesStreamsInNobodysName(t *testing.T) {
 	protocols.SetUnencryptedHTTP2(true)
 	along := &http.Transport{Protocols: &protocols, DialContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
 	defer along.CloseIdleConnections()
-	for user, want := range map[string]string{"ann": "", "": "the stream says nobody's name"} {
+	for user, want := range map[string]string{"ann": "", "": "the stream names no user"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://tunnel/stream", bytes.NewReader(frameOf(t, head(user, 0, ""))))
 		if err != nil {
 			t.Fatal(err)
@@ -75,8 +75,8 @@ func TestAgentRefusesStreamsInNobodysName(t *testing.T) {
 	}
 }
 
-// TestHeadIsBounded asks with more headers than an agent would read: the hub
-// says what is wrong, and the tunnel stays.
+// TestHeadIsBounded sends more headers than an agent would read: the hub reports the
+// problem, and the tunnel stays.
 func TestHeadIsBounded(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

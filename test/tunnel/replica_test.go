@@ -30,7 +30,7 @@ type members struct {
 	all  *crowd
 }
 
-// crowd is who is there.
+// crowd is the present replicas.
 type crowd struct {
 	mu   sync.Mutex
 	urls map[string]string
@@ -95,7 +95,7 @@ func TestAnyReplicaServesAnyCluster(t *testing.T) {
 	d := newDirectory("c1")
 	_, hubs := startReplicas(t, d, "hub-0", "hub-1")
 	startAgent(t, dialer(hubs["hub-0"].url(), transportFor(hubs["hub-0"].server), "c1"), flood, nil)
-	// The word of it comes to the other one.
+	// The other one receives the message.
 	up(t, hubs["hub-1"], "c1")
 	for _, text := range []string{"", "x", big} {
 		mustAsk(t, hubs["hub-1"], "c1", text)
@@ -150,8 +150,8 @@ func TestFailuresComeThroughAReplica(t *testing.T) {
 	}
 }
 
-// TestReplicaDeathKeepsOthers stops one replica of three: streams that do not
-// touch it go on, and its clusters come back elsewhere.
+// TestReplicaDeathKeepsOthers stops one replica of three: streams that do not use it
+// continue, and its clusters reconnect elsewhere.
 func TestReplicaDeathKeepsOthers(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c0", "c1")
@@ -196,7 +196,7 @@ func TestWordOfADeadReplicaDoesNotCount(t *testing.T) {
 	startAgent(t, dialer(hubs["hub-0"].url(), transportFor(hubs["hub-0"].server), "c1"), echo, nil)
 	up(t, hubs["hub-1"], "c1")
 	all.leave("hub-0")
-	// Nothing came that takes back what it said.
+	// Nothing arrived that contradicts it.
 	if s, _ := hubs["hub-1"].State("c1"); s != isDown {
 		t.Errorf("the tunnel of a replica that is gone is %s", s)
 	}
@@ -210,8 +210,8 @@ func TestWordOfADeadReplicaDoesNotCount(t *testing.T) {
 	mustAsk(t, hubs["hub-1"], "c1", "again")
 }
 
-// TestReplicaThatComesBackIsDialledAnew replaces a replica by one of the same
-// name, as a restart does: nobody asks along the connection to the dead one.
+// TestReplicaThatComesBackIsDialledAnew replaces a replica by one with the same name,
+// as a restart does: no requests go over the connection to the dead one.
 func TestReplicaThatComesBackIsDialledAnew(t *testing.T) {
 	t.Parallel()
 	d := newDirectory("c1")
@@ -241,8 +241,8 @@ func TestReplicaThatComesBackIsDialledAnew(t *testing.T) {
 	})
 }
 
-// TestForgedCallsBetweenReplicasAreRefused signs with another key, changes who
-// asks, and sends a signature twice.
+// TestForgedCallsBetweenReplicasAreRefused signs with another key, changes the
+// caller, and sends a signature twice.
 func TestForgedCallsBetweenReplicasAreRefused(t *testing.T) {
 	t.Parallel()
 	_, hubs := startReplicas(t, newDirectory("c1"), "hub-0")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waits notes what somebody waits for, and lets nothing come.
+// waits records waits, and never lets them end.
 type waits struct {
 	mu    sync.Mutex
 	asked []time.Duration

@@ -21,8 +21,8 @@ func TestStreamsCarryBothWays(t *testing.T) {
 	}
 }
 
-// What an agent sends together with the head of an upgraded answer is there
-// once the head is, and comes before the rest.
+// Data that an agent sends together with the head of an upgraded answer is available
+// once the head is, and before the rest.
 func TestFirstBytesComeWithTheAnswer(t *testing.T) {
 	goOn := make(chan struct{})
 	h := startHub(t, newDirectory("c1"), nil)
@@ -30,7 +30,7 @@ func TestFirstBytesComeWithTheAnswer(t *testing.T) {
 		if s.Begin(&agentv1.StreamAnswer{Status: 101}) != nil {
 			return
 		}
-		// Whoever is gone hears nothing.
+		// A client that is gone receives nothing.
 		_, _ = io.WriteString(s, "first, ")
 		_ = s.Flush()
 		select {

@@ -73,8 +73,8 @@ func TestAnswersOfAllLengthsAreWhole(t *testing.T) {
 	all.Wait()
 }
 
-// frameAgent is an agent of today that is played by hand: a short request
-// must come to it in a frame, and it answers as the test likes.
+// frameAgent is an agent of the present version that the test controls: a short
+// request must arrive in a frame, and it answers as the test requires.
 type frameAgent struct {
 	firstAgent
 	joined *wsconn.Joined
@@ -137,8 +137,8 @@ func answered(t *testing.T, status int32, body string) string {
 	return b.String() + body
 }
 
-// TestShortRequestIsOneFrameEachWay: no stream is opened for it, frames that
-// nobody asked for change nothing, and who gives up says so.
+// TestShortRequestIsOneFrameEachWay: no stream is opened for it, unexpected frames
+// change nothing, and a caller that gives up sends a cancel.
 func TestShortRequestIsOneFrameEachWay(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
@@ -260,8 +260,8 @@ func TestShortRequestEndsWithWhoeverGoes(t *testing.T) {
 	}
 }
 
-// TestAnswerThatTakesItsTimeComesPieceByPiece: what an agent flushes arrives,
-// also when a frame was to hold it.
+// TestAnswerThatTakesItsTimeComesPieceByPiece: data that an agent flushes arrives,
+// even if a frame was to hold it.
 func TestAnswerThatTakesItsTimeComesPieceByPiece(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)
@@ -304,7 +304,7 @@ func TestAnswerThatTakesItsTimeComesPieceByPiece(t *testing.T) {
 	}
 }
 
-// TestPanicEndsOneRequest: the one that met it fails, and the agent goes on.
+// TestPanicEndsOneRequest: the request that panicked fails, and the agent continues.
 func TestPanicEndsOneRequest(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, newDirectory("c1"), nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// hoard answers at once and never reads what is sent; a stream with a body of
-// known length is echoed.
+// hoard answers at once and never reads the request; a stream with a body of known
+// length is echoed.
 func hoard(ctx context.Context, s *agentStream) {
 	if s.Head().GetUpgrade() == "" {
 		echo(ctx, s)
@@ -23,8 +23,8 @@ func hoard(ctx context.Context, s *agentStream) {
 	}
 }
 
-// TestStalledUploadsDontStopATunnel asks beside streams whose bodies a cluster
-// does not read, at the hub that has the tunnel and at another replica.
+// TestStalledUploadsDontStopATunnel makes requests besides streams whose bodies a
+// cluster does not read, at the hub that has the tunnel and at another replica.
 func TestStalledUploadsDontStopATunnel(t *testing.T) {
 	t.Parallel()
 	_, hubs := startReplicas(t, newDirectory("c1"), "hub-0", "hub-1")

@@ -24,7 +24,7 @@ import (
 // reads each head from the beginning of the body and knows no header with one.
 type firstAgent struct {
 	t *testing.T
-	// version is what it says in its hello; 0 is a hello that says none.
+	// version is the one in its hello; 0 is a hello without a version.
 	version int32
 	serve   func(head *agentv1.StreamHead, body io.Reader, answer func(*agentv1.StreamAnswer) io.Writer)
 
@@ -121,8 +121,8 @@ func (f flushing) Write(p []byte) (int, error) {
 	return n, errors.Join(err, f.control.Flush())
 }
 
-// TestAgentsOfOlderVersions: a GET, a short one, a watch and a command through an agent
-// that does not know what came later, also beside one that does.
+// TestAgentsOfOlderVersions: a GET, a short one, a watch and a command through an
+// agent that does not support later features, also besides one that does.
 func TestAgentsOfOlderVersions(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]int32{"the second": 2, "the first": 1, "one that says none": 0} {

@@ -1,5 +1,5 @@
-// Package vaultserver is the little of OpenBao that the hub needs, for tests.
-// See README.md for what it does not cover.
+// Package vaultserver imitates the part of OpenBao that the hub needs, for tests.
+// README.md lists what it does not cover.
 package vaultserver
 
 import (
@@ -92,7 +92,7 @@ func (s *Server) Put(path string, values map[string]string) error {
 	return nil
 }
 
-// Paths counts what lies below a prefix.
+// Paths counts the paths below a prefix.
 func (s *Server) Paths(prefix string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

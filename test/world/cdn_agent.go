@@ -31,11 +31,11 @@ import (
 // lightInterval is the base time between two polls of a light agent.
 const lightInterval = 500 * time.Millisecond
 
-// LightAgent is a cluster's end of the protocol without a cluster: it polls
-// with the agent's own client, takes lists, specs and tarballs, compares
-// digests, holds what a list misses, deletes by tombstones alone, reports, and
-// writes down each step for the checker. It unpacks with the product's code
-// and computes the digest of what lies on disk with its own.
+// LightAgent is a cluster's end of the protocol without a cluster. It polls with the
+// agent's own client, accepts lists, specs and tarballs, compares digests, holds
+// services missing from a list, deletes only by tombstones, reports, and records each
+// step for the checker. It unpacks with the product's code and computes the digest of
+// the files on disk with its own.
 type LightAgent struct {
 	Cluster string
 
@@ -55,7 +55,7 @@ type LightAgent struct {
 	odd      int
 }
 
-// lightService is what an agent has of a service.
+// lightService is an agent's state of a service.
 type lightService struct {
 	want    *agentv1.DesiredService
 	spec    *agentv1.ServiceSpec
@@ -68,9 +68,9 @@ type lightService struct {
 // LightConfig says how a light agent is made. URL and Token are needed.
 type LightConfig struct {
 	URL, Token string
-	// Transport may be shared; nil is one of its own.
+	// Transport may be shared; nil makes a new one.
 	Transport http.RoundTripper
-	// Dir takes what is unpacked.
+	// Dir is the folder for unpacked files.
 	Dir string
 	// Interval between polls; zero is half a second.
 	Interval time.Duration
@@ -113,7 +113,7 @@ func (a *LightAgent) Run(ctx context.Context) {
 	}
 }
 
-// Steps returns what was done so far.
+// Steps returns the recorded steps.
 func (a *LightAgent) Steps() []Step {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +127,7 @@ func (a *LightAgent) Polls() int {
 	return a.polls
 }
 
-// Version returns what the files of a service say, 0 without any.
+// Version returns the version in the files of a service, 0 without any.
 func (a *LightAgent) Version(service string) int {
 	version := 0
 	for _, s := range a.Steps() {
@@ -158,7 +158,7 @@ func (a *LightAgent) Pass(ctx context.Context) error {
 		return a.compare(ctx, answer.StatusHash)
 	}
 	drained, err := a.take(ctx, answer.List)
-	// What was taken is reported also when something else could not be.
+	// What succeeded is reported even if something else failed.
 	if err := errors.Join(err, a.send(ctx, drained)); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (a *LightAgent) specs(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// version is what the files of a scenario say of themselves.
+// version is the version in the files of a scenario.
 var version = regexp.MustCompile(`(?m)^  version: "(\d+)"$`)
 
 // apply takes the content that a service wants.
@@ -328,7 +328,7 @@ func (a *LightAgent) compare(ctx context.Context, hash string) error {
 	return a.send(ctx, nil)
 }
 
-// hash is what the hub says when it has what was sent.
+// hash is the hub's hash of the reported statuses.
 func (a *LightAgent) hash() string {
 	h := sha256.New()
 	for _, id := range a.ids() {
@@ -357,7 +357,7 @@ func (a *LightAgent) unsent() bool {
 	return a.whole
 }
 
-// status is what an agent says of a service whose objects are all there.
+// status is an agent's status of a service whose objects all exist.
 func (s *lightService) status() []byte {
 	status := &agentv1.ServiceStatus{Sync: "Pending", Reason: "NoContent", Health: "Unknown"}
 	if s.applied.Promised != "" {

@@ -40,12 +40,11 @@ func (v Violation) String() string { return string(v.Invariant) + ": " + v.Text 
 
 const (
 	fetchGap = 5 * time.Second
-	// frozenOverlap is what a machine that was frozen and resumed may do once.
+	// frozenOverlap is what a frozen and resumed machine may do once.
 	frozenOverlap = 2 * time.Second
 )
 
-// Check judges a run by every invariant and returns what is wrong, nil when
-// all hold.
+// Check judges a run by every invariant and returns the violations, nil if all hold.
 func Check(r Run) []Violation {
 	c := &check{run: r}
 	c.upstream()
@@ -85,7 +84,7 @@ func (c *check) calls(kind string) map[string][]Request {
 	return all
 }
 
-// upstream judges what the Git server saw.
+// upstream judges the requests that the Git server saw.
 func (c *check) upstream() {
 	excused := !c.run.Allow.FrozenMachine
 	for _, kind := range []string{"fetch", "ls-refs"} {
@@ -119,7 +118,7 @@ func (c *check) upstream() {
 	}
 }
 
-// bytes judges what an agent took.
+// bytes judges the downloads of an agent.
 func (c *check) bytes(a AgentRun) {
 	for _, s := range a.Steps {
 		if s.Kind == StepApplied && (s.Computed == "" || s.Computed != s.Promised) {
@@ -128,8 +127,8 @@ func (c *check) bytes(a AgentRun) {
 	}
 }
 
-// back judges the order of what an agent took: lists by their place in the
-// feed, services by the hub's count and by what the files say.
+// back judges the order of an agent's steps: lists by their position in the feed,
+// services by the hub's count and by the version in the files.
 func (c *check) back(a AgentRun) {
 	order := map[string]int{}
 	for i, id := range c.run.Store.Incarnations {

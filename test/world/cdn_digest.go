@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// folderDigest computes the content digest of a folder from its documented
-// form (docs/spec/content-digest.md), on purpose not with the code of the
-// product: the checker is no witness if it asks the accused.
+// folderDigest computes the content digest of a folder from its documented format
+// (docs/spec/content-digest.md). It deliberately does not use the product's code: the
+// checker must be independent of what it checks.
 func folderDigest(root string) (string, error) {
 	entries := map[string][]byte{}
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {

@@ -21,8 +21,8 @@ var _ = add(map[string]scenario{
 	"restore_from_yesterdays_backup": {play: restored, allow: world.Allowance{Restored: true, Lost: []string{"edge/extra"}}},
 })
 
-// diskFull gives the cache a disk of 12 MB and pushes more than that. What is
-// there is served on; with a larger disk the rest comes by itself.
+// diskFull gives the cache a disk of 12 MB and pushes more than that. Existing
+// content is still served; with a larger disk the rest arrives by itself.
 func diskFull(s *cdn) {
 	cache := filepath.Join(s.Hub.DataDir, "cache")
 	s.must(s.Hub.Stop(s.t.Context()))
@@ -57,8 +57,9 @@ func noise(n int) gitserver.Content {
 	return string(bytes)
 }
 
-// restored puts the database back to before a service was made and another
-// deleted. Agents delete nothing, and after one word of a person all is well.
+// restored sets the database back to before a service was created and another
+// deleted. Agents delete nothing, and after one confirmation by a person everything
+// is correct.
 func restored(s *cdn) {
 	s.simple()
 	s.service("edge", "gone", "fleet", "app")

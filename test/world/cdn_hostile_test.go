@@ -49,9 +49,9 @@ func (s *cdn) tryService(cluster, name, repo, ref, folder string) bool {
 	return true
 }
 
-// hostileNames has folders and refs whose names are options, break lines or
-// are no text. Each is delivered as it is or refused with words, and what lies
-// beside is delivered.
+// hostileNames has folders and refs whose names are options, contain line breaks or
+// are not text. Each is delivered as it is or rejected with an error, and other
+// services are delivered.
 func hostileNames(s *cdn) {
 	s.agent("edge")
 	folders := map[string]string{"dash": "-rf", "option": "--upload-pack=id", "line": "new\nline", "bytes": "\xff\xfe", "quote": "it's \"so\"", "up": "../app", "glob": "*", "ref": "HEAD:app"}
@@ -100,7 +100,7 @@ func hostileNames(s *cdn) {
 }
 
 // hostileTrees has what can be in a Git tree and must not reach a cluster: each
-// service of such a folder says why, and the others go on.
+// service of such a folder reports why, and the others continue.
 func hostileTrees(s *cdn) {
 	s.agent("edge")
 	s.must(s.Git.Create(s.t.Context(), "fleet"))
@@ -143,7 +143,7 @@ func hostileTrees(s *cdn) {
 	s.push("fleet", "app", 2)
 }
 
-// entries are n entries of a tree that are all the same object.
+// entries are n entries of a tree for the same object.
 func entries(mode, id string, n int) []gitserver.TreeEntry {
 	list := make([]gitserver.TreeEntry, n)
 	for i := range list {
@@ -152,9 +152,9 @@ func entries(mode, id string, n int) []gitserver.TreeEntry {
 	return list
 }
 
-// hostileTarballs puts a liar between agents and hub, who answers each request
-// for a tarball with another hostile one. No agent takes any; with the liar
-// gone they take the right one.
+// hostileTarballs puts a proxy between agents and hub that answers each request for a
+// tarball with another hostile one. No agent accepts any; without the proxy they get
+// the right one.
 func hostileTarballs(s *cdn) {
 	liar := s.newLiar()
 	s.url = liar.url
@@ -291,8 +291,8 @@ func zeros(w io.Writer, n int64) {
 	}
 }
 
-// hostileEverywhere is how many of the hostile are so wherever they stand; the
-// rest merely lie about a digest.
+// hostileEverywhere is how many of them are hostile anywhere; the rest only have the
+// wrong digest.
 const hostileEverywhere = 11
 
 // hostile are the headers of tarballs that must not be unpacked.
@@ -342,8 +342,7 @@ func (s *cdn) newLiar() *liar {
 	return l
 }
 
-// lie writes a tarball with these entries; large ones are zeros, of which a
-// great many fit into little.
+// lie writes a tarball with these entries; large ones are zeros, which compress well.
 func lie(w io.Writer, headers []*tar.Header) {
 	z, err := zstd.NewWriter(w)
 	if err != nil {

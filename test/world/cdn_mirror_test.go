@@ -14,8 +14,8 @@ var _ = add(map[string]scenario{
 	"corrupted_mirror": {play: corruptedMirror, allow: world.Allowance{Clones: map[string]int{"fleet": 2}}},
 })
 
-// corruptedMirror spoils the packs of the mirror and throws the tarballs away,
-// so that nothing but upstream can help.
+// corruptedMirror damages the packs of the mirror and deletes the tarballs, so that
+// only the upstream can help.
 func corruptedMirror(s *cdn) {
 	s.simple()
 	s.must(s.Hub.Kill())

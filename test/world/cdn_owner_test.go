@@ -37,8 +37,8 @@ func nothingHappens(s *cdn) {
 	s.remove("mile", "gone")
 }
 
-// killedDuringFetch kills the hub while its git fetches, twice. What it left
-// behind ends by itself, and the next life asks no sooner than it may.
+// killedDuringFetch kills the hub during a git fetch, twice. The left-over process
+// ends by itself, and after the restart the hub fetches no sooner than allowed.
 func killedDuringFetch(s *cdn) {
 	s.simple()
 	for version := 2; version <= 3; version++ {
@@ -146,8 +146,8 @@ func (s *cdn) spoil(folder string) {
 // guardTimeout is how long a guard lets git run without its hub.
 const guardTimeout = 12 * time.Second
 
-// frozenMachine holds the hub still during a fetch for longer than its guard
-// waits, and lets it go on.
+// frozenMachine stops the hub during a fetch for longer than its guard waits, and
+// resumes it.
 func frozenMachine(s *cdn) {
 	s.simple()
 	s.Git.SetFault("fleet", gitserver.Fault{Only: gitserver.Fetch, Hang: true})

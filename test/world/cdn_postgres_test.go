@@ -24,8 +24,8 @@ func postgresRestarted(s *cdn) {
 	}
 }
 
-// postgresAway keeps the database away for a minute: agents hold, nothing is
-// deleted, and all goes on by itself.
+// postgresAway makes the database unavailable for a minute: agents hold, nothing is
+// deleted, and everything continues by itself.
 func postgresAway(s *cdn) {
 	s.simple()
 	s.must(s.Replicated.Postgres.Stop())

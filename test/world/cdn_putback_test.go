@@ -13,10 +13,10 @@ var _ = add(map[string]scenario{
 	"an_older_database_is_put_back": {play: putBack, allow: world.Allowance{Restored: true, Lost: []string{"edge/late"}}},
 })
 
-// putBack starts the hub on a copy of its database from before a revision and a
-// whole service, as the snapshot of a disk gives it: nobody ran a restore, and
-// no replica remembers. An agent shows what the hub itself said, a new life of
-// the hub begins, and all that upstream has comes again.
+// putBack starts the hub on a copy of its database from before a revision and a whole
+// service, as a disk snapshot gives it: nobody ran a restore, and no replica
+// remembers. An agent shows the hub's own proof, a new incarnation of the hub begins,
+// and everything in the upstream is delivered again.
 func putBack(s *cdn) {
 	s.simple()
 	s.must(s.Hub.Stop(s.t.Context()))

@@ -46,7 +46,7 @@ func (s *cdn) placed(repo string) (p world.Placed) {
 	return p
 }
 
-// ownedBy waits until somebody other than a replica owns a repository.
+// ownedBy waits until another replica owns a repository.
 func (s *cdn) ownedByOther(repo, than string) {
 	s.t.Helper()
 	s.until(repo+" has another owner than "+than, func() error {
@@ -114,8 +114,8 @@ func killedDuringHandover(s *cdn) {
 	s.must(second.Start(s.t.Context()))
 }
 
-// pausedPastItsLease stops the owner's process for longer than its lease lasts
-// and lets it go on: it finds that it is no owner any more.
+// pausedPastItsLease stops the owner's process for longer than its lease lasts and
+// resumes it: it notices that it is no longer the owner.
 func pausedPastItsLease(s *cdn) {
 	s.simple()
 	owner := s.owner("fleet")
@@ -147,8 +147,8 @@ func pausedDuringFetch(s *cdn) {
 	s.arrives("edge/app", 3)
 }
 
-// frozenTailer holds everything between one replica and the database, so that
-// it hears of nothing new, while agents meet both replicas in turn.
+// frozenTailer blocks the connection between one replica and the database, so that it
+// learns nothing new, while agents reach both replicas in turn.
 func frozenTailer(s *cdn) {
 	s.simple()
 	owner := s.owner("fleet")
@@ -206,8 +206,8 @@ func networkCut(s *cdn) {
 	s.push("fleet", "app", 3)
 }
 
-// diskLost loses the owner and its disk while upstream is away: the follower
-// has everything.
+// diskLost loses the owner and its disk while the upstream is unavailable: the
+// follower has everything.
 func diskLost(s *cdn) {
 	s.simple()
 	owner := s.owner("fleet")

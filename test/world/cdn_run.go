@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// Run is all that is known of one run of the delivery: what upstream saw, what
-// each agent took, what the hub stored in the end, and what a person did. Check
-// judges it. It survives JSON, so that a run can be kept and judged again.
+// Run is all data about one run of the delivery: what the upstream saw, what each
+// agent received, what the hub stored in the end, and what a person did. Check judges
+// it. It can be encoded as JSON, so that a run can be stored and judged again.
 type Run struct {
 	Scenario string
 	Ended    time.Time
@@ -24,15 +24,15 @@ type Run struct {
 	Want []Want
 	// Human is what a person did to help, in order.
 	Human []string
-	// Confirmed is when a person confirmed a restore, zero when nobody did.
+	// Confirmed is when a person confirmed a restore, zero if nobody did.
 	Confirmed time.Time
 }
 
-// Allowance is what a scenario says beforehand about its run. The zero value
+// Allowance is what a scenario declares beforehand about its run. The zero value
 // allows nothing.
 type Allowance struct {
-	// FrozenMachine: a whole machine was held still and let go on, which may
-	// bring one overlap of at most 2 s.
+	// FrozenMachine: a whole machine was stopped and resumed, which may cause one
+	// overlap of at most 2 s.
 	FrozenMachine bool
 	// Clones are clones of a repository beyond its first.
 	Clones map[string]int
@@ -62,7 +62,7 @@ type AgentRun struct {
 	Steps   []Step
 }
 
-// StepKind says what an agent did.
+// StepKind is the kind of an agent's step.
 type StepKind string
 
 // The steps of an agent.
@@ -86,7 +86,7 @@ type Step struct {
 	// Promised is the digest in the list, Computed that of the files on disk.
 	Promised string `json:",omitempty"`
 	Computed string `json:",omitempty"`
-	// Revision is the hub's count, Version what the files say themselves.
+	// Revision is the hub's count, Version the version in the files.
 	Revision int64 `json:",omitempty"`
 	Version  int   `json:",omitempty"`
 	// Tombstone is what told to delete.
@@ -94,7 +94,7 @@ type Step struct {
 	Error     string `json:",omitempty"`
 }
 
-// StoreState is what the hub's database holds.
+// StoreState is the content of the hub's database.
 type StoreState struct {
 	Heads        []StoredHead
 	Leases       []StoredLease
@@ -128,6 +128,7 @@ type StoredService struct {
 // Want is how a service must be in the end.
 type Want struct {
 	Service string // cluster/name
-	// Version is what the files must say; 0 is nothing delivered at all.
+	// Version is the version that the files must have; 0 means that nothing is
+	// delivered.
 	Version int
 }

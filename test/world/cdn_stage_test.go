@@ -97,8 +97,8 @@ func (s *cdn) rest() {
 	s.group.Wait()
 }
 
-// keep shows what a failed run can be understood by, and writes every run into
-// the folder AXLE_KEEP_RUNS if there is one.
+// keep prints what helps to understand a failed run, and writes every run into the
+// folder AXLE_KEEP_RUNS if it is set.
 func (s *cdn) keep() {
 	logs := []string{s.Hub.Log}
 	if s.Replicated != nil {
@@ -160,7 +160,7 @@ func files(folder string, version int) map[string]gitserver.Content {
 	}
 }
 
-// push makes a folder say a version, by one commit, with other files beside.
+// push sets the version in a folder with one commit, with other files.
 func (s *cdn) push(repo, folder string, version int, more ...map[string]gitserver.Content) string {
 	s.t.Helper()
 	all := files(folder, version)

@@ -13,9 +13,9 @@ import (
 	_ "modernc.org/sqlite"             // the driver of SQLite
 )
 
-// ReadStore reads from a hub's database what the checker looks at, past the
-// hub and without changing anything. url is a postgres:// URL; empty is the
-// SQLite file in dataDir.
+// ReadStore reads from a hub's database what the checker needs, bypassing the hub and
+// without changing anything. url is a postgres:// URL; empty means the SQLite file in
+// dataDir.
 func ReadStore(ctx context.Context, url, dataDir string) (s StoreState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()

@@ -19,7 +19,7 @@ var _ = add(map[string]scenario{
 	"tampering_between": {play: tamperingBetween},
 })
 
-// tamper lies between an agent and the hub and alters one kind of answer.
+// tamper sits between an agent and the hub and alters one kind of answer.
 type tamper struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -69,8 +69,8 @@ func flip(b []byte) []byte {
 	return b
 }
 
-// tamperingBetween alters lists, specs and tarballs on their way: each is
-// refused by name, what runs stays, the hub is told, and an honest way brings
+// tamperingBetween alters lists, specs and tarballs in transit: each is rejected by
+// name, the running objects stay, the hub is told, and an honest connection delivers
 // what was missed.
 func tamperingBetween(s *cdn) {
 	t := s.t
@@ -105,7 +105,7 @@ func tamperingBetween(s *cdn) {
 		words string
 	}{
 		{"/agent/v1/desired", replace("axle1:", "axle1;"), "the signature by key"},
-		{"/agent/v1/desired", replace("sig_", "sug_"), "which this agent was never given"},
+		{"/agent/v1/desired", replace("sig_", "sug_"), "which this agent does not have"},
 		{"/agent/v1/tarballs/", flip, "tarball of"},
 	} {
 		between.set(c.path, c.how)

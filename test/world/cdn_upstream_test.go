@@ -36,9 +36,9 @@ var _ = add(map[string]scenario{
 	"loopback_url":                    {play: loopback},
 })
 
-// failing is a scenario in which upstream fails for a while with a fault: what
-// is there is served, also to those who come new, a new repository says what is
-// wrong, and both heal.
+// failing is a scenario in which the upstream fails for a while with a fault:
+// existing content is served, also to new clusters, a new repository reports the
+// problem, and both recover.
 func failing(f gitserver.Fault, says ...string) scenario {
 	return scenario{play: func(s *cdn) {
 		s.simple()
@@ -70,8 +70,8 @@ func bulk() map[string]gitserver.Content {
 	return map[string]gitserver.Content{"more/bulk.txt": text.String()}
 }
 
-// upstreamDown keeps the Git server away to the very end: what is there is
-// served to everyone, over a restart and without stored tarballs.
+// upstreamDown keeps the Git server down to the end: existing content is served to
+// everyone, across a restart and without stored tarballs.
 func upstreamDown(s *cdn) {
 	s.simple()
 	s.must(s.Git.Down())
@@ -110,8 +110,8 @@ func tooMany(s *cdn) {
 	s.push("fleet", "app", 2)
 }
 
-// hanging has one repository that never answers, first to listings, then to
-// fetches, beside one that does and must not wait for it.
+// hanging has one repository that never answers, first to listings, then to fetches,
+// and another one that must not wait for it.
 func hanging(s *cdn) {
 	s.simple()
 	s.upstream("slow")
@@ -128,8 +128,8 @@ func hanging(s *cdn) {
 	s.Git.SetFault("slow", gitserver.Fault{})
 }
 
-// dnsFailing adds a repository whose server has no address, beside one that
-// has and must not suffer.
+// dnsFailing adds a repository whose server has no address, and another one that must
+// not be affected.
 func dnsFailing(s *cdn) {
 	s.simple()
 	s.add("nowhere", "https://no-such-host.invalid/app.git")
@@ -153,8 +153,8 @@ func expiredCertificate(s *cdn) {
 	s.arrives("edge/app", 2)
 }
 
-// redirected has a server that sends everyone to another one, which must not
-// hear of it.
+// redirected has a server that redirects to another one, which must not get a
+// request.
 func redirected(s *cdn) {
 	other, err := gitserver.Start(s.t.Context(), gitserver.Config{})
 	s.must(err)

@@ -76,7 +76,7 @@ func TestChartWithNamesByChance(t *testing.T) {
 	s.must(s.agents["edge"].Kill())
 	s.must(s.agents["edge"].Start())
 	s.polls(3)
-	// What is asked for runs no hook, and the tests again.
+	// A requested sync runs no hook, but the tests again.
 	s.axle("services", "sync", "edge/pod", "--wait")
 	ran("grpc", 2)
 	ran("jwt", 2)

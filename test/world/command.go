@@ -15,14 +15,14 @@ import (
 	"github.com/axle-cd/axle/internal/child"
 )
 
-// Result is what a command left.
+// Result is the result of a command.
 type Result struct {
 	Out, Err string
 	Code     int
 }
 
-// Axle runs the axle command as a person would, with settings of this world's
-// own. A status other than 0 is an error that quotes what it said.
+// Axle runs the axle command as a person would, with this world's own settings. A
+// status other than 0 is an error that quotes the output.
 func (w *World) Axle(ctx context.Context, args ...string) (Result, error) {
 	return w.command(ctx, nil, w.Programs["axle"], args...)
 }
@@ -73,8 +73,8 @@ func (w *World) ConnectPod(ctx context.Context, cluster string, flags ...string)
 	return err
 }
 
-// Agent is an axle-agent that runs beside its cluster, not in it, so that a
-// test can kill it and read its folder.
+// Agent is an axle-agent that runs outside its cluster, so that a test can kill it
+// and read its folder.
 type Agent struct {
 	Cluster string
 	DataDir string
@@ -90,7 +90,7 @@ type Agent struct {
 type AgentOptions struct {
 	// HubURL is where it dials; empty is the hub itself.
 	HubURL string
-	// User is whom the API server takes it for, an administrator; empty is
+	// User is the agent's user at the API server, an administrator; empty means
 	// "axle-agent".
 	User string
 	// Flags are more flags of axle-agent run.
@@ -133,8 +133,8 @@ func (w *World) agent(name, kubeconfig, bootstrap string, o AgentOptions) (*Agen
 	return a, nil
 }
 
-// ConnectProcess registers a cluster and starts an agent for it as a process
-// that polls every second.
+// ConnectProcess registers a cluster and starts an agent for it as a process that
+// polls every second.
 func (w *World) ConnectProcess(ctx context.Context, cluster string, o AgentOptions) (*Agent, error) {
 	if o.User == "" {
 		o.User = "axle-agent"
@@ -167,7 +167,7 @@ func (a *Agent) Start() (err error) {
 // Kill ends the agent at once.
 func (a *Agent) Kill() error { return a.running.end(context.Background(), syscall.SIGKILL) }
 
-// Freeze holds the agent still, Thaw lets it go on.
+// Freeze stops the agent's process, Thaw resumes it.
 func (a *Agent) Freeze() error { return child.Signal(a.running.command, syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.

@@ -72,9 +72,9 @@ func (s *valuesStage) plant(name string) string {
 	return value
 }
 
-// place is where one service's secret lies.
+// place is the position of one service's secret.
 type valuesPlace struct {
-	// reference is how the service names it, empty for one of its own.
+	// reference is the service's reference to it, empty for its own secret.
 	reference string
 	values    [2]string
 	set       func(value string)
@@ -148,10 +148,10 @@ func (s *valuesStage) commitValues() {
 	s.must(err)
 }
 
-// TestSecretsOfEveryBackend is one story of one world: a service with a secret
-// from each backend renders, rotates and rolls back; the built-in backend's
-// values move to another while services change, and the hub dies on the way;
-// and nothing of all that is seen anywhere.
+// TestSecretsOfEveryBackend runs one story in one world: a service with a secret from
+// each backend renders, rotates and rolls back; the built-in backend's values move to
+// another while services change, and the hub is killed on the way; and no secret is
+// visible anywhere.
 func TestSecretsOfEveryBackend(t *testing.T) {
 	t.Parallel()
 	s := newValuesStage(t)
@@ -302,7 +302,7 @@ func (s *valuesStage) move(places map[string]valuesPlace) {
 // fail.
 func (s *valuesStage) deployLoop(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
-		// While the hub is away a person tries again.
+		// While the hub is unavailable a person tries again.
 		if _, err := s.Axle(context.WithoutCancel(ctx), "services", "config", "set", "edge/shared", fmt.Sprintf("round=%d", n)); err != nil && !strings.Contains(err.Error(), "connect") && !strings.Contains(err.Error(), "EOF") && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "unavailable") {
 			return err
 		}

@@ -55,8 +55,7 @@ var packings = []struct {
 	{"\x1f\x8b\x08", "H4sI", func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
 }
 
-// unpacked returns everything compressed that lies in a text, and what lies in
-// that.
+// unpacked returns everything compressed in a text, recursively.
 func unpacked(text []byte, depth int) (all [][]byte) {
 	if depth == 0 {
 		return nil
@@ -73,7 +72,7 @@ func unpacked(text []byte, depth int) (all [][]byte) {
 			if err != nil {
 				continue
 			}
-			// What follows a file's end is an error, and what was read counts.
+			// Data after a file's end is an error, but what was read counts.
 			inner, _ := io.ReadAll(io.LimitReader(r, 64<<20))
 			if closer, ok := r.(*zstd.Decoder); ok {
 				closer.Close()

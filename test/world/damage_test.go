@@ -14,9 +14,9 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// The owner's mirror rots and its tarballs are gone while upstream is down:
-// whoever asks the owner gets the bytes from the follower, never an error, and
-// the mirror is made whole from the follower's, without upstream.
+// The owner's mirror is damaged and its tarballs are gone while the upstream is down:
+// requests to the owner get the bytes from the follower, never an error, and the
+// mirror is repaired from the follower's, without the upstream.
 func TestDamagedMirrorOnTheOwnerHealsFromItsFollower(t *testing.T) {
 	t.Parallel()
 	s := newCDN(t, world.Config{Replicas: 2})

@@ -40,9 +40,8 @@ func TestNothingChangedMakesNoRequests(t *testing.T) {
 	s.deploy("edge", "second", "second")
 	s.polls(5) // what the deployments set in motion comes to rest
 	cluster := s.Cluster("edge")
-	// So does what the API server serves: it is read again up to four times after
-	// the last news of it, the last time after 16 s, and an agent that starts has
-	// news.
+	// So are the served APIs: they are read again up to four times after their last
+	// event, the last time after 16 s, and a starting agent has events.
 	eventually.For(t, within, "the agent's start to come to rest", func() error {
 		events, err := cluster.Audit()
 		if err != nil {

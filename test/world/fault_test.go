@@ -12,7 +12,7 @@ func TestCaptivePortalHoldsEverything(t *testing.T) {
 	s.must(err)
 	s.proxy.Portal(true)
 	s.polls(5)
-	// The agent goes on with what it has: it heals, also after its restart.
+	// The agent continues with what it has: it heals, also after its restart.
 	s.must(s.agents["edge"].Kill())
 	s.must(s.agents["edge"].Start())
 	s.same("edge", "app", "one", before.Metadata.UID)

@@ -14,9 +14,9 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// generatingChart makes what charts make anew in each render: a password, also
-// inside a URL, an identifier, a certificate with its authority, which a
-// webhook trusts, and a checksum over them.
+// generatingChart generates values that charts typically generate in each render: a
+// password, also inside a URL, an identifier, a certificate with its authority, which
+// a webhook trusts, and a checksum over them.
 var generatingChart = map[string]string{
 	"Chart.yaml":  "apiVersion: v2\nname: random\nversion: 1.0.0\n",
 	"values.yaml": "more: \"\"\n",
@@ -92,7 +92,7 @@ func writes(events kube.AuditEvents) (all []string) {
 	return all
 }
 
-// random is what the chart made, as the API server has it.
+// random is the chart's generated value in the API server.
 func (s *stage) random() (objects map[string]map[string]string) {
 	s.t.Helper()
 	objects = map[string]map[string]string{}
@@ -128,7 +128,7 @@ func (s *stage) renders() int {
 	s.t.Helper()
 	text, err := os.ReadFile(s.agents["edge"].Log)
 	s.must(err)
-	return strings.Count(string(text), "a service is rendered")
+	return strings.Count(string(text), "rendering a service")
 }
 
 // forget kills the agent and removes its files but for who it is, which an
@@ -185,7 +185,7 @@ func TestTenRendersOfGeneratedValuesWriteNothing(t *testing.T) {
 		t.Errorf("ten renders of the same made %d writes:\n%s", len(all), strings.Join(all, "\n"))
 	}
 
-	// The judge sees writes, and a change is one: a key beside the password.
+	// The check sees writes, and a change is one: a key beside the password.
 	_, err = s.Git.Commit(t.Context(), "fleet", "main", "more", map[string]string{"random/values.yaml": "more: text\n"})
 	s.must(err)
 	s.eventual("the Secret has another key", func() error {

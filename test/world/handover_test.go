@@ -27,8 +27,8 @@ func TestObjectsMoveIntoServicesThatCannotTakeThem(t *testing.T) {
 	}
 	for _, story := range []struct {
 		name string
-		// heir is what the heir's folder has beside the object in the commit of
-		// the move; before keeps it from taking it otherwise.
+		// heir is the content of the heir's folder, besides the object, in the commit
+		// of the move; before is what keeps it from taking the object.
 		heir        string
 		before, end func(name string)
 		says        string

@@ -168,14 +168,14 @@ func (h *Hub) Kill() error {
 // Stop ends the hub in order.
 func (h *Hub) Stop(ctx context.Context) error { return h.running.end(ctx, syscall.SIGTERM) }
 
-// Signal sends a signal and does not wait for what it does.
+// Signal sends a signal without waiting for its effect.
 func (h *Hub) Signal(s syscall.Signal) error { return child.Signal(h.running.command, s) }
 
 // SetEnv adds environment variables for the next start; of two of one name the
 // later counts.
 func (h *Hub) SetEnv(env ...string) { h.env = append(h.env, env...) }
 
-// Freeze and Thaw hold the process still and let it go on.
+// Freeze and Thaw stop and resume the process.
 func (h *Hub) Freeze() error { return child.Signal(h.running.command, syscall.SIGSTOP) }
 
 // Thaw ends a Freeze.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// What the services of the kill test consist of: "app" of 40 objects, and
-// "heir" that takes some of them over. {{ configuration.run }} tells the runs
-// apart, which share one API server.
+// The content of the kill test's services: "app" with 40 objects, and "heir", which
+// takes over some of them. {{ configuration.run }} distinguishes the runs, which
+// share one API server.
 
 // killSteps are the folders of the two services, step by step.
 var killSteps = []struct{ name, app, heir string }{
@@ -20,8 +20,8 @@ var killSteps = []struct{ name, app, heir string }{
 
 const runName = "{{ configuration.run }}"
 
-// handedOver are the objects that app gives to heir, and pruned those that
-// nobody wants in the end.
+// handedOver are the objects that app gives to heir, and pruned those that no service
+// wants in the end.
 var (
 	handedOver = []string{"ConfigMap c1", "ConfigMap c2", "ConfigMap c3", "Secret s1", "ServiceAccount a1", "Service w1"}
 	pruned     = []string{"ConfigMap c4", "ConfigMap c5", "Secret s2", "Role r1", "Service w2", "ClusterRole k1", "Thing t1", "RoleBinding b1"}

@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/test/kube"
 )
 
-// apiCall is one request of an agent to its API server. Watches are none: they
+// apiCall is one request of an agent to its API server. Watches do not count: they
 // change nothing.
 type apiCall struct {
 	// key is the verb and the kind, such as "PATCH configmaps".
@@ -28,8 +28,7 @@ type apiCall struct {
 
 // death is a moment at which an agent is killed.
 type death struct {
-	// key is what is waited for, and nth how often it must come. An empty key is
-	// any call.
+	// key is the call to wait for, and nth its occurrence. An empty key is any call.
 	key string
 	nth int
 	// after lets the call happen first, and loses only its answer.
@@ -47,8 +46,8 @@ func (d death) String() string {
 	return fmt.Sprintf("%s %s", when, d.key)
 }
 
-// killProxy stands between one agent and its API server, counts what is asked
-// and kills the agent at chosen calls.
+// killProxy sits between one agent and its API server, counts the requests and kills
+// the agent at chosen calls.
 type killProxy struct {
 	// URL is where the agent finds the API server.
 	URL string
@@ -96,7 +95,7 @@ func newKillProxy(t *testing.T, cluster *kube.Cluster, user string) *killProxy {
 	return p
 }
 
-// begin starts a step: counting starts anew and these deaths are due.
+// begin starts a step: the counters are reset and these kills are due.
 func (p *killProxy) begin(deaths []death) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +162,7 @@ func (p *killProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// nobody takes an answer that nobody gets.
+// nobody drops an answer.
 type nobody struct{ header http.Header }
 
 func (n *nobody) Header() http.Header         { return n.header }

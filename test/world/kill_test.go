@@ -33,14 +33,14 @@ import (
 const (
 	// killWithin bounds one step of one run, with its restarts.
 	killWithin = 3 * time.Minute
-	// killRunsAtOnce is how many agents live beside each other.
+	// killRunsAtOnce is how many agents run at the same time.
 	killRunsAtOnce = 8
 	// deathsPerStep is how often an agent dies in one step of a sampled run.
 	deathsPerStep = 4
 )
 
-// killBed is a hub and one API server, on which each run has an agent, two
-// services and namespaces of its own.
+// killBed is a hub and one API server, on which each run has its own agent, two
+// services and namespaces.
 type killBed struct {
 	*world.World
 	t     *testing.T
@@ -64,12 +64,11 @@ type killRun struct {
 	deaths [][]death
 }
 
-// TestKillAtEveryCall kills the agent with SIGKILL before and after its calls
-// to the API server, in an installation of 40 objects, an upgrade, a hand-over
-// of objects to another service and a prune, starts it again, and compares what
-// is there in the end with a run that nobody disturbed. Each kind of call
-// (verb, kind, step) is hit before and after it; with AXLE_SOAK=1 every single
-// call is (make soak).
+// TestKillAtEveryCall kills the agent with SIGKILL before and after its calls to the
+// API server, during an installation of 40 objects, an upgrade, a hand-over of
+// objects to another service and a prune. It restarts the agent, and compares the
+// final state with an undisturbed run. Each kind of call (verb, kind, step) is hit
+// before and after it; with AXLE_SOAK=1 every single call is (make soak).
 func TestKillAtEveryCall(t *testing.T) {
 	t.Parallel()
 	b := newKillBed(t)
@@ -286,13 +285,13 @@ func (r *killRun) start() error {
 	return r.agent.Start()
 }
 
-// step asks for what a step wants and sees to it that it comes about, with a
-// new agent for each one that dies.
+// step requests what a step wants and runs until it is reached, with a new agent for
+// each one that is killed.
 func (r *killRun) step(n int) error {
 	ctx, cancel := context.WithTimeout(r.t.Context(), killWithin)
 	defer cancel()
-	// The heir is told first: between the two calls somebody always wants what
-	// moves.
+	// The heir is told first: between the two calls the moved objects must always be
+	// wanted by a service.
 	if n == 0 || killSteps[n].heir != killSteps[n-1].heir {
 		if err := r.declare(ctx, "heir", killSteps[n].heir, n == 0); err != nil {
 			return err
@@ -421,7 +420,7 @@ func (r *killRun) anonymous(text string) string {
 	return clusterIDs.ReplaceAllString(text, "CLUSTER")
 }
 
-// ending is what a run leaves.
+// ending is the final state of a run.
 type ending struct {
 	Objects   map[string]string
 	Inventory map[string]string
@@ -454,7 +453,7 @@ func (r *killRun) end() ending {
 	return e
 }
 
-// inventory reads one Secret of an inventory, without what is random.
+// inventory reads one Secret of an inventory, without random parts.
 func (r *killRun) inventory(secret corev1.Secret) string {
 	reader, err := zstd.NewReader(nil)
 	if err != nil {

@@ -28,13 +28,13 @@ func listBytes() int {
 	return 96 << 20
 }
 
-// maxGrowth is what a hub or an agent may take on for a list of any length.
+// maxGrowth is how much memory a hub or an agent may use for a list of any length.
 const maxGrowth = 64 << 20
 
-// largeList reads a list through both replicas, one of which goes over the
-// other, and watches the memory of all three processes. An API server holds a
-// list of its own objects whole; so the list is another's, which the cluster's
-// API server passes on as it comes.
+// largeList reads a list through both replicas, one of which uses the other, and
+// watches the memory of all three processes. An API server keeps a list of its own
+// objects in memory; so the list comes from an aggregated one, whose answers the
+// cluster's API server streams.
 func (r *reach) largeList() {
 	t, path := r.t, r.endless()
 	pids := map[string]int{"the agent": r.agent.Pid()}
@@ -66,7 +66,7 @@ func (r *reach) largeList() {
 	}
 }
 
-// endless serves a list from beside the API server and returns its path.
+// endless serves a list from an aggregated API server and returns its path.
 func (r *reach) endless() string {
 	t := r.t
 	t.Helper()

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// scenariosAtOnce is how many tests run at a time. Those of the delivery mostly
-// wait, for the 5 s between fetches or the 20 s of a lease, so far more than
-// there are processors fit beside each other.
+// scenariosAtOnce is how many tests run at a time. Those of the delivery mostly wait,
+// for the 5 s between fetches or the 20 s of a lease, so far more than there are
+// processors can run together.
 const scenariosAtOnce = 8
 
-// clustersAtOnce holds a place for each test with API servers of its own: as
-// many as -parallel says, since they do keep processors busy.
+// clustersAtOnce holds a slot for each test with its own API servers: as many as
+// -parallel says, because they do use processors.
 var clustersAtOnce chan struct{}
 
 func TestMain(m *testing.M) {

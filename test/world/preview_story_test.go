@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// differs runs a diff and returns what it prints; it must end with a code.
+// differs runs a diff and returns its output; it must end with a code.
 func (s *stage) differs(code int, args ...string) string {
 	s.t.Helper()
 	result, err := s.Axle(s.t.Context(), args...)
@@ -22,8 +22,8 @@ func (s *stage) differs(code int, args ...string) string {
 	return result.Out + result.Err
 }
 
-// TestPreviews compares services with what they are not made of, and finds that
-// nothing of it was applied, declared or kept.
+// TestPreviews compares services with other content, and checks that nothing of it
+// was applied, stored or kept.
 func TestPreviews(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, world.Config{Clusters: []string{"edge-1"}, Hub: []string{"--repo-poll-interval", "2s"}})
@@ -42,7 +42,7 @@ func TestPreviews(t *testing.T) {
 	s.says("edge-1", "a", "second")
 	s.axle("services", "wait", "edge-1/a", "edge-1/b", "--timeout", "90s")
 
-	// A branch that nobody follows, with one service changed.
+	// A branch that no service follows, with one service changed.
 	_, err := s.Git.Commit(t.Context(), "fleet", "proposal", "third", files("third"))
 	s.must(err)
 	before := s.axle("services", "get", "edge-1/a", "-o", "json", "-q")
@@ -88,7 +88,7 @@ func TestPreviews(t *testing.T) {
 	if out := s.differs(0, "diff", "--repo", "fleet", "--ref", "main"); !strings.Contains(out, "0 differ, 2 stay as they are") {
 		t.Errorf("what is there: %s", out)
 	}
-	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may see") {
+	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may read") {
 		t.Errorf("nobody: %s", out)
 	}
 
@@ -104,7 +104,8 @@ func TestPreviews(t *testing.T) {
 		t.Errorf("it was applied: %v %v", o, err)
 	}
 
-	// What somebody added is told with its field and its writer, by drift and diff.
+	// A person's addition is reported with its field and its writer, by drift and
+	// diff.
 	_, err = s.Kubectl(t.Context(), "edge-1", "patch", "configmap", "one", "-n", "a", "--type", "merge", "-p", `{"data":{"more":"x"}}`)
 	s.must(err)
 	s.eventual("drift names the field", func() error { return s.contains("services get edge-1/a -o json", ".data.more") })

@@ -31,7 +31,7 @@ type Proxy struct {
 	replayed map[string]int
 }
 
-// Drop says what is lost of requests whose path ends so.
+// Drop says what is lost of requests with a path suffix.
 type Drop int
 
 // What can be lost.
@@ -113,7 +113,7 @@ func (p *Proxy) Replayed() map[string]int {
 	return out
 }
 
-// ServeHTTP passes a request on, or does what was asked for.
+// ServeHTTP forwards a request, or applies the configured fault.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := kindOf(r.URL.Path)
 	p.mu.Lock()

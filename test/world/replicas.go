@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/test/port"
 )
 
-// Replicas are several hubs on one Postgres behind one address. Each is a
-// process of its own with its own data folder and a stable name, hub-0 on.
+// Replicas are several hubs on one Postgres behind one address. Each is a process
+// with its own data folder and a stable name, from hub-0 on.
 type Replicas struct {
 	// Front is the load balancer; World.Origin is its URL.
 	Front *Front
@@ -37,8 +37,8 @@ type Replica struct {
 	*Hub
 	// Name is its stable name.
 	Name string
-	// Database lies between it and Postgres; Peers between the other replicas
-	// and it.
+	// Database is the proxy between it and Postgres; Peers the one between the other
+	// replicas and it.
 	Database, Peers *Link
 }
 
@@ -157,7 +157,7 @@ func (r *Replicas) close() error {
 
 // Placed is where the database says that a repository is.
 type Placed struct {
-	// Owner holds the lease; empty when nobody does, or when it ran out.
+	// Owner holds the lease; empty if nobody does, or if it expired.
 	Owner               string
 	Preferred, Follower string
 	Epoch               int64

@@ -16,9 +16,9 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// takeOverWithin is how soon what a dead replica owned has an owner again: 30 s,
-// and as much again for a machine that plays eight such stories at a time. What
-// makes the 30 s up is judged by a clock of its own in hub/peer.
+// takeOverWithin is how soon the repositories of a dead replica have an owner again:
+// 30 s, and as much again for a machine that runs eight such stories at a time.
+// hub/peer tests what the 30 s consist of, with its own clock.
 const takeOverWithin = time.Minute
 
 // settle waits until every named repository is where it should be and its
@@ -69,7 +69,7 @@ func takenOver(s *cdn, repo, was string, since time.Time) string {
 	return owner
 }
 
-// refsIn lists what the only mirror of a replica has.
+// refsIn lists the refs of the only mirror of a replica.
 func refsIn(hub *world.Replica) (string, error) {
 	found, err := filepath.Glob(filepath.Join(hub.DataDir, "cache/mirrors/*.git"))
 	if err != nil || len(found) != 1 {
@@ -79,8 +79,8 @@ func refsIn(hub *world.Replica) (string, error) {
 	return string(out), err
 }
 
-// A replica that stood still past its lease, with a fetch under way, does not
-// fetch beside the one that took over.
+// A replica that stood still past its lease, with a running fetch, does not fetch
+// besides the one that took over.
 func TestFrozenOwnerNeverFetchesBesideTheNext(t *testing.T) {
 	t.Parallel()
 	s := newCDN(t, world.Config{Replicas: 3})
@@ -102,8 +102,8 @@ func TestFrozenOwnerNeverFetchesBesideTheNext(t *testing.T) {
 	s.judge()
 }
 
-// The owner's machine burns while upstream is down: its follower has all that
-// anyone may still ask for, and upstream is never asked for it again.
+// The owner's machine is lost while the upstream is down: its follower has everything
+// that may still be requested, and the upstream is not asked for it again.
 func TestOwnersDiskLostDuringOutage(t *testing.T) {
 	t.Parallel()
 	s := newCDN(t, world.Config{Replicas: 3})
@@ -144,7 +144,7 @@ func TestOwnersDiskLostDuringOutage(t *testing.T) {
 	s.agent("another")
 	s.service("another", "app", "fleet", "app")
 	s.arrives("another/app", 3)
-	// The machine comes back with an empty disk, upstream still away.
+	// The machine comes back with an empty disk, the upstream still unavailable.
 	s.must(os.MkdirAll(owner.DataDir, 0o700))
 	s.must(owner.Start(t.Context()))
 	settle(s, "fleet")
@@ -154,7 +154,7 @@ func TestOwnersDiskLostDuringOutage(t *testing.T) {
 	s.judge()
 }
 
-// Replicas are added and taken away while agents poll.
+// Replicas are added and removed while agents poll.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newCDN(t, world.Config{Replicas: 1})

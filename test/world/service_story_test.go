@@ -129,8 +129,8 @@ type diffView struct {
 	}
 }
 
-// diffs asks what an apply would change while the service is paused: nothing
-// is written, and what differs is told without secret values.
+// diffs requests what an apply would change while the service is paused: nothing is
+// written, and differences are shown without secret values.
 func (s *stage) diffs() {
 	secret := func(word string) string {
 		return "apiVersion: v1\nkind: Secret\nmetadata: {name: secret}\nstringData: {plain: " + word + "-in-git, word: \"{{ configuration.word }}\"}\n"
@@ -189,7 +189,7 @@ func (s *stage) diffs() {
 	s.says("edge-1", "diff", "after")
 }
 
-// projectLimits has a tenant's project try what it may not.
+// projectLimits makes a tenant's project try forbidden operations.
 func (s *stage) projectLimits() {
 	kubectl := func(args ...string) {
 		s.t.Helper()
@@ -199,7 +199,8 @@ func (s *stage) projectLimits() {
 	for _, namespace := range []string{"shop", "shop-2", "other"} {
 		kubectl("create", "namespace", namespace)
 	}
-	// The account may do more than the project: limits hold beside its rights.
+	// The account has more rights than the project allows: limits apply in addition
+	// to its rights.
 	kubectl("create", "serviceaccount", "deployer", "-n", "shop")
 	kubectl("create", "clusterrolebinding", "deployer", "--clusterrole", "cluster-admin", "--serviceaccount", "shop:deployer")
 	s.axle("projects", "create", "shop", "--allow-namespace", "shop,shop-*", "--allow-kind", "ConfigMap", "--service-account", "shop/deployer")
@@ -221,7 +222,7 @@ func (s *stage) projectLimits() {
 	}
 	s.says("edge-1", "shop", "in")
 	for name, says := range map[string]string{
-		"out": "none of those that the service may write to", "kind": "kind Secret is none of those", "global": "belongs to the whole cluster",
+		"out": "not one of those that the service may write to", "kind": "kind Secret is not one of those", "global": "belongs to the whole cluster",
 	} {
 		s.state("edge-1", name, "Failed", says)
 	}

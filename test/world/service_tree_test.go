@@ -28,9 +28,9 @@ type treeView struct {
 	}
 }
 
-// tree shows what a Deployment of a service owns, to an administrator and to
-// somebody who may read the service and has no rights in the cluster. No
-// controller runs here, so what it would make is made by hand.
+// tree shows what a Deployment of a service owns, to an administrator and to a user
+// who may read the service and has no rights in the cluster. No controller runs here,
+// so the objects it would create are created by hand.
 func (r *reach) tree() {
 	ctx := r.t.Context()
 	const failing = "Deployment web > ReplicaSet web-1 > Pod web-1-a: ImagePullBackOff: of image none"
@@ -58,7 +58,7 @@ func (r *reach) tree() {
 		return err
 	})
 	text := r.succeeds("services", "tree", "trees", "--cluster", "edge")
-	for _, want := range []string{"Deployment trees/web", "└─ ReplicaSet web-1", "   └─ Pod web-1-a", "\nfails first: " + failing} {
+	for _, want := range []string{"Deployment trees/web", "└─ ReplicaSet web-1", "   └─ Pod web-1-a", "\nfirst failure: " + failing} {
 		if !strings.Contains(text, want) {
 			r.t.Errorf("no %q in\n%s", want, text)
 		}
@@ -81,7 +81,7 @@ func (r *reach) tree() {
 			})
 		}
 		if len(m.GetObjects()) != 1 || len(m.GetObjects()[0].GetChildren()) != 0 {
-			r.t.Fatalf("he sees what he may not: %v", m)
+			r.t.Fatalf("the user sees what they may not: %v", m)
 		}
 		if !noted("pods") || !noted("replicasets") {
 			return fmt.Errorf("the notes are %v", m.GetNotes())

@@ -82,7 +82,7 @@ func (s *stage) must(err error) {
 	}
 }
 
-// axle runs a command that must work, and returns what it printed.
+// axle runs a command that must succeed, and returns its output.
 func (s *stage) axle(args ...string) string {
 	s.t.Helper()
 	result, err := s.Axle(s.t.Context(), args...)

@@ -17,8 +17,8 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// The places of the tenancy table. All accounts may do everything in the
-// cluster: what is refused is refused by the limits and by nothing else.
+// The positions of the tenancy table. All accounts may do everything in the cluster:
+// refusals come only from the limits.
 const (
 	tenantSpace = "ten-1"
 	otherSpace  = "other"
@@ -91,7 +91,7 @@ func (c tenancyCell) namespace() string {
 	return map[string]string{"own": tenantSpace, "kind": tenantSpace, "elsewhere": otherSpace, "kube": "kube-system", "global": ""}[c.target]
 }
 
-// object is what the service renders.
+// object is the rendered object of the service.
 func (c tenancyCell) object() string {
 	kind, version := c.kindOf()
 	annotations := map[string]string{"test": "axle-cd.github.io/hook: Test", "hook": "axle-cd.github.io/hook: PreSync"}[c.entry]
@@ -145,7 +145,8 @@ func tenancyCells() []tenancyCell {
 				all = append(all, tenancyCell{limits, entry, account, "own"})
 			}
 			for _, target := range []string{"own", "elsewhere", "kube", "kind", "global"} {
-				// Tests are Jobs and Pods, with what they need in their namespaces.
+				// Only Jobs and Pods, and the namespaced objects they need, can be
+				// tests.
 				if entry != "test" || target != "global" {
 					all = append(all, tenancyCell{limits, entry, "own", target})
 				}
@@ -155,10 +156,10 @@ func tenancyCells() []tenancyCell {
 	return all
 }
 
-// TestTenancyTable plays each way by which a service can have an agent ask an
-// API server for something, with each limit of its project, account, namespace
-// and kind. What is allowed is asked as the one that it should be asked as. Of
-// what is refused the API server's audit log knows nothing.
+// TestTenancyTable runs each way by which a service can make an agent send a request
+// to an API server, with each limit of its project, account, namespace and kind.
+// Allowed requests use the right account. Refused ones do not appear in the API
+// server's audit log.
 func TestTenancyTable(t *testing.T) {
 	t.Parallel()
 	tools := t.TempDir()
@@ -221,14 +222,14 @@ func TestTenancyTable(t *testing.T) {
 	table.narrows()
 }
 
-// narrows limits projects whose services have applied: what they are not
-// permitted any more is not put back either.
+// narrows limits projects whose services have applied: objects that they may no
+// longer write are not healed either.
 func (s tenancyTable) narrows() {
 	s.axle("projects", "update", "default", "--allow-kind", "ConfigMap")
 	s.axle("projects", "update", "guest", "--allow-kind", "Secret")
 	for c, refusal := range map[tenancyCell]string{
 		{"default", "heal", "none", "own"}: "project default has limits",
-		{"guest", "heal", "own", "own"}:    "kind ConfigMap is none of those",
+		{"guest", "heal", "own", "own"}:    "kind ConfigMap is not one of those",
 	} {
 		s.state("edge-1", c.name(), "Failed", refusal)
 		mark, err := s.Cluster("edge-1").AuditMark()
@@ -279,14 +280,14 @@ func (s tenancyTable) text(c tenancyCell) (string, error) {
 	return text, nil
 }
 
-// end returns nil once the agent has done, or refused, what the cell asks for.
+// end returns nil once the agent has done, or refused, what the cell requests.
 func (s tenancyTable) end(c tenancyCell) error {
 	text, err := s.text(c)
 	switch {
 	case err != nil:
 		return err
 	case !c.allowed():
-		// A diff counts what it refuses, and tells the rest when it is asked for.
+		// A diff counts what it refuses, and shows the rest on request.
 		if !strings.Contains(text, "project "+c.limits) && (c.entry != "diff" || !strings.Contains(text, "1 refused")) {
 			return fmt.Errorf("it is not refused: %s", text)
 		}
@@ -344,7 +345,7 @@ func cmpError(err error, text string) error {
 	return fmt.Errorf("%w; it says %s", err, text)
 }
 
-// heals deletes an object and waits for it to be there again.
+// heals deletes an object and waits until it exists again.
 func (s tenancyTable) heals(c tenancyCell) {
 	kind, _ := c.kindOf()
 	args := []string{"delete", kind, c.name()}

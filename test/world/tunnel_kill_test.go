@@ -75,7 +75,7 @@ func newReach(t *testing.T) *reach {
 	r.must(err)
 	r.direct, err = kubernetes.NewForConfig(w.Cluster("edge").Config())
 	r.must(err)
-	// What the manifests of an installed agent bring.
+	// The objects in the manifests of an installed agent.
 	_, err = r.direct.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "axle-admins"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
@@ -112,7 +112,7 @@ func (r *reach) pod() {
 	})
 }
 
-// run makes a step a test of its own.
+// run makes a step a separate test.
 func (r *reach) run(name string, step func()) {
 	r.t.Run(name, func(t *testing.T) {
 		whole := r.t
@@ -167,8 +167,8 @@ func (r *reach) informed(name string) {
 type doing struct {
 	what  string
 	ended chan error
-	// silent is the end of a SPDY connection, which client-go takes for the
-	// command's own, whoever cut it.
+	// silent is the end of a SPDY connection, which client-go mistakes for the
+	// command's end, whatever cut it.
 	silent bool
 }
 
@@ -217,7 +217,7 @@ func (r *reach) begin(origin, mark string) []doing {
 	return []doing{command, older, upload, watch}
 }
 
-// blocked is standard input at which nobody types.
+// blocked is standard input without any data.
 func blocked(t *testing.T) io.Reader {
 	in, end := io.Pipe()
 	t.Cleanup(func() { _ = end.Close() })
@@ -400,11 +400,11 @@ func (r *reach) beginAll(mark string) (all []doing) {
 	return all
 }
 
-// TestPeopleInAClusterOfProcesses is what people do in a cluster while all that
-// stands between is processes that end as processes do. Killed are the agent,
-// and then the replica that has its tunnel, under commands, uploads and watches
-// through both replicas: who asked hears of it, nothing of it remains, a
-// controller's watch goes on, and what is asked again works.
+// TestPeopleInAClusterOfProcesses is what people do in a cluster while the processes
+// in between end as processes do. The agent is killed, and then the replica that has
+// its tunnel, during commands, uploads and watches through both replicas: the clients
+// are told, nothing is left over, a controller's watch continues, and a repeated
+// request works.
 func TestPeopleInAClusterOfProcesses(t *testing.T) {
 	t.Parallel()
 	r := newReach(t)

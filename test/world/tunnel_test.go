@@ -52,7 +52,7 @@ func (s *stage) push(h hook) {
 	}
 }
 
-// tunnel waits until a cluster's tunnel is what the CLI shows.
+// tunnel waits until the CLI shows a state of a cluster's tunnel.
 func (s *stage) tunnel(cluster, want string) {
 	s.t.Helper()
 	s.eventual("the tunnel of "+cluster+" is "+want, func() error {

@@ -16,9 +16,9 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// agentsUpgraded is how many agents go from one version to the next. They live
-// in namespaces of one API server, each with an identity, an inventory and a
-// service of its own: to the hub they are as many clusters.
+// agentsUpgraded is how many agents go from one version to the next. They run in
+// namespaces of one API server, each with its own identity, inventory and service: to
+// the hub they are as many clusters.
 const agentsUpgraded = 20
 
 // upgradeWithin bounds each step of the upgrades on a busy machine.
@@ -49,9 +49,9 @@ type herd struct {
 	t *testing.T
 }
 
-// TestAgentUpgradesItself: twenty agents go from one version to the next in
-// waves, without a change to what they deliver; a version whose renders come
-// out otherwise stops at the first, which goes on as if nothing had been.
+// TestAgentUpgradesItself: twenty agents go from one version to the next in waves,
+// without a change of what they deliver; a version that renders differently stops at
+// the first, which continues unaffected.
 func TestAgentUpgradesItself(t *testing.T) {
 	h := newHerd(t)
 	before := h.versions()
@@ -121,7 +121,7 @@ func TestAgentUpgradesItself(t *testing.T) {
 	}
 }
 
-// images are the Deployments and what they run.
+// images are the Deployments and their images.
 const images = `jsonpath={range .items[*]}{.metadata.name} {.spec.template.spec.containers[0].image}{"\n"}{end}`
 
 // newHerd installs the agents at version 1.0.0, each with one service.
@@ -210,7 +210,7 @@ func (h *herd) grant(ctx context.Context, name string) error {
 	return nil
 }
 
-// admits waits until the agent with little privilege says what it cannot see.
+// admits waits until the agent with few rights reports what it cannot see.
 func (h *herd) admits(reason string) {
 	h.t.Helper()
 	h.eventual("the agent with little privilege says "+reason, func() error {
@@ -301,8 +301,8 @@ func (h *herd) versions() string {
 	return result.Out
 }
 
-// installed waits until every agent is one Deployment of a version again, with
-// no candidate beside it.
+// installed waits until every agent is one Deployment with a version again, without a
+// candidate.
 func (h *herd) installed(version string) {
 	h.t.Helper()
 	want := strings.Repeat("axle-agent axle.test/axle-agent:"+version+"\n", agentsUpgraded)
@@ -316,7 +316,7 @@ func (h *herd) installed(version string) {
 	})
 }
 
-// earliest is when the first of a wave was well.
+// earliest is when the first one of a wave was healthy.
 func earliest(u upgradeStatus, wave int) string {
 	first := ""
 	for _, t := range u.Targets {

@@ -21,8 +21,8 @@ import (
 // AgentImage is the image that the clusters' process kubelets run as an agent.
 const AgentImage = kube.ImagePrefix + "axle-agent:dev"
 
-// Config says what the world holds. The zero value is a hub on SQLite with a
-// Git server and no cluster.
+// Config says what the world contains. The zero value is a hub on SQLite with a Git
+// server and no cluster.
 type Config struct {
 	// Dir keeps everything; empty is a temporary folder that Close removes.
 	Dir string
@@ -39,8 +39,8 @@ type Config struct {
 	// Replicas, when above zero, are that many hubs on one Postgres behind a
 	// front, instead of one on SQLite.
 	Replicas int
-	// TLS has a single hub serve TLS with an authority of its own: kubectl and
-	// client-go send no token of a kubeconfig in the open.
+	// TLS makes a single hub serve TLS with its own authority: kubectl and client-go
+	// send no token of a kubeconfig over plain HTTP.
 	TLS bool
 	// Hub are more flags of axle-hub serve.
 	Hub []string
@@ -52,7 +52,7 @@ type Config struct {
 	Only []string
 	// Build chooses the builds of our programs.
 	Build bin.Options
-	// Progress is told of each step; nil is nobody.
+	// Progress is called for each step; may be nil.
 	Progress func(format string, args ...any)
 	Log      *slog.Logger
 }
@@ -76,8 +76,8 @@ type World struct {
 	agents    []*Agent
 }
 
-// Start builds what is missing and starts everything. On an error nothing
-// remains.
+// Start builds what is missing and starts everything. After an error nothing keeps
+// running.
 func Start(ctx context.Context, c Config) (w *World, err error) {
 	if c.Progress == nil {
 		c.Progress = func(string, ...any) {}

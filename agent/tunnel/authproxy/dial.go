@@ -14,19 +14,18 @@ import (
 )
 
 const (
-	// maxAnswerHead bounds the head of an answer that is read here.
+	// maxAnswerHead bounds the head of an answer.
 	maxAnswerHead = 1 << 20
-	// maxInterim is how many answers of 1xx may come before one that counts.
+	// maxInterim is how many 1xx answers may precede the final one.
 	maxInterim = 5
 )
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialer makes connections to the API server for those who speak HTTP/1.1 with
-// it by themselves.
+// dialer makes connections to the API server for code that writes HTTP/1.1 itself.
 type dialer struct {
 	dial dialFunc
-	// config is nil where the API server speaks no TLS.
+	// config is nil if the API server does not use TLS.
 	config *tls.Config
 }
 
@@ -47,8 +46,8 @@ func newDialer(dial dialFunc, config *tls.Config, host string) dialer {
 	return d
 }
 
-// connect returns a connection to a request's host, after the handshake, and
-// what lies beneath its TLS.
+// connect returns a connection to a request's host, after the handshake, and the
+// connection below its TLS.
 func (d dialer) connect(r *http.Request) (net.Conn, *prompt, error) {
 	port := r.URL.Port()
 	if port == "" {
@@ -79,7 +78,7 @@ func (d dialer) connect(r *http.Request) (net.Conn, *prompt, error) {
 	return conn, beneath, nil
 }
 
-// readAnswer reads the head of the answer that counts.
+// readAnswer reads the head of the final answer.
 func readAnswer(from *bufio.Reader, r *http.Request) (*http.Response, error) {
 	for range maxInterim {
 		response, err := http.ReadResponse(from, r)
@@ -90,14 +89,14 @@ func readAnswer(from *bufio.Reader, r *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 	}
-	return nil, fmt.Errorf("the API server sent %d answers that say nothing", maxInterim)
+	return nil, fmt.Errorf("the API server sent %d interim answers and no final one", maxInterim)
 }
 
-// plain refuses headers that would be more than one line.
+// plain rejects headers that would be more than one line.
 func plain(h http.Header) error {
 	for name, values := range h {
 		if !token(name) {
-			return errcode.New(errcode.Invalid, "%.40q is no name of a header", name)
+			return errcode.New(errcode.Invalid, "%.40q is not a valid header name", name)
 		}
 		for _, v := range values {
 			if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
@@ -108,7 +107,7 @@ func plain(h http.Header) error {
 	return nil
 }
 
-// hostOf is a URL's host without its port.
+// hostOf returns a URL's host without its port.
 func hostOf(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// direct reads by HTTP/1.1 on connections that are kept, each used by one
-// request at a time, whose goroutine writes and reads by itself. http.Transport
-// has two more for each connection, and handing a short answer from one to the
-// other costs more than reading it. It is an http.RoundTripper for requests that
-// have no body and that may be made twice.
+// direct makes HTTP/1.1 reads on kept connections, each used by one request at a
+// time, whose goroutine writes and reads itself. http.Transport has two more
+// goroutines for each connection, and passing a short answer between them costs more
+// than reading it. It is an http.RoundTripper for requests that have no body and can
+// be repeated.
 type direct struct {
 	dialer
 
 	mu   sync.Mutex
-	idle []*kept // the one used last at the end
-	// sweeping is there while idle ones may be.
+	idle []*kept // the last used one at the end
+	// sweeping is set while there may be idle connections.
 	sweeping *time.Timer
 	closed   bool
 }
@@ -34,10 +34,10 @@ type kept struct {
 	beneath net.Conn
 	limit   io.LimitedReader
 	ahead   *bufio.Reader
-	since   time.Time // when it became idle
+	since   time.Time // start of the idle time
 }
 
-// requestBuffers are for heads on their way out.
+// requestBuffers are for the heads of requests.
 var requestBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // RoundTrip implements http.RoundTripper. The end of the request's context
@@ -51,7 +51,7 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err == nil || began || r.Context().Err() != nil {
 			return response, err
 		}
-		// The API server closed it meanwhile and read nothing.
+		// The API server closed it meanwhile, without reading anything.
 	}
 	c, err := d.open(r)
 	if err != nil {
@@ -61,8 +61,8 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// on makes a request on a connection. began reports whether anything of an
-// answer came.
+// on makes a request on a connection. began reports whether any part of an answer
+// arrived.
 func (d *direct) on(c *kept, r *http.Request) (_ *http.Response, began bool, err error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { c.beneath.Close() })
@@ -108,11 +108,10 @@ func (d *direct) open(r *http.Request) (*kept, error) {
 	return c, nil
 }
 
-// keptBuffer is for heads and short answers; what is read in larger pieces
-// passes it by.
+// keptBuffer is for heads and short answers; larger reads bypass it.
 const keptBuffer = 4 << 10
 
-// take returns the connection that was used last, nil when there is none.
+// take returns the last used connection, nil if there is none.
 func (d *direct) take() *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +124,7 @@ func (d *direct) take() *kept {
 	return c
 }
 
-// keep takes a connection back.
+// keep returns a connection to the idle ones.
 func (d *direct) keep(c *kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +139,7 @@ func (d *direct) keep(c *kept) {
 	}
 }
 
-// sweep closes what was idle for long.
+// sweep closes connections that were idle for long.
 func (d *direct) sweep() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +152,7 @@ func (d *direct) sweep() {
 	}
 }
 
-// CloseIdleConnections closes what nobody uses, now and later.
+// CloseIdleConnections closes idle connections, now and later.
 func (d *direct) CloseIdleConnections() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -164,7 +163,7 @@ func (d *direct) CloseIdleConnections() {
 	d.idle = nil
 }
 
-// keptBody is an answer's body. Once it was read to its end, its connection
+// keptBody is the body of an answer. Once it was read to its end, its connection
 // serves another request.
 type keptBody struct {
 	io.ReadCloser
@@ -183,7 +182,7 @@ func (b *keptBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection back, or closes it when the body was not read.
+// Close returns the connection, or closes it if the body was not read.
 func (b *keptBody) Close() error {
 	if !b.stop() || !b.whole || b.last || b.conn.ahead.Buffered() > 0 {
 		return b.conn.Close()

@@ -10,34 +10,33 @@ import (
 
 // The modes of a Policy.
 const (
-	// Off lets nobody in.
+	// Off allows nobody.
 	Off = "off"
-	// Read lets people get, list and watch.
+	// Read allows get, list and watch.
 	Read = "read"
 	// Full leaves everything to the cluster's RBAC.
 	Full = "full"
 )
 
-// Policy is what the owner of a cluster lets people do in it through the hub,
-// beside what the cluster's RBAC says. Empty lists limit nothing.
+// Policy is what the owner of a cluster allows people to do in it through the hub,
+// within the limits of the cluster's RBAC. Empty lists limit nothing.
 type Policy struct {
 	// Mode is Off, Read or Full; empty is Full.
 	Mode string
-	// Verbs are get, list, watch, create, update, patch, delete,
-	// deletecollection, and exec, attach, portforward and proxy, which count as
-	// verbs of their own.
+	// Verbs are get, list, watch, create, update, patch, delete, deletecollection,
+	// and exec, attach, portforward and proxy, which count as separate verbs.
 	Verbs []string
-	// Namespaces are the only ones that may be used; what belongs to no
-	// namespace is then out of reach, but for asking what the API serves.
+	// Namespaces are the only ones that may be used. Cluster-scoped objects are then
+	// forbidden, except for API discovery.
 	Namespaces []string
-	// APIGroups are the only groups of resources; "core" is the one without a
-	// name.
+	// APIGroups are the only allowed groups of resources; "core" is the group without
+	// a name.
 	APIGroups []string
-	// Groups are the only groups of people; one who is in none may do nothing,
-	// and no other group goes along with a request.
+	// Groups are the only allowed groups of people. A person in none of them may do
+	// nothing, and requests carry no other group.
 	Groups []string
 	// Prefix is put before each user and group, so that names of the hub cannot
-	// meet names that the cluster has from elsewhere. The group axle:admins
+	// collide with names that the cluster has from elsewhere. The group axle:admins
 	// keeps its name.
 	Prefix string
 }
@@ -49,29 +48,29 @@ var knownVerbs = []string{
 	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy",
 }
 
-// Check returns Invalid for a policy that would not mean what it seems to.
+// Check returns Invalid for a policy that would not have the intended effect.
 func (p Policy) Check() error {
 	switch p.Mode {
 	case "", Off, Read, Full:
 	default:
-		return errcode.New(errcode.Invalid, "--proxy %q is none of off, read and full", p.Mode)
+		return errcode.New(errcode.Invalid, "--proxy %q is not one of off, read and full", p.Mode)
 	}
 	for _, v := range p.Verbs {
 		if !slices.Contains(knownVerbs, v) {
-			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is none of %s", v, strings.Join(knownVerbs, ", "))
+			return errcode.New(errcode.Invalid, "--proxy-verbs has %q, which is not one of %s", v, strings.Join(knownVerbs, ", "))
 		}
 	}
 	if strings.HasPrefix(strings.ToLower(p.Prefix), "system:") {
-		return errcode.New(errcode.Invalid, "--proxy-prefix %q begins with system:, which is the cluster's own", p.Prefix)
+		return errcode.New(errcode.Invalid, "--proxy-prefix %q begins with system:, which is reserved for the cluster", p.Prefix)
 	}
 	return nil
 }
 
-// allow returns Forbidden when the policy does not let the request through.
+// allow returns Forbidden if the policy does not allow the request.
 func (p Policy) allow(info kubereq.Info, groups []string) error {
 	switch {
 	case p.Mode == Off:
-		return errcode.New(errcode.Forbidden, "the agent of this cluster lets nobody in through the hub (--proxy=off)")
+		return errcode.New(errcode.Forbidden, "the agent of this cluster allows no access through the hub (--proxy=off)")
 	case len(p.Groups) > 0 && !slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(p.Groups, g) }):
 		return errcode.New(errcode.Forbidden, "the agent of this cluster lets in only the groups %s (--proxy-groups)", strings.Join(p.Groups, ", "))
 	case p.Mode == Read && !info.Reads():
@@ -88,13 +87,13 @@ func (p Policy) allow(info kubereq.Info, groups []string) error {
 	return nil
 }
 
-// allowOther decides on paths that are no resources: what the API serves may
-// be asked by everybody who may ask anything, and nothing may be written.
+// allowOther decides on paths that are not resources: everybody who may make any
+// request may use API discovery, and nothing may be written.
 func (p Policy) allowOther(info kubereq.Info) error {
 	if info.Verb == "get" || len(p.Verbs)+len(p.Namespaces)+len(p.APIGroups) == 0 {
 		return nil
 	}
-	return errcode.New(errcode.Forbidden, "the agent of this cluster limits what people may do; %s %s is not among it", info.Verb, info.Path)
+	return errcode.New(errcode.Forbidden, "the agent of this cluster limits what people may do; %s %s is not allowed", info.Verb, info.Path)
 }
 
 func groupName(group string) string {
@@ -104,7 +103,7 @@ func groupName(group string) string {
 	return group
 }
 
-// as is whom the API server shall see.
+// as returns the user and groups that the API server sees.
 func (p Policy) as(user string, groups []string) (string, []string) {
 	out := make([]string, 0, len(groups))
 	for _, g := range groups {

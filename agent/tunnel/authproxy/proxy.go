@@ -17,13 +17,13 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Stream is one request of the hub; *tunnel.Stream is one.
+// Stream is one request of the hub; *tunnel.Stream implements it.
 type Stream interface {
 	wireReader
 	wireWriter
 	Head() *agentv1.StreamHead
 	Answer(*agentv1.StreamAnswer) error
-	// Begin is Answer that leaves with what is written next.
+	// Begin is like Answer, but the head leaves with the next write.
 	Begin(*agentv1.StreamAnswer) error
 }
 
@@ -39,8 +39,8 @@ type wireWriter interface {
 
 // Config is what a Proxy needs. All but Policy and Log are required.
 type Config struct {
-	// Rest reaches the API server as the agent itself, whose account needs the
-	// verb impersonate.
+	// Rest reaches the API server as the agent itself, whose account needs the verb
+	// impersonate.
 	Rest   *rest.Config
 	Policy Policy
 	Log    *slog.Logger
@@ -56,8 +56,8 @@ type Proxy struct {
 
 var _ tunnel.Handler = (*Proxy)(nil)
 
-// New checks the policy and makes the connections' pools; nothing is dialled
-// yet. Errors of the policy are Invalid.
+// New checks the policy and makes the connection pools; it dials nothing. Errors of
+// the policy are Invalid.
 func New(c Config) (*Proxy, error) {
 	if c.Rest == nil {
 		return nil, errors.New("authproxy: a proxy needs a way to its API server")
@@ -79,10 +79,10 @@ func New(c Config) (*Proxy, error) {
 	return &Proxy{policy: c.Policy, base: base, ways: w, log: c.Log}, nil
 }
 
-// Close gives back idle connections.
+// Close closes idle connections.
 func (p *Proxy) Close() { p.ways.close() }
 
-// ServeStream is tunnel.Handler.
+// ServeStream implements tunnel.Handler.
 func (p *Proxy) ServeStream(ctx context.Context, s *tunnel.Stream) { p.Serve(ctx, s) }
 
 // Serve answers one request. It returns when both directions are done or ctx
@@ -120,19 +120,18 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 	relayBody(s, response, head.GetShortAnswer())
 }
 
-// wholeBytes is how long an answer is at most that leaves together with its
-// head.
+// wholeBytes is the maximum size of an answer that leaves together with its head.
 const wholeBytes = 3 << 10
 
-// whole reports whether an answer's body is short and there: an API server that
-// says how long its own answer is has all of it. A pod may say so and then take
-// its time.
+// whole reports whether an answer's body is short and complete: an API server that
+// states the length of its own answer has all of it. A pod may state a length and
+// then take its time.
 func whole(info kubereq.Info, response *http.Response) bool {
 	return response.ContentLength >= 0 && response.ContentLength <= wholeBytes && !info.Connects()
 }
 
-// admit refuses what must not reach the API server, whoever let it through
-// before.
+// admit rejects what must not reach the API server, regardless of earlier checks by
+// others.
 func (p *Proxy) admit(head *agentv1.StreamHead) (kubereq.Info, error) {
 	if err := kubereq.CheckIdentity(head.GetIdentity().GetUser(), head.GetIdentity().GetGroups()); err != nil {
 		return kubereq.Info{}, err
@@ -149,7 +148,7 @@ func (p *Proxy) refuse(ctx context.Context, s Stream, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	p.log.LogAttrs(ctx, slog.LevelDebug, "a request of the hub was refused", slog.String("request", s.Head().GetRequestId()), slog.Any(logkey.Error, err))
+	p.log.LogAttrs(ctx, slog.LevelDebug, "refused a request of the hub", slog.String("request", s.Head().GetRequestId()), slog.Any(logkey.Error, err))
 	code, body, after := kubereq.Status(err)
 	headers := []*agentv1.StreamHeader{{Name: "Content-Type", Values: []string{"application/json"}}}
 	if after > 0 {
@@ -158,6 +157,6 @@ func (p *Proxy) refuse(ctx context.Context, s Stream, err error) {
 	if err := s.Answer(&agentv1.StreamAnswer{Status: int32(code), Headers: headers}); err != nil {
 		return
 	}
-	// Whoever asked may be gone.
+	// The client may be gone.
 	_, _ = s.Write(body)
 }

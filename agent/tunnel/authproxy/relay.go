@@ -12,19 +12,19 @@ import (
 	"github.com/axle-cd/axle/internal/relay"
 )
 
-// relayBody sends the answer's body on. When nobody knows where it ends, each read
-// leaves at once: a watch's event must not wait for the next one.
+// relayBody forwards the answer's body. If its length is unknown, each read leaves at
+// once: a watch's event must not wait for the next one.
 func relayBody(s Stream, response *http.Response, short bool) {
 	var flush func() error
 	if response.ContentLength < 0 && !short {
 		flush = s.Flush
 	}
 	if _, err := relay.Copy(s, response.Body, flush); err != nil && !errors.Is(err, relay.ErrWrite) {
-		s.Fail(errcode.New(errcode.Unavailable, "the API server's answer broke off: %w", err))
+		s.Fail(errcode.New(errcode.Unavailable, "the API server's answer was interrupted: %w", err))
 	}
 }
 
-// join carries raw bytes both ways until the API server ends its side.
+// join copies raw bytes in both directions until the API server ends its side.
 func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response) {
 	conn, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
@@ -49,19 +49,19 @@ func (p *Proxy) join(ctx context.Context, s Stream, response *http.Response) {
 		}
 	}()
 	if _, err := relay.Copy(s, conn, s.Flush); err != nil && !errors.Is(err, relay.ErrWrite) {
-		s.Fail(errcode.New(errcode.Unavailable, "the API server's connection broke off: %w", err))
+		s.Fail(errcode.New(errcode.Unavailable, "the API server's connection was interrupted: %w", err))
 	}
 }
 
-// begin answers, together with what the API server said right behind its own
-// answer.
+// begin sends the answer's head, together with bytes that the API server sent right
+// after its own.
 func (p *Proxy) begin(s Stream, a *agentv1.StreamAnswer, from io.Reader) error {
 	if err := s.Begin(a); err != nil {
 		return err
 	}
 	if source, ok := from.(relay.Prompt); ok {
 		var first [firstBytes]byte
-		// An error is met again by who reads on.
+		// The next reader gets the same error again.
 		if n, _ := source.ReadNow(first[:]); n > 0 {
 			if _, err := s.Write(first[:n]); err != nil {
 				return err
@@ -74,7 +74,7 @@ func (p *Proxy) begin(s Stream, a *agentv1.StreamAnswer, from io.Reader) error {
 // firstBytes is the most that leaves with the answer's head.
 const firstBytes = 512
 
-// closeWrite ends one direction; the other goes on.
+// closeWrite closes one direction; the other stays open.
 func closeWrite(conn io.Writer) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

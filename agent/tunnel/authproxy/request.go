@@ -15,12 +15,12 @@ import (
 // auditHeader names the request in the API server's audit log.
 const auditHeader = "Audit-Id"
 
-// request makes a request of its own from the head; nothing of the head goes
-// along that was not looked at.
+// request makes a new request from the head; nothing of the head is copied without a
+// check.
 func (p *Proxy) request(ctx context.Context, head *agentv1.StreamHead, body io.Reader) (*http.Request, error) {
 	u, err := url.ParseRequestURI(head.GetRequestUri())
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "the request's path is none: %w", err)
+		return nil, errcode.New(errcode.Invalid, "the request's path is not valid: %w", err)
 	}
 	u.Scheme, u.Host = p.base.Scheme, p.base.Host
 	if prefix := strings.TrimSuffix(p.base.Path, "/"); prefix != "" {
@@ -28,7 +28,7 @@ func (p *Proxy) request(ctx context.Context, head *agentv1.StreamHead, body io.R
 		u.RawQuery = queryOf(head.GetRequestUri())
 	}
 	if !token(head.GetMethod()) {
-		return nil, errcode.New(errcode.Invalid, "%.40q is no method", head.GetMethod())
+		return nil, errcode.New(errcode.Invalid, "%.40q is not a valid method", head.GetMethod())
 	}
 	request := (&http.Request{
 		Method: head.GetMethod(), URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -41,7 +41,7 @@ func (p *Proxy) request(ctx context.Context, head *agentv1.StreamHead, body io.R
 		name := http.CanonicalHeaderKey(h.GetName())
 		for _, v := range h.GetValues() {
 			if name == "Sec-Websocket-Protocol" && kubereq.BearerProtocol(v) {
-				return nil, errcode.New(errcode.Invalid, "a token for the API server within the WebSocket's protocols is refused")
+				return nil, errcode.New(errcode.Invalid, "a token for the API server in the WebSocket's protocols is not allowed")
 			}
 			request.Header[name] = append(request.Header[name], v)
 		}
@@ -68,7 +68,7 @@ func queryOf(uri string) string {
 	return query
 }
 
-// token reports whether text is one, as methods and names of headers are.
+// token reports whether text is an HTTP token, as methods and header names are.
 func token(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -80,8 +80,8 @@ func token(text string) bool {
 	return text != ""
 }
 
-// asUser sets for whom a request is, as the last thing before it leaves, over
-// whatever is there.
+// asUser sets the user of a request, as the last step before it leaves, overwriting
+// anything that is there.
 type asUser struct {
 	user   string
 	groups []string
@@ -91,7 +91,7 @@ type asUser struct {
 // RoundTrip implements http.RoundTripper.
 func (a asUser) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.user == "" {
-		return nil, errcode.New(errcode.Internal, "a request without a user was about to leave")
+		return nil, errcode.New(errcode.Internal, "a request without a user cannot be sent")
 	}
 	for name := range request.Header {
 		if kubereq.IdentityHeader(name) {
@@ -105,7 +105,7 @@ func (a asUser) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-// answer is the head of what the API server said.
+// answer is the head of the API server's answer.
 func (p *Proxy) answer(response *http.Response) *agentv1.StreamAnswer {
 	a := &agentv1.StreamAnswer{Status: int32(response.StatusCode), Headers: make([]*agentv1.StreamHeader, 0, len(response.Header))}
 	for name, values := range response.Header {
@@ -120,8 +120,8 @@ func (p *Proxy) answer(response *http.Response) *agentv1.StreamAnswer {
 	return a
 }
 
-// relative takes this API server's own address out of a location: nobody
-// outside can reach it there.
+// relative removes this API server's own address from a location: it cannot be
+// reached from outside.
 func (p *Proxy) relative(location string) string {
 	u, err := url.Parse(location)
 	if err != nil || u.Host != p.base.Host {

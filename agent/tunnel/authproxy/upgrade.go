@@ -14,14 +14,13 @@ import (
 	"os"
 )
 
-// upgrader makes requests that change protocols, each on a connection of its
-// own that is used once: http.Transport would start four goroutines for one,
-// which hand it to each other. It is an http.RoundTripper for requests without
-// a body. The body of an answer that changes protocols is the connection behind its
-// head, an *afterHead.
+// upgrader makes requests that change protocols, each on its own connection, which is
+// used once: http.Transport would start four goroutines for one and pass data between
+// them. It is an http.RoundTripper for requests without a body. The body of an answer
+// that changes protocols is the connection after its head, an *afterHead.
 type upgrader struct{ dialer }
 
-// newUpgrader returns one that takes a shorter key exchange where the API server
+// newUpgrader returns an upgrader that uses a cheaper key exchange if the API server
 // is near.
 func newUpgrader(dial dialFunc, config *tls.Config, host string) *upgrader {
 	u := &upgrader{newDialer(dial, config, host)}
@@ -31,18 +30,17 @@ func newUpgrader(dial dialFunc, config *tls.Config, host string) *upgrader {
 	return u
 }
 
-// near reports whether a host is an address that no packet reaches from outside,
-// such as that of a cluster's own service. What such a connection carries passes
-// no network on which somebody may keep it until a quantum computer reads it,
-// and the key exchange against that costs more than the rest of a resumed
-// handshake.
+// near reports whether a host is an address that is not reachable from outside, such
+// as that of a cluster's own service. Such a connection passes no network on which
+// somebody could record it for a future quantum computer, and the key exchange
+// against that costs more than the rest of a resumed handshake.
 func near(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast())
 }
 
-// RoundTrip implements http.RoundTripper. The end of the request's context
-// closes the connection, until it has changed protocols.
+// RoundTrip implements http.RoundTripper. The end of the request's context closes the
+// connection, until it has changed protocols.
 func (u *upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	conn, beneath, err := u.connect(r)
@@ -67,14 +65,14 @@ func (u *upgrader) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// prompt is a connection that can be told not to wait when it is read.
+// prompt is a connection whose reads can be told not to wait.
 type prompt struct {
 	net.Conn
-	// now is touched by who reads alone.
+	// now is used only by the reader.
 	now bool
 }
 
-// Read implements net.Conn. TLS goes on after an error of a deadline.
+// Read implements net.Conn. TLS continues after a deadline error.
 func (p *prompt) Read(b []byte) (int, error) {
 	if p.now {
 		return 0, os.ErrDeadlineExceeded
@@ -82,7 +80,7 @@ func (p *prompt) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// CloseWrite ends one direction.
+// CloseWrite closes one direction.
 func (p *prompt) CloseWrite() error {
 	if half, ok := p.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -90,9 +88,9 @@ func (p *prompt) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// afterHead is a connection behind the head of its answer.
+// afterHead is a connection after the head of its answer.
 type afterHead struct {
-	// Conn is what is spoken, and beneath what lies beneath its TLS.
+	// Conn is the connection, and beneath the one below its TLS.
 	net.Conn
 	beneath *prompt
 	// ahead was read with the head.
@@ -104,7 +102,7 @@ func (c *afterHead) ask(r *http.Request) (*http.Response, error) {
 	if err := plain(r.Header); err != nil {
 		return nil, err
 	}
-	// In one piece.
+	// In one write.
 	var request bytes.Buffer
 	if err := r.Write(&request); err != nil {
 		return nil, err
@@ -130,7 +128,7 @@ func (c *afterHead) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// ReadNow is relay.Prompt.
+// ReadNow implements relay.Prompt.
 func (c *afterHead) ReadNow(p []byte) (int, error) {
 	c.beneath.now = true
 	n, err := c.Read(p)
@@ -141,10 +139,10 @@ func (c *afterHead) ReadNow(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite ends the direction to the API server.
+// CloseWrite closes the direction to the API server.
 func (c *afterHead) CloseWrite() error { return closeWrite(c.Conn) }
 
-// lastBody is that of an answer which changed no protocol. It ends with the
+// lastBody is the body of an answer that did not change protocols. It ends with the
 // request's context.
 type lastBody struct {
 	io.Reader
@@ -152,8 +150,8 @@ type lastBody struct {
 	stop func() bool
 }
 
-// Close closes the connection, along which nothing else comes. The body's own
-// Close would read the rest of it.
+// Close closes the connection, which carries nothing else. The body's own Close would
+// read its rest.
 func (b lastBody) Close() error {
 	b.stop()
 	return b.conn.Close()

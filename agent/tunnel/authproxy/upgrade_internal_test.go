@@ -17,8 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/relay"
 )
 
-// apiServer answers each request on a connection of its own by what serve does
-// with it.
+// apiServer answers each request, on its own connection, with serve.
 func apiServer(t *testing.T, serve func(conn net.Conn, r *http.Request)) (u *upgrader, ask func(context.Context) *http.Request) {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,10 +177,10 @@ func TestUpgradeIsRefused(t *testing.T) {
 		want   string
 	}{
 		"a head without an end":  {answer: "HTTP/1.1 101 Switching Protocols\r\nA: " + strings.Repeat("a", maxAnswerHead), want: "EOF"},
-		"answers without an end": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", maxInterim), want: "say nothing"},
+		"answers without an end": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", maxInterim), want: "no final one"},
 		"no answer":              {want: "EOF"},
 		"a header of two lines":  {change: func(r *http.Request) { r.Header["A"] = []string{"b\r\nImpersonate-User: root"} }, want: "control character"},
-		"a name of two headers":  {change: func(r *http.Request) { r.Header["A: b\r\nImpersonate-User"] = []string{"root"} }, want: "no name"},
+		"a name of two headers":  {change: func(r *http.Request) { r.Header["A: b\r\nImpersonate-User"] = []string{"root"} }, want: "not a valid header name"},
 		"nobody there":           {change: func(r *http.Request) { r.URL.Host = strings.Replace(r.URL.Host, "127.0.0.1", "127.0.0.2", 1) }, want: "connect"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// largeBody is from where on a body goes over a connection of its own: one
-	// copy less at each end than in the frames of HTTP/2.
+	// largeBody is the size from which a body gets its own connection: that is one
+	// copy less at each end than in HTTP/2 frames.
 	largeBody = 64 << 10
-	// idleConnections are kept open, and idleFor is how long; the API server
-	// closes its end after 90 s.
+	// idleConnections are kept open for idleFor; the API server closes its end after
+	// 90 s.
 	idleConnections = 64
 	idleFor         = 80 * time.Second
-	// streamBuffer bounds what one stream of HTTP/2 may have in memory here
-	// while its reader is slow.
+	// streamBuffer bounds the memory for one HTTP/2 stream while its reader is slow.
 	streamBuffer = 256 << 10
-	// transportBuffer is what one read or write of a connection moves at most.
+	// transportBuffer is the maximum size of one read or write of a connection.
 	transportBuffer = 32 << 10
 	// upgradeBuffer is for a connection that is used once.
 	upgradeBuffer = 2 << 10
@@ -30,13 +29,13 @@ const (
 	handshakeLimit = 10 * time.Second
 )
 
-// ways are the ways to the API server: own connections that are kept alive,
-// streams that share one, for watches and short writes, and own connections that
-// become something else. What is read takes a connection of its own: HTTP/1.1
-// wakes half as many goroutines for a short answer and copies a long one less
-// often, and on a connection that was closed meanwhile a read is begun again.
+// ways are the connections to the API server: kept connections of their own; streams
+// that share one, for watches and short writes; and connections that change
+// protocols. Reads use a connection of their own: HTTP/1.1 wakes half as many
+// goroutines for a short answer and copies a long one less often, and a read on a
+// connection that was closed meanwhile is repeated.
 type ways struct {
-	// read is single where the API server is reached through a proxy.
+	// read equals single if the API server is reached through a proxy.
 	read, single, shared, upgrade http.RoundTripper
 	idle                          []interface{ CloseIdleConnections() }
 }
@@ -62,7 +61,7 @@ func newWays(c *rest.Config, host string) (w ways, err error) {
 	return w, err
 }
 
-// reads is the way of what has no body and may be asked twice.
+// reads is for requests that have no body and can be repeated.
 func (w *ways) reads(c *rest.Config, config *tls.Config, host string) (http.RoundTripper, error) {
 	if c.Proxy != nil {
 		return w.single, nil
@@ -81,7 +80,7 @@ func upgradeWay(c *rest.Config, config *tls.Config, host string) (http.RoundTrip
 	if c.Proxy != nil {
 		t, wrapped, err := newWay(c, config, false)
 		if err == nil {
-			// Raw bytes pass by the buffers, which are for the two heads alone.
+			// Raw bytes bypass the buffers, which only hold the two heads.
 			t.ReadBufferSize, t.WriteBufferSize = upgradeBuffer, upgradeBuffer
 		}
 		return wrapped, err
@@ -115,7 +114,7 @@ func newWay(c *rest.Config, config *tls.Config, shared bool) (*http.Transport, h
 	return t, wrapped, nil
 }
 
-// choose picks the way by what is likely to flow.
+// choose picks the connection by the expected amount of data.
 func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper {
 	if request.Header["Upgrade"] != nil {
 		return w.upgrade

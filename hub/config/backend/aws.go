@@ -32,10 +32,10 @@ type AWS struct {
 	auth   *cloudauth.AWS
 }
 
-// NewAWS checks the configuration. It connects to nothing.
+// NewAWS checks the configuration. It opens no connection.
 func NewAWS(c AWSConfig) (*AWS, error) {
 	if (c.AccessKeyID == "") != (c.SecretAccessKeyFile == "") {
-		return nil, errcode.New(errcode.Invalid, "accessKeyID and secretAccessKeyFile go together")
+		return nil, errcode.New(errcode.Invalid, "accessKeyID and secretAccessKeyFile must be set together")
 	}
 	tokens, err := tokenClient(strings.HasPrefix(c.Endpoint, "http://"))
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *AWS) ask(ctx context.Context, action string, body any) (answer, error) 
 	})
 }
 
-// fault is the error's name of an answer.
+// fault returns the error code in an answer.
 func fault(a answer) string {
 	var said struct {
 		Type string `json:"__type"`
@@ -117,7 +117,7 @@ func (s *AWS) Read(ctx context.Context, path string) (map[string]string, error) 
 	}
 	raw, err := base64.StdEncoding.DecodeString(said.SecretBinary)
 	if err != nil {
-		return nil, errcode.New(errcode.Unavailable, "AWS Secrets Manager answers something that is not its protocol")
+		return nil, errcode.New(errcode.Unavailable, "AWS Secrets Manager sent an answer that cannot be parsed")
 	}
 	return map[string]string{"value": string(raw)}, nil
 }
@@ -147,10 +147,11 @@ func (s *AWS) Write(ctx context.Context, path string, values map[string]string) 
 			return s.refusal(path, a)
 		}
 	}
-	return errcode.New(errcode.Unavailable, "AWS Secrets Manager says of %q that it is there and that it is not; the hub tries again", path)
+	return errcode.New(errcode.Unavailable, "AWS Secrets Manager reports of %q both that it exists and that it does not; the hub retries", path)
 }
 
-// Delete implements config.Backend: at once, without the weeks of grace.
+// Delete implements config.Backend. It deletes at once, without the recovery
+// window.
 func (s *AWS) Delete(ctx context.Context, path string) error {
 	a, err := s.ask(ctx, "DeleteSecret", map[string]any{"SecretId": path, "ForceDeleteWithoutRecovery": true})
 	if err != nil || a.ok() || fault(a) == awsMissing {
@@ -168,5 +169,6 @@ func (s *AWS) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend: 64 KiB of secret, whose JSON escapes.
+// Limit implements config.Backend: a secret has 64 KiB, and JSON escapes need
+// some of it.
 func (s *AWS) Limit() int { return 24 << 10 }

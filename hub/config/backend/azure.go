@@ -13,15 +13,15 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
-// AzureConfig is one Azure Key Vault. Without a client secret the hub's
+// AzureConfig configures one Azure Key Vault. Without a client secret the hub's
 // workload identity is used.
 type AzureConfig struct {
-	// VaultURL is such as https://acme.vault.azure.net.
+	// VaultURL is the vault's URL, such as https://acme.vault.azure.net.
 	VaultURL         string `json:"vaultURL"`
 	TenantID         string `json:"tenantID,omitempty"`
 	ClientID         string `json:"clientID,omitempty"`
 	ClientSecretFile string `json:"clientSecretFile,omitempty"`
-	// Authority replaces the one that gives tokens.
+	// Authority replaces the default authority that issues tokens.
 	Authority string              `json:"authority,omitempty"`
 	Getenv    func(string) string `json:"-"`
 }
@@ -33,7 +33,7 @@ type Azure struct {
 	auth   wire.Auth
 }
 
-// NewAzure checks the configuration. It connects to nothing.
+// NewAzure checks the configuration. It opens no connection.
 func NewAzure(c AzureConfig) (*Azure, error) {
 	if err := checkEndpoint("vaultURL", c.VaultURL); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ var azureSecret = regexp.MustCompile(`^[a-zA-Z0-9-]{1,127}$`)
 func checkAzureName(path string) error {
 	name, version, _ := strings.Cut(path, "/")
 	if !azureSecret.MatchString(name) || version != "" && !azureSecret.MatchString(version) {
-		return errcode.New(errcode.Invalid, "%.200q is no name of a secret there; use letters, digits and dashes", path)
+		return errcode.New(errcode.Invalid, "%.200q is not a valid secret name in Azure Key Vault; use letters, digits and dashes", path)
 	}
 	return nil
 }
@@ -101,8 +101,7 @@ func (s *Azure) Read(ctx context.Context, path string) (map[string]string, error
 	return fields(said.Value), nil
 }
 
-// Write implements config.Backend. A name that was deleted lately is brought
-// back first.
+// Write implements config.Backend. A recently deleted name is recovered first.
 func (s *Azure) Write(ctx context.Context, path string, values map[string]string) error {
 	if err := checkAzureName(path); err != nil {
 		return err
@@ -130,8 +129,8 @@ func (s *Azure) Write(ctx context.Context, path string, values map[string]string
 	return nil
 }
 
-// Delete implements config.Backend. The vault keeps what was deleted for as
-// long as it is configured to; where the hub may purge, it is gone at once.
+// Delete implements config.Backend. The vault keeps deleted secrets as long as
+// it is configured to; where the hub may purge, they are gone at once.
 func (s *Azure) Delete(ctx context.Context, path string) error {
 	if err := checkAzureName(path); err != nil {
 		return err
@@ -143,7 +142,8 @@ func (s *Azure) Delete(ctx context.Context, path string) error {
 	if !a.ok() && a.status != http.StatusNotFound {
 		return refusal(azureName, path, a)
 	}
-	// Not every vault allows it, and one that does may not be ready for it.
+	// Not every vault allows a purge, and one that does may not be ready for
+	// it.
 	_, err = s.ask(ctx, http.MethodDelete, "/deletedsecrets/"+path, nil)
 	return err
 }
@@ -157,5 +157,6 @@ func (s *Azure) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend: 25 kB of value, whose JSON escapes.
+// Limit implements config.Backend: a value has 25 kB, and JSON escapes need
+// some of it.
 func (s *Azure) Limit() int { return 8 << 10 }

@@ -202,7 +202,7 @@ func TestSOPSReadsWhatSOPSWrote(t *testing.T) {
 	}
 }
 
-// edited is a repository whose one file was changed by hand.
+// edited is a repository with one file that was changed by hand.
 type edited struct{ text string }
 
 func (e edited) File(context.Context, string, string, string, string) ([]byte, error) {

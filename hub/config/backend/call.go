@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// callTimeout bounds one call, maxAnswer what is read of one answer.
+	// callTimeout limits one call, maxAnswer the size of one answer.
 	callTimeout = 20 * time.Second
 	maxAnswer   = 4 << 20
 )
 
-// newHTTP makes a client that trusts the authority in a file beside the
-// system's, and follows no redirects: a token is for one host.
+// newHTTP creates a client that trusts the authority in a file in addition to
+// the system's, and follows no redirects: a token is for one host.
 func newHTTP(caFile string) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
@@ -40,7 +40,7 @@ func newHTTP(caFile string) (*http.Client, error) {
 			config.RootCAs = x509.NewCertPool()
 		}
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errcode.New(errcode.Invalid, "caFile: %s holds no PEM certificate", caFile)
+			return nil, errcode.New(errcode.Invalid, "caFile: %s contains no PEM certificate", caFile)
 		}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -48,18 +48,18 @@ func newHTTP(caFile string) (*http.Client, error) {
 	return &http.Client{Timeout: callTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
 }
 
-// call is one question with a JSON body.
+// call is one request with a JSON body.
 type call struct {
-	what   string // where it goes, for errors
+	what   string // the target, for errors
 	method string
 	url    string
 	body   any
 	header http.Header
-	// sign adds what lets us in.
+	// sign adds the credentials.
 	sign func(ctx context.Context, r *http.Request, body []byte) error
 }
 
-// answer is what came back.
+// answer is the response to a call.
 type answer struct {
 	status int
 	body   []byte
@@ -67,7 +67,7 @@ type answer struct {
 
 func (a answer) ok() bool { return a.status/100 == 2 }
 
-// do asks. Only what stops an answer from coming is an error.
+// do makes the call. Only a missing answer is an error.
 func do(ctx context.Context, client *http.Client, c call) (answer, error) {
 	var body []byte
 	if c.body != nil {
@@ -78,7 +78,7 @@ func do(ctx context.Context, client *http.Client, c call) (answer, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, errcode.New(errcode.Invalid, "%s: is no URL", c.what)
+		return answer{}, errcode.New(errcode.Invalid, "%s: is not a URL", c.what)
 	}
 	for name, values := range c.header {
 		r.Header[name] = values
@@ -93,8 +93,8 @@ func do(ctx context.Context, client *http.Client, c call) (answer, error) {
 	}
 	response, err := client.Do(r)
 	if err != nil {
-		// The cause names the URL, which may hold a path of the user's, and
-		// never a header or a body.
+		// The cause names the URL, which may hold a user's path, and never a
+		// header or a body.
 		var refused *url.Error
 		if errors.As(err, &refused) {
 			err = refused.Err
@@ -109,34 +109,34 @@ func do(ctx context.Context, client *http.Client, c call) (answer, error) {
 	return answer{response.StatusCode, text}, nil
 }
 
-// refusal turns a status into an error. The answer's own words are left out:
-// some services quote what they were given.
+// refusal converts a status into an error. It leaves out the answer's text,
+// because some services quote the request.
 func refusal(what, path string, a answer) error {
 	code := errcode.Unavailable
-	hint := "the hub tries again"
+	hint := "the hub retries"
 	switch a.status {
 	case http.StatusNotFound:
 		return errcode.New(errcode.NotFound, "%s has nothing at %q", what, path)
 	case http.StatusUnauthorized, http.StatusForbidden:
 		code, hint = errcode.Forbidden, "its credentials or policy do not allow this"
 	case http.StatusBadRequest, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		code, hint = errcode.Invalid, "it does not take the request"
+		code, hint = errcode.Invalid, "it does not accept the request"
 	case http.StatusTooManyRequests:
 		code = errcode.Unavailable
 	}
 	return errcode.New(code, "%s answers %d %s for %q; %s", what, a.status, http.StatusText(a.status), path, hint)
 }
 
-// decode reads an answer's JSON.
+// decode decodes an answer's JSON.
 func decode(what string, a answer, into any) error {
 	if json.Unmarshal(a.body, into) != nil {
-		return errcode.New(errcode.Unavailable, "%s answers something that is not its protocol", what)
+		return errcode.New(errcode.Unavailable, "%s sent an answer that cannot be parsed", what)
 	}
 	return nil
 }
 
-// fields reads the text of a secret: a JSON object of texts is its keys, other
-// values in it are JSON, and a text that is no object is the key "value".
+// fields splits the text of a secret: the keys of a JSON object, with other
+// values than texts as JSON; any other text becomes the key "value".
 func fields(text string) map[string]string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &object) != nil || object == nil {
@@ -158,7 +158,7 @@ func text(values map[string]string) (string, error) {
 	return string(out), err
 }
 
-// secretFile reads what a setting points at, each time anew so that it may be
+// secretFile reads the file of a setting, each time again so that it may be
 // rotated.
 func secretFile(setting, path string) (string, error) {
 	raw, err := os.ReadFile(path)
@@ -168,19 +168,19 @@ func secretFile(setting, path string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// anywhere dials without the bounds that upstreams of tenants have: an
-// administrator of the hub named the host.
+// anywhere dials without the address rules for tenants' upstreams: an
+// administrator of the hub configured the host.
 type anywhere struct{ net.Dialer }
 
 // Check allows every address.
 func (anywhere) Check(netip.Addr) error { return nil }
 
-// tokenClient asks the clouds' token services.
+// tokenClient calls the clouds' token services.
 func tokenClient(plainHTTP bool) (*wire.Client, error) {
 	return wire.New(wire.Config{Dialer: &anywhere{}, AllowHTTP: plainHTTP})
 }
 
-// environment lets the hub's own role go to the hosts that the operator
+// environment allows the hub's own role for the hosts that the operator
 // configured.
 func environment(getenv func(string) string, endpoints ...string) cloudauth.Environment {
 	own := map[string]bool{}
@@ -192,19 +192,19 @@ func environment(getenv func(string) string, endpoints ...string) cloudauth.Envi
 	return cloudauth.Environment{Getenv: getenv, Own: func(host string) bool { return own[host] }}
 }
 
-// checkEndpoint refuses what is no URL, and plain HTTP except to this machine.
+// checkEndpoint refuses invalid URLs, and plain HTTP except to this machine.
 func checkEndpoint(setting, raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") || u.User != nil {
-		return errcode.New(errcode.Invalid, "%s: %q is no https URL", setting, raw)
+		return errcode.New(errcode.Invalid, "%s: %q is not an https URL", setting, raw)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Scheme == "http" && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errcode.New(errcode.Invalid, "%s: %s would send secrets in the open; use https", setting, u.Redacted())
+		return errcode.New(errcode.Invalid, "%s: %s would send secrets unencrypted; use https", setting, u.Redacted())
 	}
 	return nil
 }
 
-// escaped keeps the slashes of a path.
+// escaped escapes a path and keeps its slashes.
 func escaped(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	for i := range parts {
@@ -213,11 +213,12 @@ func escaped(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// checkPath refuses what could leave the place.
+// checkPath refuses paths that could leave the configured mount, project or
+// namespace.
 func checkPath(path string) error {
 	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\x00\\") {
-			return errcode.New(errcode.Invalid, "%.200q is no path of a secret", path)
+			return errcode.New(errcode.Invalid, "%.200q is not a valid path of a secret", path)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Place is a backend of this package; it is hub/config's Backend.
+// Place is a backend of this package; it implements hub/config's Backend.
 type Place interface {
 	Read(ctx context.Context, path string) (map[string]string, error)
 	Write(ctx context.Context, path string, values map[string]string) error
@@ -25,11 +25,11 @@ type Place interface {
 type Declared struct {
 	Name string `json:"name"`
 	// Type is vault, kubernetes, aws, gcp, azure or sops, and names the block
-	// that says the rest.
+	// with the settings.
 	Type string `json:"type"`
 	// Prefix starts the paths of the hub's own documents.
 	Prefix *string `json:"prefix,omitempty"`
-	// Allow are the beginnings of paths that services may refer to.
+	// Allow are the path prefixes that services may refer to.
 	Allow []string `json:"allow,omitempty"`
 
 	Vault      *VaultConfig      `json:"vault,omitempty"`
@@ -44,9 +44,9 @@ type Declared struct {
 
 // File is what --config-backends points at.
 type File struct {
-	// Default is where values go at first; empty is the hub's database.
+	// Default is the initial backend for values; empty is the hub's database.
 	Default string `json:"default,omitempty"`
-	// Refresh is such as "2m".
+	// Refresh is a duration such as "2m".
 	Refresh  string     `json:"refresh,omitempty"`
 	Backends []Declared `json:"backends"`
 
@@ -55,7 +55,7 @@ type File struct {
 
 var placeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// Load reads a file and makes its backends. Errors are Invalid and name the
+// Load reads a file and creates its backends. Errors are Invalid and name the
 // backend.
 func Load(path string, files Files) (File, error) {
 	var f File
@@ -68,7 +68,7 @@ func Load(path string, files Files) (File, error) {
 	}
 	if f.Refresh != "" {
 		if f.RefreshEvery, err = time.ParseDuration(f.Refresh); err != nil || f.RefreshEvery < time.Second {
-			return f, errcode.New(errcode.Invalid, "--config-backends %s: refresh: %q is no time of at least a second, such as 2m", path, f.Refresh)
+			return f, errcode.New(errcode.Invalid, "--config-backends %s: refresh: %q must be a duration of at least a second, such as 2m", path, f.Refresh)
 		}
 	}
 	for i := range f.Backends {
@@ -83,7 +83,7 @@ func Load(path string, files Files) (File, error) {
 	return f, nil
 }
 
-// make fills Place.
+// make sets Place.
 func (d *Declared) make(files Files) (err error) {
 	prefix := "axle-"
 	switch {
@@ -106,7 +106,7 @@ func (d *Declared) make(files Files) (err error) {
 		d.SOPS.Files = files
 		d.Place, err = NewSOPS(*d.SOPS)
 	default:
-		return errcode.New(errcode.Invalid, "type: %.40q is none of vault, kubernetes, aws, gcp, azure and sops, or its block of that name is missing", d.Type)
+		return errcode.New(errcode.Invalid, "type: %.40q is not one of vault, kubernetes, aws, gcp, azure and sops, or the block of that name is missing", d.Type)
 	}
 	if err != nil {
 		return fmt.Errorf("%s.%w", d.Type, err)

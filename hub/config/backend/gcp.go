@@ -16,8 +16,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// GCPConfig is Google Secret Manager in one project. Without a key the hub's
-// own account is used.
+// GCPConfig configures Google Secret Manager in one project. Without a key the
+// hub's own account is used.
 type GCPConfig struct {
 	Project            string              `json:"project"`
 	Endpoint           string              `json:"endpoint,omitempty"`
@@ -34,10 +34,10 @@ type GCP struct {
 
 var gcpProject = regexp.MustCompile(`^[a-z0-9:.-]{1,60}$`)
 
-// NewGCP checks the configuration. It connects to nothing.
+// NewGCP checks the configuration. It opens no connection.
 func NewGCP(c GCPConfig) (*GCP, error) {
 	if !gcpProject.MatchString(c.Project) {
-		return nil, errcode.New(errcode.Invalid, "project: %.60q is no project of Google Cloud", c.Project)
+		return nil, errcode.New(errcode.Invalid, "project: %.60q is not a valid Google Cloud project", c.Project)
 	}
 	if c.Endpoint == "" {
 		c.Endpoint = "https://secretmanager.googleapis.com"
@@ -74,12 +74,12 @@ func (s *GCP) ask(ctx context.Context, method, path string, body any) (answer, e
 	})
 }
 
-// secretName is what a secret may be called: letters, digits, - and _.
+// secretName matches valid names: letters, digits, - and _.
 var secretName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,255}$`)
 
 func checkSecretName(path string) error {
 	if !secretName.MatchString(path) {
-		return errcode.New(errcode.Invalid, "%.200q is no name of a secret there; use letters, digits, dashes and underscores", path)
+		return errcode.New(errcode.Invalid, "%.200q is not a valid secret name in Google Secret Manager; use letters, digits, dashes and underscores", path)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (s *GCP) Read(ctx context.Context, path string) (map[string]string, error) 
 	}
 	data, err := base64.StdEncoding.DecodeString(said.Payload.Data)
 	if err != nil || said.Payload.CRC32C != "" && said.Payload.CRC32C != checksum(data) {
-		return nil, errcode.New(errcode.Unavailable, "%s: %q came damaged; the hub tries again", gcpName, path)
+		return nil, errcode.New(errcode.Unavailable, "%s: the data of %q was damaged in transit; the hub retries", gcpName, path)
 	}
 	return fields(string(data)), nil
 }
@@ -155,7 +155,8 @@ func (s *GCP) Write(ctx context.Context, path string, values map[string]string) 
 	return err
 }
 
-// Delete implements config.Backend: the secret with all its versions.
+// Delete implements config.Backend. It deletes the secret with all its
+// versions.
 func (s *GCP) Delete(ctx context.Context, path string) error {
 	if err := checkSecretName(path); err != nil {
 		return err
@@ -176,5 +177,6 @@ func (s *GCP) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend: 64 KiB of payload, whose JSON escapes.
+// Limit implements config.Backend: a payload has 64 KiB, and JSON escapes need
+// some of it.
 func (s *GCP) Limit() int { return 24 << 10 }

@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// KubernetesConfig is the Secrets of one namespace of a cluster. Without a
-// kubeconfig it is the cluster that the hub runs in.
+// KubernetesConfig configures the Secrets of one namespace of a cluster.
+// Without a kubeconfig it is the cluster that the hub runs in.
 type KubernetesConfig struct {
 	Namespace  string `json:"namespace"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -27,10 +27,10 @@ type Kubernetes struct {
 	client *http.Client
 }
 
-// NewKubernetes checks the configuration. It connects to nothing.
+// NewKubernetes checks the configuration. It opens no connection.
 func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 	if c.Namespace == "" {
-		return nil, errcode.New(errcode.Invalid, "namespace: is needed")
+		return nil, errcode.New(errcode.Invalid, "namespace: is required")
 	}
 	var config *rest.Config
 	var err error
@@ -53,11 +53,11 @@ func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 const (
 	kubernetesName = "the Kubernetes API"
 	managedBy      = "app.kubernetes.io/managed-by"
-	// owner is the value of that label on Secrets that the hub made.
+	// owner is the value of that label on Secrets that the hub created.
 	owner = "axle-hub"
 )
 
-// kubeSecret is the little of a Secret that is needed.
+// kubeSecret holds the needed fields of a Secret.
 type kubeSecret struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -81,7 +81,7 @@ func (s *Kubernetes) ask(ctx context.Context, method, name string, body any) (an
 
 func checkSecret(path string) error {
 	if err := checkPath(path); err != nil || strings.Contains(path, "/") {
-		return errcode.New(errcode.Invalid, "%.200q is no name of a Secret", path)
+		return errcode.New(errcode.Invalid, "%.200q is not a valid name of a Secret", path)
 	}
 	return nil
 }
@@ -113,15 +113,15 @@ func (s *Kubernetes) Read(ctx context.Context, path string) (map[string]string, 
 	for key, encoded := range secret.Data {
 		raw, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
-			return nil, errcode.New(errcode.Unavailable, "%s answers something that is not its protocol", kubernetesName)
+			return nil, errcode.New(errcode.Unavailable, "%s sent an answer that cannot be parsed", kubernetesName)
 		}
 		out[key] = string(raw)
 	}
 	return out, nil
 }
 
-// Write implements config.Backend. A Secret that somebody else made is left
-// alone.
+// Write implements config.Backend. It does not touch a Secret that the hub did
+// not create.
 func (s *Kubernetes) Write(ctx context.Context, path string, values map[string]string) error {
 	for range 5 {
 		secret, found, err := s.get(ctx, path)
@@ -129,7 +129,7 @@ func (s *Kubernetes) Write(ctx context.Context, path string, values map[string]s
 			return err
 		}
 		if found && secret.Metadata.Labels[managedBy] != owner {
-			return errcode.New(errcode.Conflict, "Secret %s/%s is not the hub's: it has no label %s=%s", s.Namespace, path, managedBy, owner)
+			return errcode.New(errcode.Conflict, "Secret %s/%s does not belong to the hub: it has no label %s=%s", s.Namespace, path, managedBy, owner)
 		}
 		secret.APIVersion, secret.Kind, secret.Type = "v1", "Secret", "Opaque"
 		secret.Metadata.Name, secret.Metadata.Namespace = path, s.Namespace
@@ -150,7 +150,7 @@ func (s *Kubernetes) Write(ctx context.Context, path string, values map[string]s
 			return refusal(kubernetesName, path, a)
 		}
 	}
-	return errcode.New(errcode.Unavailable, "Secret %s/%s is changed by others again and again", s.Namespace, path)
+	return errcode.New(errcode.Unavailable, "Secret %s/%s is changed by others at the same time; try again", s.Namespace, path)
 }
 
 // Delete implements config.Backend.
@@ -160,7 +160,7 @@ func (s *Kubernetes) Delete(ctx context.Context, path string) error {
 		return err
 	}
 	if secret.Metadata.Labels[managedBy] != owner {
-		return errcode.New(errcode.Conflict, "Secret %s/%s is not the hub's: it has no label %s=%s", s.Namespace, path, managedBy, owner)
+		return errcode.New(errcode.Conflict, "Secret %s/%s does not belong to the hub: it has no label %s=%s", s.Namespace, path, managedBy, owner)
 	}
 	a, err := s.ask(ctx, http.MethodDelete, "/"+escaped(path), nil)
 	if err == nil && !a.ok() && a.status != http.StatusNotFound {
@@ -175,10 +175,10 @@ func (s *Kubernetes) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend: 1 MiB of Secret.
+// Limit implements config.Backend: a Secret has 1 MiB.
 func (s *Kubernetes) Limit() int { return 512 << 10 }
 
-// jsonText is a value as JSON.
+// jsonText encodes a value as JSON.
 func jsonText(value any) (string, error) {
 	out, err := json.Marshal(value)
 	return string(out), err

@@ -27,7 +27,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Files gives files of the repositories that the hub follows.
+// Files reads files of the repositories that the hub follows.
 type Files interface {
 	// File returns a file below a folder at a ref as last fetched. NotFound.
 	File(ctx context.Context, repository, ref, folder, name string) ([]byte, error)
@@ -39,19 +39,19 @@ type SOPSConfig struct {
 	Repository string `json:"repository"`
 	Ref        string `json:"ref"`
 	Folder     string `json:"folder,omitempty"`
-	// AgeKeyFile holds identities, one AGE-SECRET-KEY-1… a line.
+	// AgeKeyFile holds identities, one AGE-SECRET-KEY-1… per line.
 	AgeKeyFile string `json:"ageKeyFile"`
 	Files      Files  `json:"-"`
 }
 
-// SOPS are encrypted files in Git. They are only read. The format is read here
-// and not by SOPS's own library, which brings the clients of five clouds.
+// SOPS reads encrypted files in Git; it cannot write. It parses the format
+// itself, because SOPS's own library brings the clients of five clouds.
 type SOPS struct{ SOPSConfig }
 
 // NewSOPS checks the configuration.
 func NewSOPS(c SOPSConfig) (*SOPS, error) {
 	if c.Repository == "" || c.Ref == "" || c.AgeKeyFile == "" || c.Files == nil {
-		return nil, errcode.New(errcode.Invalid, "repository, ref and ageKeyFile are needed")
+		return nil, errcode.New(errcode.Invalid, "repository, ref and ageKeyFile are required")
 	}
 	s := &SOPS{c}
 	_, err := s.identities()
@@ -66,7 +66,7 @@ func (s *SOPS) identities() ([]age.Identity, error) {
 	ids, err := age.ParseIdentities(bytes.NewReader(raw))
 	if err != nil {
 		// The cause may quote a line.
-		return nil, errcode.New(errcode.Invalid, "ageKeyFile: %s holds no age identities", s.AgeKeyFile)
+		return nil, errcode.New(errcode.Invalid, "ageKeyFile: %s contains no age identities", s.AgeKeyFile)
 	}
 	return ids, nil
 }
@@ -98,7 +98,7 @@ func (s *SOPS) Write(context.Context, string, map[string]string) error { return 
 // Delete implements config.Backend.
 func (s *SOPS) Delete(context.Context, string) error { return errReadOnly }
 
-var errReadOnly = errcode.New(errcode.Invalid, "files in Git are only read here; change them in Git")
+var errReadOnly = errcode.New(errcode.Invalid, "the hub only reads files in Git; change them in Git")
 
 // Check implements config.Backend.
 func (s *SOPS) Check(ctx context.Context) error {
@@ -132,11 +132,11 @@ type sopsMetadata struct {
 	ShamirThreshold    int    `yaml:"shamir_threshold"`
 }
 
-// macOnlyEncrypted begins the hash of files whose MAC covers encrypted values
-// alone.
+// macOnlyEncrypted is hashed first in files whose MAC covers only encrypted
+// values.
 var macOnlyEncrypted, _ = hex.DecodeString("8a3fd2ad54ce66527b1034f3d147be0b0b975b3bf44f72c6fdadec8176f27d69")
 
-// sopsFile is one that is being read.
+// sopsFile is a file that is being read.
 type sopsFile struct {
 	sopsMetadata
 	key    []byte
@@ -146,12 +146,12 @@ type sopsFile struct {
 	values map[string]string
 }
 
-// decryptSOPS reads a file, YAML or JSON, and checks its MAC. Errors hold no
+// decryptSOPS decrypts a YAML or JSON file, and checks its MAC. Errors hold no
 // value.
 func decryptSOPS(raw []byte, ids []age.Identity) (map[string]string, error) {
 	var document yaml.Node
 	if yaml.Unmarshal(raw, &document) != nil || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("it is no YAML or JSON object")
+		return nil, errors.New("it is not a YAML or JSON object")
 	}
 	root := document.Content[0]
 	f := &sopsFile{sum: sha512.New(), values: map[string]string{}}
@@ -164,7 +164,7 @@ func decryptSOPS(raw []byte, ids []age.Identity) (map[string]string, error) {
 		}
 	}
 	if !found || f.MAC == "" {
-		return nil, errors.New("it is not encrypted by SOPS: there is no block sops with a mac")
+		return nil, errors.New("it is not encrypted by SOPS: the block sops with a mac is missing")
 	}
 	if err := f.prepare(ids); err != nil {
 		return nil, err
@@ -174,35 +174,35 @@ func decryptSOPS(raw []byte, ids []age.Identity) (map[string]string, error) {
 	}
 	modified, err := time.Parse(time.RFC3339, f.LastModified)
 	if err != nil {
-		return nil, errors.New("sops.lastmodified is no time")
+		return nil, errors.New("sops.lastmodified is not a time")
 	}
 	mac, _, err := f.open(f.MAC, modified.Format(time.RFC3339))
 	if err != nil || subtle.ConstantTimeCompare([]byte(mac), fmt.Appendf(nil, "%X", f.sum.Sum(nil))) != 1 {
-		return nil, errors.New("its MAC does not fit: it was changed by hand after SOPS encrypted it")
+		return nil, errors.New("its MAC does not match: it was changed by hand after SOPS encrypted it")
 	}
 	return f.values, nil
 }
 
-// prepare opens the data key.
+// prepare decrypts the data key.
 func (f *sopsFile) prepare(ids []age.Identity) (err error) {
 	if f.UnencryptedComment != "" || f.EncryptedComment != "" || f.ShamirThreshold > 1 {
-		return errors.New("it uses comment rules or key groups of SOPS, which are not read here")
+		return errors.New("it uses comment rules or key groups of SOPS, which are not supported")
 	}
 	if f.UnencryptedRegex != "" {
 		if f.unenc, err = regexp.Compile(f.UnencryptedRegex); err != nil {
-			return errors.New("sops.unencrypted_regex is no regular expression")
+			return errors.New("sops.unencrypted_regex is not a regular expression")
 		}
 	}
 	if f.EncryptedRegex != "" {
 		if f.enc, err = regexp.Compile(f.EncryptedRegex); err != nil {
-			return errors.New("sops.encrypted_regex is no regular expression")
+			return errors.New("sops.encrypted_regex is not a regular expression")
 		}
 	}
 	if f.MACOnlyEncrypted {
 		f.sum.Write(macOnlyEncrypted)
 	}
 	if len(f.Age) == 0 {
-		return errors.New("it is encrypted for no age key")
+		return errors.New("it is not encrypted for any age key")
 	}
 	for _, one := range f.Age {
 		opened, err := age.Decrypt(armor.NewReader(strings.NewReader(one.Enc)), ids...)
@@ -213,10 +213,10 @@ func (f *sopsFile) prepare(ids []age.Identity) (err error) {
 			return nil
 		}
 	}
-	return errors.New("it is encrypted for none of the hub's age keys")
+	return errors.New("it is not encrypted for any of the hub's age keys")
 }
 
-// encrypted tells whether the value at a path is.
+// encrypted reports whether the value at a path is encrypted.
 func (f *sopsFile) encrypted(at []string) bool {
 	any := func(is func(string) bool) bool {
 		for _, part := range at {
@@ -242,7 +242,7 @@ func (f *sopsFile) encrypted(at []string) bool {
 	return encrypted
 }
 
-// walk reads a node. at is its path as SOPS has it, without indexes of lists;
+// walk visits a node. at is its path as SOPS has it, without indexes of lists;
 // list collects the leaves below a list.
 func (f *sopsFile) walk(n *yaml.Node, at []string, list *[]any) error {
 	switch n.Kind {
@@ -280,7 +280,7 @@ func (f *sopsFile) walk(n *yaml.Node, at []string, list *[]any) error {
 	return nil
 }
 
-// leaf returns one value as text, and adds it to the sum as SOPS does.
+// leaf returns one value as text, and adds it to the MAC as SOPS does.
 func (f *sopsFile) leaf(n *yaml.Node, at []string) (plain string, counted bool, err error) {
 	if n.Tag == "!!null" {
 		return "", false, nil
@@ -309,7 +309,7 @@ func (f *sopsFile) leaf(n *yaml.Node, at []string) (plain string, counted bool, 
 	return n.Value, true, nil
 }
 
-// summed is a value as the MAC covers it.
+// summed returns a value in the form that the MAC covers.
 func summed(plain, kind string) string {
 	switch kind {
 	case "bool":
@@ -327,14 +327,14 @@ func summed(plain, kind string) string {
 
 var sopsValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:(.+)\]$`)
 
-// open decrypts one value for its place.
+// open decrypts one value; place is its path.
 func (f *sopsFile) open(text, place string) (plain, kind string, err error) {
 	if text == "" {
 		return "", "str", nil
 	}
 	found := sopsValue.FindStringSubmatch(text)
 	if found == nil {
-		return "", "", errors.New("it should be encrypted and is not")
+		return "", "", errors.New("it should be encrypted but is not")
 	}
 	var parts [3][]byte
 	for i := range parts {

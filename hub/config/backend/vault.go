@@ -10,23 +10,24 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// VaultConfig is a KV version 2 mount of OpenBao or Vault. One of TokenFile,
-// Role and RoleID says how to log in.
+// VaultConfig configures a KV version 2 mount of OpenBao or Vault. One of
+// TokenFile, Role and RoleID says how to log in.
 type VaultConfig struct {
 	Address   string `json:"address"`
 	Mount     string `json:"mount,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	CAFile    string `json:"caFile,omitempty"`
-	// TokenFile holds a token; it is read again when it is refused.
+	// TokenFile holds a token; the file is read again when the token is
+	// refused.
 	TokenFile string `json:"tokenFile,omitempty"`
-	// Role is one of Kubernetes auth, by the service account's token in
+	// Role is a role of Kubernetes auth, with the service account's token in
 	// JWTFile.
 	Role    string `json:"role,omitempty"`
 	JWTFile string `json:"jwtFile,omitempty"`
-	// RoleID and SecretIDFile are those of AppRole.
+	// RoleID and SecretIDFile are for AppRole.
 	RoleID       string `json:"roleID,omitempty"`
 	SecretIDFile string `json:"secretIDFile,omitempty"`
-	// AuthMount is where the auth method is mounted.
+	// AuthMount is the mount of the auth method.
 	AuthMount string `json:"authMount,omitempty"`
 }
 
@@ -42,7 +43,7 @@ type Vault struct {
 
 const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// NewVault checks the configuration. It connects to nothing.
+// NewVault checks the configuration. It opens no connection.
 func NewVault(c VaultConfig) (*Vault, error) {
 	if err := checkEndpoint("address", c.Address); err != nil {
 		return nil, err
@@ -86,7 +87,8 @@ func (v *Vault) header(token string) http.Header {
 	return h
 }
 
-// login returns a token, a new one when the last ends soon or was refused.
+// login returns a token, and a new one when the last expires soon or was
+// refused.
 func (v *Vault) login(ctx context.Context, refused string) (string, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +122,7 @@ func (v *Vault) login(ctx context.Context, refused string) (string, error) {
 		return "", err
 	}
 	if said.Auth.Token == "" {
-		return "", errcode.New(errcode.Unavailable, "%s gives no token", what)
+		return "", errcode.New(errcode.Unavailable, "%s returned no token", what)
 	}
 	life := time.Duration(said.Auth.Seconds) * time.Second
 	if life <= 0 {
@@ -130,7 +132,7 @@ func (v *Vault) login(ctx context.Context, refused string) (string, error) {
 	return v.token, nil
 }
 
-// proof is what the login sends.
+// proof returns the body of the login request.
 func (v *Vault) proof() (map[string]string, error) {
 	if v.RoleID != "" {
 		secret, err := secretFile("secretIDFile", v.SecretIDFile)
@@ -140,8 +142,8 @@ func (v *Vault) proof() (map[string]string, error) {
 	return map[string]string{"role": v.Role, "jwt": jwt}, err
 }
 
-// ask makes a call with a token, and once more with a new one when it is
-// refused: a token may have been revoked.
+// ask makes a call with a token, and repeats it with a new one when it is
+// refused: the token may have been revoked.
 func (v *Vault) ask(ctx context.Context, method, path string, body any) (answer, error) {
 	refused := ""
 	for {
@@ -183,7 +185,7 @@ func (v *Vault) Read(ctx context.Context, path string) (map[string]string, error
 	return texts(said.Data.Data)
 }
 
-// texts makes other values than texts JSON.
+// texts converts other values than texts to JSON.
 func texts(object map[string]any) (map[string]string, error) {
 	out := make(map[string]string, len(object))
 	for key, value := range object {
@@ -212,7 +214,7 @@ func (v *Vault) Write(ctx context.Context, path string, values map[string]string
 	return err
 }
 
-// Delete implements config.Backend: every version, and that it ever was.
+// Delete implements config.Backend. It deletes every version and the metadata.
 func (v *Vault) Delete(ctx context.Context, path string) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -233,5 +235,5 @@ func (v *Vault) Check(ctx context.Context) error {
 	return err
 }
 
-// Limit implements config.Backend. The default storage takes 1 MiB, escaped.
+// Limit implements config.Backend. The default storage accepts 1 MiB, escaped.
 func (v *Vault) Limit() int { return 256 << 10 }

@@ -1,5 +1,5 @@
-// Package configtest is the contract of backends of values: what hub/config
-// relies on, whatever is on the other side. Each backend's tests run it.
+// Package configtest holds the contract tests for backends: what hub/config
+// requires of every backend. The tests of each backend run them.
 package configtest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Backend is hub/config's.
+// Backend is hub/config's Backend.
 type Backend interface {
 	Read(ctx context.Context, path string) (map[string]string, error)
 	Write(ctx context.Context, path string, values map[string]string) error
@@ -20,16 +20,17 @@ type Backend interface {
 	Limit() int
 }
 
-// Subject is one backend with what is behind it.
+// Subject is a backend under test.
 type Subject struct {
 	Backend
-	// Prefix starts the paths that the contract uses.
+	// Prefix is the prefix of the paths that the tests use.
 	Prefix string
-	// Away takes the other side away, and brings it back; nil cannot.
+	// Away makes the store unavailable, or available again; nil when that is
+	// not possible.
 	Away func(away bool)
 }
 
-// secret is what no error may hold.
+// secret is the value that no error may contain.
 const secret = "canary-5f1e0c \"quoted\" \\ ü\n<&>"
 
 // Contract runs every test on one subject.
@@ -82,7 +83,7 @@ func roundTrip(t *testing.T, s Subject) {
 	must(t, s.Delete(t.Context(), path))
 }
 
-// limit writes the longest part of a document, made of what JSON escapes.
+// limit writes the longest part of a document, of characters that JSON escapes.
 func limit(t *testing.T, s Subject) {
 	if s.Limit() <= 0 {
 		t.Fatal("it takes nothing")

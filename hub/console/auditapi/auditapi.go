@@ -1,6 +1,7 @@
-// Package auditapi answers people's calls about the audit log: its records,
-// whether the chain holds, and its signed checkpoints. hub/console lets callers
-// in and registers it; hub/event/audit keeps the log and judges it.
+// Package auditapi serves the API calls about the audit log: its records,
+// whether the chain is intact, and its signed checkpoints. hub/console
+// authorizes the callers and registers it; hub/event/audit keeps and verifies
+// the log.
 package auditapi
 
 import (
@@ -17,19 +18,19 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// maxCheckpoints bounds those that one call compares with.
+// maxCheckpoints limits the checkpoints that one call compares.
 const maxCheckpoints = 1000
 
-// API answers the calls. Both fields are required.
+// API implements the calls. Both fields are required.
 type API struct {
 	Log *audit.Log
-	// ClusterID is a cluster's id by name; what it does not know stays as it is.
+	// ClusterID returns a cluster's id by name, and an unknown name unchanged.
 	ClusterID func(ctx context.Context, name string) string
 }
 
 var _ hubv1connect.AuditHandler = (*API)(nil)
 
-// apiPackage begins the procedures of this API.
+// apiPackage is the prefix of this API's procedures.
 const apiPackage = "/axle.hub.v1."
 
 // List implements hubv1connect.AuditHandler.
@@ -64,7 +65,7 @@ func (s *API) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRe
 	var elsewhere []hashchain.Checkpoint
 	for _, c := range r.Msg.GetCheckpoints() {
 		if c.GetKind() != hashchain.KindSeen || c.GetSeq() <= 0 {
-			return nil, errcode.New(errcode.Invalid, "checkpoints: one of the kind %.20q with the number %d is none that the hub gave; axle audit checkpoint writes them", c.GetKind(), c.GetSeq())
+			return nil, errcode.New(errcode.Invalid, "checkpoints: the one of kind %.20q and number %d was not issued by this hub; use checkpoints that axle audit checkpoint wrote", c.GetKind(), c.GetSeq())
 		}
 		elsewhere = append(elsewhere, hashchain.Checkpoint{
 			Kind: c.GetKind(), Sequence: c.GetSeq(), Hash: c.GetHash(), At: c.GetAt(), Newest: c.GetNewest(), KeyID: c.GetKeyId(), Signature: c.GetSignature(),

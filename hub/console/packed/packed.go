@@ -1,6 +1,6 @@
-// Package packed opens the lists of objects that agents send packed and the hub
-// keeps as they came, for whoever shows them. It bounds what it opens and cleans
-// every text; it decides nothing.
+// Package packed unpacks the lists of objects that agents send compressed and
+// the hub stores unchanged. It limits the size and cleans every text; it makes
+// no decisions.
 package packed
 
 import (
@@ -14,11 +14,12 @@ import (
 	"github.com/axle-cd/axle/internal/plain"
 )
 
-// maxOpened bounds an opened list of objects, in bytes: an agent sends at most
-// 64 KiB of it compressed.
+// maxOpened limits an unpacked list of objects, in bytes: an agent sends at
+// most 64 KiB of it compressed.
 const maxOpened = 8 << 20
 
-// Open opens a list of objects that an agent sent; empty is none.
+// Open unpacks a list of objects that an agent sent; empty data is an empty
+// list.
 func Open(packed []byte, list proto.Message) error {
 	if len(packed) == 0 {
 		return nil
@@ -39,8 +40,8 @@ func Open(packed []byte, list proto.Message) error {
 	return nil
 }
 
-// Plain cleans what a cluster says of an object. It is bounded already,
-// by the whole list.
+// Plain cleans a text that a cluster reports about an object. The limit of the
+// whole list has already limited its length.
 func Plain(field, text string) string {
 	switch field {
 	case "message", "desired", "live":
@@ -49,7 +50,7 @@ func Plain(field, text string) string {
 	return plain.Line(text, 0)
 }
 
-// Diff adds to an answer what an agent found.
+// Diff adds what an agent found to an answer.
 func Diff(data []byte, out *hubv1.ServiceDiff) (*connect.Response[hubv1.ServiceDiff], error) {
 	var list hubv1.ServiceDifferenceList
 	if err := Open(data, &list); err != nil {

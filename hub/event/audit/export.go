@@ -13,25 +13,25 @@ import (
 )
 
 const (
-	// exportPause is the longest time between two looks for rows that other
+	// exportPause is the longest time between two checks for rows that other
 	// replicas wrote.
 	exportPause = 5 * time.Second
-	// exportRows and exportBytes bound what is sent at once.
+	// exportRows and exportBytes limit what is sent at once.
 	exportRows  = 500
 	exportBytes = 1 << 20
 )
 
-// Sink takes lines of JSON. What it took may come again after a failure.
+// Sink receives lines of JSON. Lines may be sent again after a failure.
 type Sink interface {
-	// Send returns nil when the lines are kept; each ends in a newline.
+	// Send returns nil when the lines are stored; each ends with a newline.
 	Send(ctx context.Context, lines []byte) error
 }
 
-// Export copies the log to its sink until the context ends, from where it was:
-// rows in order, and the checkpoints among them. The database is its queue. It
-// tries again with growing pauses; rows that retention dropped before the sink
-// took them are said to be missing by a line of their own. Each line comes at
-// least once.
+// Export copies the log to its sink until the context ends, from where it
+// stopped: rows in order, with the checkpoints between them. The database is
+// its queue. It retries with growing pauses. When retention dropped rows before
+// the sink had them, a separate line says which are missing. Each line is sent
+// at least once.
 func (l *Log) Export(ctx context.Context) error {
 	if l.Sink == nil {
 		<-ctx.Done()
@@ -44,7 +44,7 @@ func (l *Log) Export(ctx context.Context) error {
 			if ctx.Err() == nil {
 				l.Log.Warn("the audit log was not exported; trying again later", logkey.Error, err)
 			}
-			// The end of the context ends the loop.
+			// The loop ends with the context.
 			_ = jitter.Wait(ctx, backoff.Next())
 			continue
 		}
@@ -73,7 +73,7 @@ func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
-	// Those of the rows; a later one comes with the row that follows.
+	// Checkpoints after these rows are sent with the rows that follow.
 	points, err := l.Store.AuditCheckpoints(ctx)
 	if err != nil {
 		return false, err
@@ -102,8 +102,8 @@ func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
 	return true, l.Store.PutAuditCursor(ctx, l.SinkName, last)
 }
 
-// exportRow writes a row behind the checkpoints of the row before, which had
-// no row after it when they were made.
+// exportRow writes a row after the checkpoints of the previous row, which had
+// no following row when they were made.
 func (l *Log) exportRow(out *json.Encoder, row Row, points []hashchain.Checkpoint, before int64) error {
 	for i := range points {
 		if c := points[i]; c.Kind == hashchain.KindSeen && c.Sequence == before && before > 0 {

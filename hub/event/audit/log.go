@@ -18,56 +18,56 @@ import (
 const (
 	// DefaultRetention is how long records are kept.
 	DefaultRetention = 30 * 24 * time.Hour
-	// window is how long a record of Add waits for others.
+	// window is how long a record of Add waits for more records.
 	window = 100 * time.Millisecond
-	// batchSize is the most records of one transaction.
+	// batchSize is the most records in one transaction.
 	batchSize = 500
-	// maxWaiting and maxWaitingBytes bound what waits.
+	// maxWaiting and maxWaitingBytes limit the waiting records.
 	maxWaiting      = 4096
 	maxWaitingBytes = 16 << 20
-	// writeLimit bounds one transaction.
+	// writeLimit limits one transaction.
 	writeLimit = 20 * time.Second
-	// closeLimit bounds writing what waits when the hub stops.
+	// closeLimit limits writing the waiting records when the hub stops.
 	closeLimit = 5 * time.Second
 )
 
-// ActionGap is the action of the record that says how many others were lost.
+// ActionGap is the action of the record that says how many records were lost.
 const ActionGap = "audit.gap"
 
-// Signer signs checkpoints; hub/identity does.
+// Signer signs checkpoints; hub/identity implements it.
 type Signer interface {
-	// SignCheckpoint signs by the key in force and returns the key's id.
+	// SignCheckpoint signs with the key in force and returns the key's id.
 	SignCheckpoint(ctx context.Context, payload []byte) (keyID string, signature []byte, err error)
 	// CheckpointKeys returns the keys that may have signed, by id: those in
 	// force and those that were retired.
 	CheckpointKeys(ctx context.Context) (map[string]ed25519.PublicKey, error)
 }
 
-// Config of a Log. Store and Signer are required.
+// Config configures a Log. Store and Signer are required.
 type Config struct {
 	Store  Store
 	Signer Signer
-	// Retention is DefaultRetention when zero.
+	// Retention is how long records are kept; zero is DefaultRetention.
 	Retention time.Duration
 	// Kept is a file of this replica with the last checkpoint that it made or
-	// saw, so that it notices when the database lost rows; empty is none.
+	// saw, so that it notices when the database lost rows; empty for none.
 	Kept string
-	// Sink is where Export copies the log to, nil for nowhere; SinkName is what
-	// its place is kept under.
+	// Sink is the target of Export, nil for none; SinkName is the name under
+	// which its position is stored.
 	Sink     Sink
 	SinkName string
 	Clock    clock.Clock
 	Log      *slog.Logger
 }
 
-// Log takes records. It may be used by many goroutines, before Run and after.
+// Log accepts records. It is safe for concurrent use, before and after Run.
 type Log struct {
 	Config
 	// grown wakes exports.
 	grown chan struct{}
 	hurry chan struct{}
 
-	// sealing lets one checkpoint be made at a time.
+	// sealing ensures that one checkpoint is made at a time.
 	sealing sync.Mutex
 
 	mu       sync.Mutex
@@ -81,11 +81,11 @@ type Log struct {
 	last hashchain.End
 }
 
-// waiting is a record in its encoded form.
+// waiting is an encoded record.
 type waiting struct {
 	columns Columns
 	text    []byte
-	// done takes the outcome for AddNow; nil for Add.
+	// done receives the result for AddNow; nil for Add.
 	done chan error
 }
 
@@ -109,8 +109,8 @@ func New(c Config) (*Log, error) {
 	return &Log{Config: c, grown: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, nil
 }
 
-// Add takes a record and returns at once. While the database is away records
-// wait; the oldest that no longer fit are counted as lost.
+// Add accepts a record and returns at once. While the database is unavailable,
+// records wait; the oldest that no longer fit are counted as lost.
 func (l *Log) Add(ctx context.Context, r Record) {
 	w, err := l.encode(r, nil)
 	if err == nil {
@@ -121,8 +121,9 @@ func (l *Log) Add(ctx context.Context, r Record) {
 	}
 }
 
-// AddNow takes a record and returns when it is durable. Unavailable when it is
-// not, or too much waits; the record may have been written all the same.
+// AddNow accepts a record and returns when it is durable. Unavailable when it
+// is not, or when too many records wait; the record may have been written
+// nevertheless.
 func (l *Log) AddNow(ctx context.Context, r Record) error {
 	w, err := l.encode(r, make(chan error, 1))
 	if err != nil {
@@ -163,7 +164,7 @@ func (l *Log) put(w waiting) error {
 		if l.closed {
 			return errcode.New(errcode.Unavailable, "the hub is stopping; try again").After(time.Second)
 		}
-		return errcode.New(errcode.Unavailable, "the audit log cannot be written at present, and so this is not done; try again in five seconds").After(5 * time.Second)
+		return errcode.New(errcode.Unavailable, "the audit log cannot be written now, so the call was not made; try again in five seconds").After(5 * time.Second)
 	}
 	l.waiting, l.bytes = append(l.waiting, w), l.bytes+len(w.text)
 	if !l.flushing {
@@ -174,7 +175,7 @@ func (l *Log) put(w waiting) error {
 	return nil
 }
 
-// flush writes what waits until nothing does.
+// flush writes waiting records until none is left.
 func (l *Log) flush() {
 	defer l.flushes.Done()
 	backoff := jitter.Backoff{Min: window, Max: 5 * time.Second}
@@ -198,8 +199,8 @@ func (l *Log) flush() {
 	}
 }
 
-// pause waits for further records unless somebody waits for his, a batch is
-// full, or the log is closed.
+// pause waits for further records unless a caller waits for its record, a batch
+// is full, or the log is closed.
 func (l *Log) pause(d time.Duration) {
 	l.mu.Lock()
 	now := l.closed || len(l.waiting) >= batchSize && d == window
@@ -215,7 +216,7 @@ func (l *Log) pause(d time.Duration) {
 	}
 }
 
-// take returns the next batch; none ends the flush.
+// take returns the next batch; an empty one ends the flush.
 func (l *Log) take() (batch []waiting, lost int64, stopping bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,10 +233,10 @@ func (l *Log) take() (batch []waiting, lost int64, stopping bool) {
 	return batch, lost, l.closed
 }
 
-// giveBack tells those who wait for their record, and keeps the others for
-// another try unless the hub stops.
+// giveBack returns the error to the callers of AddNow, and keeps the other
+// records for another try unless the hub stops.
 func (l *Log) giveBack(batch []waiting, lost int64, err error, stopping bool) {
-	l.answer(batch, errcode.Hide(errcode.Unavailable, err, "the audit log cannot be written at present, and so this is not done; try again in five seconds").After(5*time.Second))
+	l.answer(batch, errcode.Hide(errcode.Unavailable, err, "the audit log cannot be written now, so the call was not made; try again in five seconds").After(5*time.Second))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var again []waiting
@@ -246,7 +247,7 @@ func (l *Log) giveBack(batch []waiting, lost int64, err error, stopping bool) {
 		}
 	}
 	if stopping {
-		l.Log.Error("audit records were lost: the database was away when the hub stopped", logkey.Count, lost+int64(len(again)+len(l.waiting)))
+		l.Log.Error("audit records were lost: the database was unavailable when the hub stopped", logkey.Count, lost+int64(len(again)+len(l.waiting)))
 		l.answer(l.waiting, errcode.New(errcode.Unavailable, "the hub is stopping; try again").After(time.Second))
 		l.waiting, l.bytes, l.lost = nil, 0, 0
 		return
@@ -263,7 +264,7 @@ func (l *Log) answer(batch []waiting, err error) {
 	}
 }
 
-// Close writes what waits, for at most 5 s, and takes no more.
+// Close writes the waiting records, for at most 5 s, and accepts no more.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	l.closed = true

@@ -10,31 +10,32 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// ResultOK is the result of what was done.
+// ResultOK is the result of a successful call.
 const ResultOK = "ok"
 
-// Bounds of a record, in bytes: of a text, of a spec, of one detail.
+// The limits of a record, in bytes: of a text, of a spec, of one detail.
 const (
 	maxText   = 1024
 	maxSpec   = 64 << 10
 	maxDetail = 4096
-	// maxList bounds groups and details.
+	// maxList limits groups and details.
 	maxList = 100
 )
 
-// Record is one thing that somebody did or tried.
+// Record is one action that somebody did or tried.
 type Record struct {
 	// At is microseconds since 1970 UTC; zero is now.
 	At int64 `json:"at"`
-	// Actor is the caller by name, ActorKind his identity.Kind, ActorID his id.
+	// Actor is the caller's name, ActorKind their identity.Kind, ActorID their
+	// id.
 	Actor     string `json:"actor,omitempty"`
 	ActorKind string `json:"actor_kind,omitempty"`
 	ActorID   string `json:"actor_id,omitempty"`
-	// AsUser and AsGroups are whom a cluster's API server saw; empty for calls
-	// to the hub itself.
+	// AsUser and AsGroups are the identity that a cluster's API server saw;
+	// empty for calls to the hub itself.
 	AsUser   string   `json:"as_user,omitempty"`
 	AsGroups []string `json:"as_groups,omitempty"`
-	// TokenID is the token or session that he came with.
+	// TokenID is the token or session of the caller.
 	TokenID string `json:"token_id,omitempty"`
 	// Source is the address that the call came from.
 	Source string `json:"source,omitempty"`
@@ -42,27 +43,27 @@ type Record struct {
 	// verb (get, list, exec, …) or the Action of identity.
 	Action string `json:"action"`
 	Verb   string `json:"verb,omitempty"`
-	// ProjectID and ClusterID are where.
+	// ProjectID and ClusterID are the scope of the object.
 	ProjectID string `json:"project_id,omitempty"`
 	ClusterID string `json:"cluster_id,omitempty"`
-	// Object is what: kind, namespace and name; the resource with its
-	// subresource for Kubernetes.
+	// The object: kind, namespace and name; for Kubernetes the resource with
+	// its subresource.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Result is "ok", or a code of errcode; Status the HTTP status of a
+	// Result is "ok", or a code of errcode; Status is the HTTP status of a
 	// cluster's answer.
 	Result string `json:"result"`
 	Status int    `json:"status,omitempty"`
 	// Before and After are the object's spec as JSON with secrets masked.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// Detail holds what is particular: an exec's command, bytes both ways, the
+	// Detail holds more facts: an exec's command, bytes in both directions, the
 	// duration.
 	Detail map[string]string `json:"detail,omitempty"`
 }
 
-// Columns are the parts of a record that rows are found by.
+// Columns are the fields of a record that queries filter by.
 type Columns struct {
 	At                                           int64
 	Actor, ClusterID, Action, Kind, Name, Result string
@@ -72,8 +73,8 @@ func (r Record) columns() Columns {
 	return Columns{At: r.At, Actor: r.Actor, ClusterID: r.ClusterID, Action: r.Action, Kind: r.Kind, Name: r.Name, Result: r.Result}
 }
 
-// bounded returns the record with texts that both databases take, no longer
-// than the bounds.
+// bounded returns the record with texts that both databases accept, within the
+// limits.
 func (r Record) bounded() Record {
 	for _, text := range []*string{
 		&r.Actor, &r.ActorKind, &r.ActorID, &r.AsUser, &r.TokenID, &r.Source, &r.Action, &r.Verb,
@@ -100,7 +101,7 @@ func (r Record) bounded() Record {
 	return r
 }
 
-// bound returns clean text of at most n bytes; a cut is told.
+// bound returns clean text of at most n bytes, with a mark where it was cut.
 func bound(text string, n int) string {
 	if len(text) > n {
 		text = fmt.Sprintf("%s… (%d bytes)", text[:n], len(text))
@@ -108,7 +109,7 @@ func bound(text string, n int) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }
 
-// encode is the record's one form, which is hashed.
+// encode returns the canonical form of the record, which is hashed.
 func (r Record) encode() ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -117,7 +118,7 @@ func (r Record) encode() ([]byte, error) {
 	return text, nil
 }
 
-// Row is one record in its place in the chain.
+// Row is a record with its position in the chain.
 type Row struct {
 	hashchain.Line
 	Columns Columns

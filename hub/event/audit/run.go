@@ -17,14 +17,14 @@ import (
 const (
 	// checkpointPause is the time between two checkpoints, ± a fifth.
 	checkpointPause = 4 * time.Minute
-	// retentionPause is the time between two looks for old rows, ± a fifth.
+	// retentionPause is the time between two checks for old rows, ± a fifth.
 	retentionPause = 15 * time.Minute
 	// cutSize is how many rows one cut drops.
 	cutSize = 5000
 )
 
 // Run signs checkpoints and drops old rows until the context ends. Records are
-// taken without it. At its end it makes one more checkpoint.
+// accepted without it. At its end it makes one more checkpoint.
 func (l *Log) Run(ctx context.Context) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "checkpoints", Run: l.checkpoints},
@@ -58,22 +58,24 @@ func (l *Log) every(ctx context.Context, pause time.Duration, problem string, do
 	}
 }
 
-// Checkpoint signs the present end unless that is signed already, says it in
-// the hub's log, and keeps it in this replica's file: whoever can write to the
-// database can write to neither. A chain that does not go on from where it was
-// seen last is not signed, and what was seen is not forgotten.
+// Checkpoint signs the current end of the chain unless it is already signed,
+// writes it to the hub's log, and stores it in this replica's file: an attacker
+// who can write only to the database can change neither. A chain that does not
+// continue from where it was last seen is not signed, and the last seen state
+// is kept.
 func (l *Log) Checkpoint(ctx context.Context) error {
 	_, err := l.Seal(ctx)
 	return err
 }
 
-// Seal is Checkpoint and returns the checkpoint of the present end, for keeping
-// where nobody who can change the database can write. Conflict when there is
-// no record yet, or the chain was changed since it was seen last.
+// Seal does the same as Checkpoint and returns the checkpoint of the current
+// end, to be stored where nobody who can change the database can write.
+// Conflict when there is no record yet, or when the chain was changed since it
+// was last seen.
 func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	l.sealing.Lock()
 	defer l.sealing.Unlock()
-	// What was seen is read before the end, which may only grow.
+	// The last seen state is read before the end, which may only grow.
 	last := l.written()
 	kept, err := l.kept()
 	if err != nil {
@@ -135,8 +137,8 @@ func (w *walk) reach(ctx context.Context, end hashchain.End) error {
 	return nil
 }
 
-// broken says in the hub's log what somebody has to look into, unless another
-// replica has dropped old rows since the cut that was known.
+// broken logs an error that needs investigation, unless another replica has
+// dropped old rows since the known cut.
 func (l *Log) broken(ctx context.Context, err error, cut hashchain.Checkpoint) error {
 	var broken *hashchain.Broken
 	if !errors.As(err, &broken) {
@@ -159,9 +161,9 @@ func (l *Log) sign(ctx context.Context, kind string, end hashchain.End, newest i
 }
 
 // Prune drops the rows that are older than the retention: those up to a
-// checkpoint that was signed so long ago, when they were there already, and
-// whose own records say so. What is left can be verified from the checkpoint
-// at the cut on. It does nothing while the chain is not what it was.
+// checkpoint that is as old, and whose own records say so. The rest can be
+// verified from the checkpoint at the cut on. It does nothing while the chain
+// is broken.
 func (l *Log) Prune(ctx context.Context) error {
 	before := clock.Micros(l.Clock.Now().Add(-l.Retention))
 	points, err := l.points(ctx)
@@ -182,8 +184,8 @@ func (l *Log) Prune(ctx context.Context) error {
 	return nil
 }
 
-// cut drops the rows up to a checkpoint that is old enough, some at a time;
-// done says that a record of them is not.
+// cut drops the rows up to a checkpoint that is old enough, in batches; done
+// means that a record among them is too young.
 func (l *Log) cut(ctx context.Context, w *walk, old hashchain.Checkpoint, before int64) (done bool, err error) {
 	type place struct {
 		end    hashchain.End

@@ -13,11 +13,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxTorn is more than any line has.
+// maxTorn is more than the length of any line.
 const maxTorn = 2 << 20
 
-// FileSink appends to a file, which is made when it is missing, and so may be
-// moved away at any time. Another program rotates it.
+// FileSink appends to a file and creates it when it is missing, so the file may
+// be moved away at any time. Another program rotates it.
 type FileSink struct{ Path string }
 
 // Send implements Sink.
@@ -32,15 +32,15 @@ func (s *FileSink) Send(_ context.Context, lines []byte) (err error) {
 		return err
 	}
 	if _, err := f.Write(lines); err != nil {
-		// On a full disk a part of them was written, and whoever reads the file
-		// must not wait for the rest of a line.
+		// On a full disk a part of the lines was written; a reader of the file
+		// must not find half a line.
 		return fmt.Errorf("write the audit export: %w", errors.Join(err, f.Truncate(whole)))
 	}
 	return f.Sync()
 }
 
-// dropTorn takes a line away that a crash cut in two, which comes again whole,
-// and returns where the whole lines end.
+// dropTorn removes a line that a crash cut in two, which is sent again
+// completely, and returns where the complete lines end.
 func dropTorn(f *os.File) (whole int64, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -63,11 +63,11 @@ type HTTPSink struct {
 	URL string
 	// TokenFile holds a bearer token; empty sends none.
 	TokenFile string
-	// Client has a timeout and follows no redirect.
+	// Client must have a timeout and follow no redirects.
 	Client *http.Client
 }
 
-// maxToken bounds a token file, in bytes.
+// maxToken limits a token file, in bytes.
 const maxToken = 16 << 10
 
 // Send implements Sink.
@@ -91,7 +91,7 @@ func (s *HTTPSink) Send(ctx context.Context, lines []byte) error {
 	if err != nil {
 		return err
 	}
-	// The answer's words are nobody's; the connection is used again.
+	// The body is ignored; reading it allows the connection to be reused.
 	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10)
 	if err := answer.Body.Close(); err != nil {
 		return err

@@ -19,26 +19,27 @@ const pageSize = 1000
 // verifySize is how many rows one call of Verify checks.
 const verifySize = 20 * pageSize
 
-// Verified is what one call of Verify found.
+// Verified is the result of one call of Verify.
 type Verified struct {
-	// From is where it began, End how far it came.
+	// From is where it began, End where it stopped.
 	From int64
 	End  hashchain.End
-	// Rows were checked.
+	// Rows is the number of checked rows.
 	Rows int
-	// Done says that the end of the chain was reached and everything holds.
+	// Done is set when the end of the chain was reached and everything is
+	// correct.
 	Done bool
-	// Broken is the first thing that is wrong, nil when nothing is.
+	// Broken is the first error, nil when there is none.
 	Broken *hashchain.Broken
-	// Checkpoints were checked; Unsigned are those whose key is not known any
-	// more.
+	// Checkpoints is the number of checked ones; Unsigned of those whose key is
+	// no longer known.
 	Checkpoints, Unsigned int
 }
 
-// Verify checks the chain behind a row that an earlier call checked, 0 for its
+// Verify checks the chain after a row that an earlier call checked, 0 for its
 // beginning: rows, their columns, checkpoints, the end, this replica's own
-// memory of it, and the checkpoints that somebody kept elsewhere. It checks at
-// most 20,000 rows; call again from End.
+// record of it, and the checkpoints that the caller stored elsewhere. It checks
+// at most 20,000 rows; call again from End.
 func (l *Log) Verify(ctx context.Context, after hashchain.End, elsewhere ...hashchain.Checkpoint) (Verified, error) {
 	for {
 		v, err := l.newVerification(ctx, after, elsewhere)
@@ -49,7 +50,7 @@ func (l *Log) Verify(ctx context.Context, after hashchain.End, elsewhere ...hash
 		if !errors.As(err, &v.Broken) {
 			return v.Verified, err
 		}
-		// Retention may have taken the rows that were to come next.
+		// Retention may have dropped the rows that come next.
 		again, err := l.newVerification(ctx, after, elsewhere)
 		if err != nil || again.cut() == v.cut() {
 			return v.Verified, err
@@ -61,20 +62,20 @@ type verification struct {
 	Verified
 	log *Log
 	// target is the chain's end when the verification began: rows that come
-	// meanwhile are for the next one.
+	// later are for the next one.
 	target hashchain.End
 	keys   map[string]ed25519.PublicKey
 	// points are the checkpoints by their sequence.
 	points map[int64][]hashchain.Checkpoint
 	all    []hashchain.Checkpoint
-	// elsewhere are those that somebody kept: who signed them must be known.
+	// elsewhere are the caller's checkpoints: their signers must be known.
 	elsewhere []hashchain.Checkpoint
 }
 
 func (l *Log) newVerification(ctx context.Context, after hashchain.End, elsewhere []hashchain.Checkpoint) (*verification, error) {
-	// The end is read before the checkpoints, and these before the rows, so that
-	// what comes meanwhile is never missing. What this replica has seen is read
-	// first of all.
+	// The end is read before the checkpoints, and these before the rows, so
+	// that what comes meanwhile is never missing. What this replica has seen is
+	// read first.
 	kept, err := l.kept()
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (v *verification) cut() (sequence int64) {
 }
 
 // begin takes the newest cut as the chain's beginning. It must not have dropped
-// what was too young, nor other rows than somebody saw.
+// rows that were too young, nor other rows than were seen.
 func (v *verification) begin() error {
 	for _, c := range v.elsewhere {
 		if err := c.Check(v.keys[c.KeyID]); err != nil {
@@ -215,27 +216,27 @@ func (v *verification) finish(ctx context.Context) error {
 		return err
 	}
 	if len(beyond) > 0 {
-		// It came since the end was read, or the head was set back.
+		// It was made after the end was read, or the head was set back.
 		return v.beyond(ctx)
 	}
 	v.Done = true
 	return nil
 }
 
-// beyond looks at the head again when there are rows after it.
+// beyond reads the head again when there are rows after it.
 func (v *verification) beyond(ctx context.Context) error {
 	end, err := v.log.Store.AuditEnd(ctx)
 	if err != nil {
 		return err
 	}
 	if end.Sequence <= v.target.Sequence {
-		return &hashchain.Broken{Sequence: v.target.Sequence + 1, Reason: "it stands behind the end that the chain's head has"}
+		return &hashchain.Broken{Sequence: v.target.Sequence + 1, Reason: "it is after the end that the chain's head has"}
 	}
 	v.Done = true
 	return nil
 }
 
-// kept reads this replica's own memory of the chain; zero is none.
+// kept reads this replica's own record of the chain; zero when it has none.
 func (l *Log) kept() (c hashchain.Checkpoint, err error) {
 	if l.Kept == "" {
 		return c, nil
@@ -248,7 +249,7 @@ func (l *Log) kept() (c hashchain.Checkpoint, err error) {
 		return c, fmt.Errorf("read the last audit checkpoint: %w", err)
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return c, errcode.New(errcode.Internal, "%s holds no audit checkpoint; remove it once audit verify was run without complaint on another replica", l.Kept)
+		return c, errcode.New(errcode.Internal, "%s holds no audit checkpoint; remove it after audit verify succeeded on another replica", l.Kept)
 	}
 	return c, nil
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// walk follows the chain in the database, row by row. Nothing that stands
-// there is believed that does not follow what was believed before: whoever
-// writes to the database would else have the hub sign it.
+// walk follows the chain in the database, row by row. It accepts only rows that
+// continue what was verified before: otherwise an attacker with write access to
+// the database could have the hub sign them.
 type walk struct {
 	store Store
 	end   hashchain.End
-	// newest is the time of the newest record so far, by the records
+	// newest is the time of the newest record so far, from the records
 	// themselves: the column beside them is not hashed.
 	newest int64
-	// marks are hashes that lines must have.
+	// marks are the required hashes of some lines.
 	marks []hashchain.Checkpoint
 }
 
-// step takes one more row, or is a *hashchain.Broken.
+// step adds one row, or returns a *hashchain.Broken.
 func (w *walk) step(row Row) error {
 	end, err := w.end.Follow(row.Line)
 	if err != nil {
@@ -30,7 +30,7 @@ func (w *walk) step(row Row) error {
 	}
 	record, err := row.Open()
 	if err != nil || record.columns() != row.Columns {
-		return &hashchain.Broken{Sequence: row.Sequence, Reason: "the columns that it is found by are not those of its record"}
+		return &hashchain.Broken{Sequence: row.Sequence, Reason: "its columns differ from its record"}
 	}
 	for _, c := range w.marks {
 		if err := c.Match(row.Line); err != nil {
@@ -41,8 +41,8 @@ func (w *walk) step(row Row) error {
 	return nil
 }
 
-// to walks up to a row, which must be there, and tells each of every size rows
-// and the last one.
+// to walks up to a row, which must exist, and calls each after every size rows
+// and after the last one.
 func (w *walk) to(ctx context.Context, target int64, size int, each func(end hashchain.End, newest int64)) error {
 	for n := 1; w.end.Sequence < target; {
 		rows, err := w.store.AuditRows(ctx, Query{After: w.end.Sequence, Before: target + 1, Limit: pageSize})
@@ -69,8 +69,9 @@ func missing(end hashchain.End, target int64) error {
 	return &hashchain.Broken{Sequence: end.Sequence + 1, Reason: fmt.Sprintf("the end is missing: the chain's head says that there are %d lines", target)}
 }
 
-// points are the checkpoints in the database, in order. Those alone count whose
-// signature is looked at: of thousands, few are used.
+// points are the checkpoints in the database, in order. Only those with a
+// verified signature count, and signatures are verified on use: of thousands,
+// few are used.
 type points struct {
 	all  []hashchain.Checkpoint
 	keys map[string]ed25519.PublicKey
@@ -86,8 +87,8 @@ func (l *Log) points(ctx context.Context) (p points, err error) {
 
 func (p points) signed(c hashchain.Checkpoint) bool { return c.Check(p.keys[c.KeyID]) == nil }
 
-// newest is the last one that the hub signed, of a kind or, when that is empty,
-// of any; zero when there is none.
+// newest is the last checkpoint that the hub signed, of a kind or, when that is
+// empty, of any; zero when there is none.
 func (p points) newest(kind string) hashchain.Checkpoint {
 	for _, c := range slices.Backward(p.all) {
 		if (kind == "" || c.Kind == kind) && p.signed(c) {
@@ -100,8 +101,9 @@ func (p points) newest(kind string) hashchain.Checkpoint {
 // cut is the last row that retention dropped.
 func (p points) cut() hashchain.Checkpoint { return p.newest(hashchain.KindCut) }
 
-// lastSeen is the last line that a replica knows to be the chain's: by its
-// file, else by what the hub has signed. Behind its file only retention leads.
+// lastSeen returns the last line that a replica knows to belong to the chain:
+// from its file, otherwise from what the hub has signed. Only retention may
+// lead beyond its file.
 func (p points) lastSeen(kept hashchain.Checkpoint) (hashchain.Checkpoint, error) {
 	from, cut := kept, p.cut()
 	if kept.Sequence == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-// write puts one batch at the end of the chain, behind a record of what was
-// lost before it.
+// write appends one batch to the chain, after a record of what was lost before
+// it.
 func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 	limit := writeLimit
 	if stopping {
@@ -47,8 +47,8 @@ func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 	return err
 }
 
-// written is the last row that this process wrote, zero when it wrote none. No
-// file is needed to know it, and so a chain that was cut short since the last
+// written returns the last row that this process wrote, zero when there is
+// none. It needs no file, so a chain that was cut short since the last
 // checkpoint is noticed as well.
 func (l *Log) written() hashchain.End {
 	l.mu.Lock()

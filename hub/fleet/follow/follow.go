@@ -1,15 +1,15 @@
-// Package follow takes services to the heads of their sources: it is where a
-// change upstream becomes revisions, of many services in few statements. Which
-// services change, and what of them, is decided by hub/fleet; the hub's heads
-// call it under a lease.
+// Package follow moves services to the heads of their sources: it turns an
+// upstream change into revisions of many services with few statements.
+// hub/fleet decides which services change, and what of them; the hub's heads
+// loop calls it under a lease.
 //
-// What holds:
-//   - What moved stands in the database until all who follow it were told, so a
-//     killed process loses nothing.
-//   - A commit costs some twenty statements for each thousand services that it
+// Invariants:
+//   - A moved head stays in the database until all its services were updated,
+//     so a killed process loses nothing.
+//   - A commit costs about twenty statements per thousand services that it
 //     moves, and one change in the feed where they follow one source.
-//   - A service is never taken to an older head: heads are read in the
-//     transaction that uses them.
+//   - A service never moves to an older head: heads are read in the transaction
+//     that uses them.
 package follow
 
 import (
@@ -25,19 +25,19 @@ import (
 )
 
 const (
-	// headBatch is how many services one transaction revises: a repository
-	// that a thousand services follow must not hold the writer for long.
+	// headBatch is how many services one transaction revises: a repository with
+	// a thousand services must not hold the writer for long.
 	headBatch = 1000
-	// sourceBatch is how many sources are followed up together.
+	// sourceBatch is how many sources are handled together.
 	sourceBatch = 500
 	// readBatch is headBatch for services that are read with their specs.
 	readBatch = 500
-	// eachTold is how many services a transaction revises at most for each of
-	// them to get an event of its own.
+	// eachTold is the largest number of services in a transaction for which
+	// each service gets its own event.
 	eachTold = 20
 )
 
-// Follower takes services to heads. All fields are needed.
+// Follower moves services to heads. All fields are required.
 type Follower struct {
 	Fleet   *fleet.Fleet
 	Moves   fleet.MoveStore
@@ -47,16 +47,16 @@ type Follower struct {
 }
 
 // HeadMoved gives every service that follows the source a revision with the
-// content of its heads. This is where a change upstream becomes a change of a
-// service: those that have the content already, that a rollback pins, or that
-// are being deleted are not touched.
+// content of its heads. This turns an upstream change into a change of
+// services. Services that already have the content, are pinned by a rollback,
+// or are being deleted are not touched.
 func (f *Follower) HeadMoved(ctx context.Context, sourceID string) error {
 	return f.follow(ctx, []string{sourceID})
 }
 
-// FollowHeads does HeadMoved for all sources that moved and whose services were
-// not told yet, some at a time. What a killed process left is among them.
-// Sources that fail do not stop the others.
+// FollowHeads calls HeadMoved, in batches, for all sources that moved and whose
+// services were not updated yet, including those that a killed process left. A
+// failing source does not stop the others.
 func (f *Follower) FollowHeads(ctx context.Context) error {
 	var failed []error
 	for after := ""; ; {
@@ -74,11 +74,11 @@ func (f *Follower) FollowHeads(ctx context.Context) error {
 	}
 }
 
-// follow takes the services of some sources to their heads. Most change in
-// nothing but their content: they are moved without being read. The others are
-// looked at one by one and written together. All heads of a service are read
-// inside the transaction, so that a caller who is late never takes services
-// back to an older one, and several that moved at once make one revision.
+// follow moves the services of some sources to their heads. For most services
+// only the content changes: these are moved without being read. The others are
+// examined one by one and written together. All heads of a service are read
+// inside the transaction, so a late caller never moves services back to an
+// older head, and several sources that moved at once make one revision.
 func (f *Follower) follow(ctx context.Context, sourceIDs []string) error {
 	for _, batch := range []func(ctx context.Context, sourceIDs []string, after string) (string, error){f.advanceBatch, f.reviseBatch} {
 		for after := ""; ; {
@@ -99,7 +99,7 @@ func (f *Follower) follow(ctx context.Context, sourceIDs []string) error {
 	return nil
 }
 
-// produced returns the heads of those sources that were produced.
+// produced returns the heads of those sources that have content.
 func (f *Follower) produced(ctx context.Context, sourceIDs []string) (map[string]fleet.Head, []fleet.Head, error) {
 	heads, err := f.Sources.Heads(ctx, sourceIDs)
 	if err != nil {
@@ -114,8 +114,8 @@ func (f *Follower) produced(ctx context.Context, sourceIDs []string) (map[string
 	return heads, list, nil
 }
 
-// advanceBatch moves the services after an id that take other content and
-// nothing else, and returns the last that it looked at, empty when there are no
+// advanceBatch moves the services after an id for which only the content
+// changes, and returns the last one that it examined, empty when there are no
 // more.
 func (f *Follower) advanceBatch(ctx context.Context, sourceIDs []string, after string) (last string, err error) {
 	heads, produced, err := f.produced(ctx, sourceIDs)
@@ -138,9 +138,9 @@ func (f *Follower) advanceBatch(ctx context.Context, sourceIDs []string, after s
 	return last, f.storeRevised(ctx, revised, services, after)
 }
 
-// reviseBatch looks at the services after an id that are behind their heads,
-// and returns the last that it looked at, empty when there are no more. The
-// sources are then not among those that moved any more.
+// reviseBatch examines the services after an id that are behind their heads,
+// and returns the last one, empty when there are no more. After the last batch
+// the sources no longer count as moved.
 func (f *Follower) reviseBatch(ctx context.Context, sourceIDs []string, after string) (last string, err error) {
 	heads, produced, err := f.produced(ctx, sourceIDs)
 	if err != nil {
@@ -184,9 +184,9 @@ func (f *Follower) reviseBatch(ctx context.Context, sourceIDs []string, after st
 }
 
 // storeRevised writes the next revisions of services, in order of id after the
-// one given, and appends what others must hear of. Few services are told of one
-// by one. Many of one source are one change, which every replica reads again by
-// their source, and all are one event.
+// given one, and appends changes and events. A few services get a change and an
+// event each. Many services of one source share one change, which makes every
+// replica read them again by their source, and one event.
 func (f *Follower) storeRevised(ctx context.Context, revised []fleet.Revised, services []fleet.Service, after string) error {
 	if len(revised) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (f *Follower) storeRevised(ctx context.Context, revised []fleet.Revised, se
 				Message: fmt.Sprintf("revision %d: %s", s.Revision, s.Desired.Title()),
 			}))
 		case bySource[s.SourceID] > eachTold:
-			// Each once, whatever their number.
+			// Append each source once, whatever the number of services.
 			err = event.Append(ctx, event.Followers(s.SourceID, after, last.ID))
 		default:
 			err = told(ctx, s)
@@ -237,7 +237,7 @@ func told(ctx context.Context, s fleet.Service) error {
 	return event.Append(ctx, event.Change{Kind: event.KindService, Key: s.ID, Cluster: s.ClusterID})
 }
 
-// otherHeads adds the heads of everything else that the services follow.
+// otherHeads adds the heads of the other sources that the services follow.
 func (f *Follower) otherHeads(ctx context.Context, services []fleet.StoredService, heads map[string]fleet.Head) error {
 	seen := map[string]bool{}
 	var ids []string

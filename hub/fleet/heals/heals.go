@@ -1,9 +1,8 @@
-// Package heals are the objects that agents put back as they are declared, as
-// they are told to people. hub/fleet makes events of them; it reads and writes
-// nothing.
+// Package heals describes for people the objects that agents healed. hub/fleet
+// makes events of the descriptions; this package does no I/O.
 //
-// What holds: what is told names objects, fields and who wrote them, never a
-// value; of one report there is at most one sentence a service.
+// Invariants: a description names objects, fields and who wrote them, never a
+// value; one report gives at most one sentence per service.
 package heals
 
 import (
@@ -11,10 +10,10 @@ import (
 	"strings"
 )
 
-// maxFields bounds the fields that a sentence names.
+// maxFields limits the fields that a sentence names.
 const maxFields = 5
 
-// Heal is an object of a service that its agent put back.
+// Heal is an object of a service that its agent healed.
 type Heal struct {
 	// Number counts the heals of one boot of the agent, from 1.
 	Number    int64
@@ -23,18 +22,19 @@ type Heal struct {
 	At int64
 	// Object is "Kind namespace/name".
 	Object string
-	// Fields are what differed; none when the object was gone.
+	// Fields are the fields that differed; none when the object was gone.
 	Fields []Field
-	// Times is how often the same was put back meanwhile, 0 and 1 once.
+	// Times is how often the same object was healed meanwhile; 0 and 1 mean
+	// once.
 	Times int
 }
 
-// Field was not as it is declared. Manager wrote it last, empty when the API
-// server does not say.
+// Field is a field that differed from its declaration. Manager wrote it last,
+// empty when the API server does not say.
 type Field struct{ Path, Manager string }
 
-// After returns the heals with a number above that of the last one taken, by
-// service, and the highest number there is.
+// After returns the heals with a number above that of the last recorded one, by
+// service, and the highest number.
 func After(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
 	byService, last = map[string][]Heal{}, taken
 	for _, h := range all {
@@ -46,7 +46,7 @@ func After(all []Heal, taken int64) (byService map[string][]Heal, last int64) {
 	return byService, last
 }
 
-// Sentence tells what was put back of a service, of several objects the first.
+// Sentence describes what was healed; of several objects it names the first.
 func Sentence(all []Heal) string {
 	switch more := len(all) - 1; more {
 	case 0:
@@ -58,9 +58,9 @@ func Sentence(all []Heal) string {
 	}
 }
 
-// String says what was put back, and who had changed it.
+// String says what was healed, and who had changed it.
 func (h Heal) String() string {
-	text := h.Object + " was gone and was made again"
+	text := h.Object + " was gone and was created again"
 	if n := len(h.Fields); n > 0 {
 		var fields []string
 		for _, f := range h.Fields[:min(n, maxFields)] {

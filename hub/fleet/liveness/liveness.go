@@ -1,12 +1,12 @@
-// Package liveness is when clusters polled last, as far as this replica knows.
-// It is in memory alone, about 100 B a cluster: a row per poll would be the
-// hub's largest load. hub/fleet and what counts the fleet ask it; times are
-// given, and it starts nothing.
+// Package liveness holds when each cluster polled last, as far as this replica
+// knows. It is only in memory, about 100 B a cluster: a row per poll would be
+// the hub's largest load. hub/fleet and the fleet's metrics read it. Callers
+// pass in the times, and it starts no goroutines.
 //
-// Which clusters there are it is told, so that one that is silent since the start
-// is counted too.
+// Callers also tell it which clusters exist, so that a cluster that has been
+// silent since the start is counted too.
 //
-// What holds: a cluster is Stale after 3 of its poll intervals, Unknown for one
+// Invariants: a cluster is Stale after 3 of its poll intervals, Unknown for one
 // interval after the start, and never Fresh without a poll.
 package liveness
 
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// Freshness says how much what is shown can be trusted.
+// Freshness says how current the shown state of a cluster is.
 type Freshness string
 
-// The closed list.
+// The closed list of values.
 const (
 	Fresh   Freshness = "Fresh"
 	Stale   Freshness = "Stale"
@@ -29,7 +29,8 @@ const (
 // one poll may be lost, and its retry delayed by jitter.
 const staleAfter = 3
 
-// Polls are those of all clusters. Times are microseconds since 1970 UTC.
+// Polls holds the last polls of all clusters. Times are microseconds since 1970
+// UTC.
 type Polls struct {
 	mu       sync.Mutex
 	polls    map[string]poll
@@ -41,16 +42,17 @@ type poll struct {
 	at int64
 	// interval is the agent's own, 0 while unknown.
 	interval int64
-	// registered clusters are counted.
+	// Only registered clusters are counted.
 	registered bool
 }
 
-// New returns no polls; standard is the interval of agents that told none.
+// New returns an empty Polls; standard is assumed for agents that reported no
+// interval.
 func New(now int64, standard time.Duration) *Polls {
 	return &Polls{polls: map[string]poll{}, started: now, standard: standard.Microseconds()}
 }
 
-// Seen notes a poll, which another replica may have told of.
+// Seen records a poll; it may come from another replica.
 func (l *Polls) Seen(clusterID string, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +61,7 @@ func (l *Polls) Seen(clusterID string, at int64) {
 	l.polls[clusterID] = p
 }
 
-// SetInterval notes how often a cluster polls; 0 says nothing.
+// SetInterval records how often a cluster polls; 0 is ignored.
 func (l *Polls) SetInterval(clusterID string, interval int64) {
 	if interval <= 0 {
 		return
@@ -71,7 +73,7 @@ func (l *Polls) SetInterval(clusterID string, interval int64) {
 	l.polls[clusterID] = p
 }
 
-// Load replaces which clusters are registered, with the intervals of their
+// Load replaces the set of registered clusters, with the intervals of their
 // agents.
 func (l *Polls) Load(intervals map[string]int64) {
 	l.mu.Lock()
@@ -86,8 +88,8 @@ func (l *Polls) Load(intervals map[string]int64) {
 	}
 }
 
-// Set says of some clusters whether they are registered: those with an
-// interval are.
+// Set updates which of some clusters are registered: those with an interval
+// are.
 func (l *Polls) Set(clusterIDs []string, intervals map[string]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +110,8 @@ func (l *Polls) registerLocked(clusterID string, interval int64) {
 	l.polls[clusterID] = p
 }
 
-// Count returns how many registered clusters are how fresh. It looks at each in
-// memory, 1 ms for 20,000.
+// Count returns the number of registered clusters by freshness. It examines
+// each in memory, 1 ms for 20,000.
 func (l *Polls) Count(now int64) map[Freshness]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,14 +124,14 @@ func (l *Polls) Count(now int64) map[Freshness]int {
 	return n
 }
 
-// Forget drops a cluster that is gone.
+// Forget drops a deleted cluster.
 func (l *Polls) Forget(clusterID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.polls, clusterID)
 }
 
-// Freshness says how old a cluster's last poll is, and when it was, 0 for
+// Freshness returns how fresh a cluster is, and when it last polled, 0 for
 // never.
 func (l *Polls) Freshness(clusterID string, now int64) (Freshness, int64) {
 	l.mu.Lock()

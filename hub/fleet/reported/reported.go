@@ -1,23 +1,25 @@
-// Package reported knows the hash over what is stored of each cluster's
-// statuses, which goes with the answer to every poll, and how many services
-// are how, which is what people are alerted on. hub/fleet calls it; it reads
-// and writes nothing.
+// Package reported computes the hash over the stored statuses of each cluster,
+// which is sent with the answer to every poll, and counts services by state,
+// for alerts. hub/fleet calls it; it does no I/O.
 //
-// The hash is hex SHA-256 over "<service id> <hash>\n" in order of id, first 16
-// digits, and empty without any status, so an agent that reported some notices
-// a hub that lost all.
+// The hash is hex SHA-256 over "<service id> <hash>\n" in order of id, cut to
+// the first 16 digits, and empty when there is no status. An agent that has
+// reported statuses therefore notices when the hub lost them.
 //
-// A hash over all needs all. So that a report does not read what it does not
-// change, the statuses of large clusters that report here are kept, with the
-// edition of what the database had when they were read. The database's edition
-// changes with every report, wherever it was taken, and is never used twice: as
-// long as it is the one that is kept, so are the statuses.
+// The hash needs all statuses of a cluster. So that a report need not read
+// those that it does not change, the statuses of large clusters that report to
+// this replica are cached, with the edition that the database had when they
+// were read. The edition in the database changes with every report, on
+// whichever replica, and is never reused: while it equals the cached edition,
+// the cached statuses are current.
 //
-// The counts of a cluster stand with its hash, so those of the fleet follow from
-// what is read for the hashes anyway: nobody counts services in the database.
+// The counts of a cluster are stored with its hash, so the counts of the fleet
+// come from rows that are read for the hashes anyway, and no query counts
+// services.
 //
-// What holds: at most 300,000 statuses are kept, some 45 MB; of clusters with
-// fewer than 64 none are, since reading them costs little.
+// Invariants: at most 300,000 statuses are cached, about 45 MB; those of
+// clusters with fewer than 64 are not cached, because reading them costs
+// little.
 package reported
 
 import (
@@ -37,36 +39,37 @@ const (
 	// digits is how much of the hash is sent: it only has to notice a loss,
 	// twice in a row.
 	digits = 16
-	// worthKeeping and maxKept bound what is kept.
+	// worthKeeping and maxKept limit the cache.
 	worthKeeping = 64
 	maxKept      = 300_000
 )
 
-// Sum is what the database has of a cluster's statuses.
+// Sum is what the database stores about a cluster's statuses as a whole.
 type Sum struct {
-	// Edition is another one after every change; empty is none.
+	// Edition differs after every change; empty means none.
 	Edition string
 	Hash    string
-	// Count is how many there are, and Counts how many of them are how, in
+	// Count is the number of statuses, and Counts the number per state, in
 	// order; nil when another version of the hub stored them.
 	Count  int
 	Counts []Count
 }
 
-// State is how a service is, as its agent said; both are of closed lists.
+// State is a service's state as its agent reported it; both fields have closed
+// lists of values.
 type State struct {
 	Sync   string `json:"sync"`
 	Health string `json:"health"`
 }
 
-// Count is how many services are so.
+// Count is the number of services in a state.
 type Count struct {
 	State
 	N int `json:"n"`
 }
 
-// Status is one that is stored: its hash, and how the service is. The zero
-// value is none.
+// Status is a stored status: its hash and the service's state. The zero value
+// is none.
 type Status struct {
 	Hash string
 	is   unique.Handle[State]
@@ -75,15 +78,15 @@ type Status struct {
 // StatusOf returns a status.
 func StatusOf(hash string, is State) Status { return Status{hash, unique.Make(is)} }
 
-// Statuses are those of a cluster, by service, at one edition. They never
-// change.
+// Statuses are the statuses of a cluster, by service, at one edition. They
+// never change.
 type Statuses struct {
 	Sum
 	ids []string
 	all map[string]Status
 }
 
-// Of returns statuses that were read, as the first of an edition.
+// Of returns the statuses that were read, as the first of an edition.
 func Of(all map[string]Status) *Statuses {
 	return sum(all, slices.Sorted(maps.Keys(all)))
 }
@@ -109,8 +112,8 @@ func sum(all map[string]Status, ids []string) *Statuses {
 	return s
 }
 
-// With returns the statuses after a change, under an edition of their own; the
-// zero value is of a status that goes.
+// With returns the statuses after a change, under a new edition; a zero value
+// deletes a status.
 func (s *Statuses) With(changes map[string]Status) *Statuses {
 	all := maps.Clone(s.all)
 	if all == nil {
@@ -133,19 +136,19 @@ func (s *Statuses) With(changes map[string]Status) *Statuses {
 	return sum(all, s.ids)
 }
 
-// Clusters are the sums of all clusters, and the statuses of some.
+// Clusters caches the sums of all clusters, and the statuses of some.
 type Clusters struct {
 	mu   sync.RWMutex
 	sums map[string]known
-	// services is how many are how, over all sums.
+	// services is the number of services by state, over all sums.
 	services map[State]int
 	kept     map[string]*list.Element // of *held
-	// order has the ones used last first; total counts their statuses.
+	// order has the most recently used first; total counts their statuses.
 	order *list.List
 	total int
 }
 
-// known is what everybody asks for of a sum.
+// known is the part of a sum that callers need.
 type known struct {
 	hash   string
 	counts []Count
@@ -156,7 +159,7 @@ type held struct {
 	statuses  *Statuses
 }
 
-// New knows nothing.
+// New returns an empty Clusters.
 func New() *Clusters {
 	return &Clusters{sums: map[string]known{}, services: map[State]int{}, kept: map[string]*list.Element{}, order: list.New()}
 }
@@ -168,15 +171,15 @@ func (c *Clusters) Hash(clusterID string) string {
 	return c.sums[clusterID].hash
 }
 
-// Services returns how many services are how, those of clusters that were
-// heard of. It costs the same however many there are.
+// Services returns the number of services by state, over all known clusters.
+// Its cost does not depend on their number.
 func (c *Clusters) Services() map[State]int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return maps.Clone(c.services)
 }
 
-// Load replaces what is known of all clusters.
+// Load replaces the sums of all clusters.
 func (c *Clusters) Load(sums map[string]Sum) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +189,8 @@ func (c *Clusters) Load(sums map[string]Sum) {
 	}
 }
 
-// Set replaces what is known of some clusters; one without a sum has none.
+// Set replaces the sums of some clusters; a cluster without a sum has no
+// statuses.
 func (c *Clusters) Set(clusterIDs []string, sums map[string]Sum) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +215,7 @@ func (c *Clusters) setLocked(clusterID string, s Sum) {
 	c.sums[strings.Clone(clusterID)] = known{s.Hash, s.Counts}
 }
 
-// At returns a cluster's statuses at an edition, nil when they are not kept.
+// At returns a cluster's statuses at an edition, nil when they are not cached.
 func (c *Clusters) At(clusterID, edition string) *Statuses {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,8 +231,8 @@ func (c *Clusters) At(clusterID, edition string) *Statuses {
 	return s
 }
 
-// Keep keeps what was stored for a cluster. Statuses that were not committed
-// after all do no harm: their edition is never the database's.
+// Keep caches what was stored for a cluster. Statuses that were not committed
+// after all do no harm: their edition never equals the database's.
 func (c *Clusters) Keep(clusterID string, s *Statuses) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +248,7 @@ func (c *Clusters) Keep(clusterID string, s *Statuses) {
 	}
 }
 
-// Forget drops a cluster that is gone.
+// Forget drops a deleted cluster.
 func (c *Clusters) Forget(clusterID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

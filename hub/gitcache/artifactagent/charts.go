@@ -20,8 +20,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// charts is a chart repository over HTTP. The index lies on disk as it came,
-// with what upstream said of it, and once in memory, packed.
+// charts is a chart repository over HTTP. The index is on disk as it came, with
+// its validators, and in memory once, packed.
 type charts struct {
 	config     *Config
 	repository record.Repository
@@ -31,7 +31,7 @@ type charts struct {
 	known      validators
 }
 
-// validators are what a conditional request sends back.
+// validators are the headers of a conditional request.
 type validators struct {
 	URL          string `json:"url"`
 	ETag         string `json:"etag,omitempty"`
@@ -52,12 +52,12 @@ func (c *charts) close() { c.client.Close() }
 func (c *charts) indexFile() string { return filepath.Join(c.config.Dir, "index") }
 func (c *charts) knownFile() string { return filepath.Join(c.config.Dir, "index.json") }
 
-// indexURL is where the index lies.
+// indexURL returns the URL of the index.
 func (c *charts) indexURL() string {
 	return strings.TrimSuffix(c.repository.URL, "/") + "/index.yaml"
 }
 
-// remember reads what an earlier life left on disk.
+// remember reads what an earlier run left on disk.
 func (c *charts) remember() {
 	raw, err := os.ReadFile(c.knownFile())
 	var v validators
@@ -78,7 +78,7 @@ func parseFile(name string) (*chartindex.Index, error) {
 	return chartindex.Parse(f)
 }
 
-// refresh asks for the index if it changed.
+// refresh fetches the index if it changed.
 func (c *charts) refresh(ctx context.Context, _ []record.Source) error {
 	if c.index == nil {
 		c.remember()
@@ -104,8 +104,8 @@ func (c *charts) refresh(ctx context.Context, _ []record.Source) error {
 	return c.take(answer)
 }
 
-// take stores a new index and reads it. The one that was known is dropped
-// from memory meanwhile, and read again from disk when the new one is bad.
+// take stores a new index and parses it. The previous one is dropped from
+// memory meanwhile, and read again from disk when the new one is invalid.
 func (c *charts) take(answer *http.Response) error {
 	f, err := os.CreateTemp(filepath.Join(c.config.Dir, "tmp"), "index-")
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *charts) take(answer *http.Response) error {
 			c.remember()
 			return err
 		}
-		// The index first: with old validators beside a new index, the next
-		// start asks once too often, and never too seldom.
+		// Move the index first: with old validators beside a new index, the
+		// next start makes one request too many, but never one too few.
 		if err := errors.Join(os.RemoveAll(c.knownFile()), os.Rename(f.Name(), c.indexFile())); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c *charts) take(answer *http.Response) error {
 	return atomicfile.Write(c.knownFile(), raw, 0o644)
 }
 
-// knows is true: the index lists all charts.
+// knows returns true: the index lists all charts.
 func (c *charts) knows([]record.Source) bool { return c.index != nil }
 
 func (c *charts) resolve(s record.Source) (target, error) {
@@ -177,7 +177,7 @@ func (c *charts) target(v chartindex.Version) (target, error) {
 	return t, nil
 }
 
-// recall finds the version of a recipe, if it still has the same bytes.
+// recall finds the version of a recipe, if its bytes did not change.
 func (c *charts) recall(r record.Recipe) (target, error) {
 	if c.index == nil {
 		return target{}, errcode.New(errcode.Unavailable, "the chart repository was not read yet")
@@ -188,13 +188,13 @@ func (c *charts) recall(r record.Recipe) (target, error) {
 	}
 	t, err := c.target(v)
 	if err == nil && t.Key != r.Tree {
-		err = errcode.New(errcode.Unprocessable, "version %s of chart %s was published anew with other content", r.Commit, r.Folder)
+		err = errcode.New(errcode.Unprocessable, "version %s of chart %s was published again with other content", r.Commit, r.Folder)
 	}
 	return t, err
 }
 
-// fetch downloads a chart, checks it and unpacks it without its top folder, so
-// that Chart.yaml lies at the root.
+// fetch downloads a chart, verifies it and unpacks it without its top folder,
+// so that Chart.yaml is at the root.
 func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 	f, err := os.CreateTemp(filepath.Join(c.config.Dir, "tmp"), "chart-")
 	if err != nil {
@@ -224,7 +224,7 @@ func (c *charts) fetch(ctx context.Context, t *target, dir string) error {
 	return unpackChart(ctx, f, dir, what, c.config)
 }
 
-// unpackChart unpacks a chart's archive and makes sure that it is one.
+// unpackChart unpacks a chart's archive and checks that it is a chart.
 func unpackChart(ctx context.Context, r io.Reader, dir, what string, c *Config) error {
 	if err := archive.Unpack(ctx, r, dir, archive.Options{Strip: true, Limits: c.Limits}); err != nil {
 		if coded := errcode.Of(err); coded == errcode.Unprocessable {
@@ -238,8 +238,8 @@ func unpackChart(ctx context.Context, r io.Reader, dir, what string, c *Config) 
 	return nil
 }
 
-// authFor gives credentials to the repository's own host, and to others only
-// where the repository says so.
+// authFor returns credentials for the repository's own host, and for others
+// only where the repository allows it.
 func (c *charts) authFor(raw string) wire.Auth {
 	u, err := url.Parse(raw)
 	own, err2 := url.Parse(c.repository.URL)
@@ -252,7 +252,7 @@ func (c *charts) authFor(raw string) wire.Auth {
 	return nil
 }
 
-// verify checks the provenance file of a chart where one is asked for.
+// verify checks the provenance file of a chart where one is required.
 func (c *charts) verify(ctx context.Context, t target, sum string) error {
 	v := c.repository.Options.Verify
 	what := "chart " + t.Folder + " " + t.Revision
@@ -277,7 +277,7 @@ func (c *charts) verify(ctx context.Context, t target, sum string) error {
 	return checkProvenance(raw, v.Keys, provenance.Chart{Name: t.Folder, Version: t.Revision, SHA256: sum}, what)
 }
 
-// checkProvenance compares a provenance file with a chart.
+// checkProvenance verifies a chart against its provenance file.
 func checkProvenance(raw []byte, texts []string, c provenance.Chart, what string) error {
 	keys, err := provenance.ParseKeys(texts)
 	if err == nil {

@@ -23,8 +23,9 @@ import (
 	"github.com/axle-cd/axle/test/chartserver"
 )
 
-// TestFaultsOfAChartRepository holds that whatever upstream does the head stays
-// at the last good content, health says why, and the end of the fault heals it.
+// TestFaultsOfAChartRepository checks that the head stays at the last good
+// content whatever upstream does, that health gives the reason, and that
+// everything heals when the fault ends.
 func TestFaultsOfAChartRepository(t *testing.T) {
 	t.Parallel()
 	status := func(code int, header ...string) http.HandlerFunc {
@@ -87,7 +88,7 @@ func TestFaultsOfAChartRepository(t *testing.T) {
 			_ = w.head(other, "any word", func(h record.Head) bool { return h.Error != "" || h.Digest != "" })
 			s.Fault("/index.yaml", nil)
 			if tt.after > 0 {
-				// Whoever kicks waits as long as upstream asked; a changed
+				// Kicks wait as long as upstream's rate limit says; a changed
 				// repository does not.
 				if err := w.refresh(); err == nil {
 					t.Error("upstream was not left alone")
@@ -116,8 +117,8 @@ func cutOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestBadCharts holds that an archive which is not what it should be is
-// refused with words, leaves the head alone, and is not fetched over and over.
+// TestBadCharts checks that an invalid archive is refused with an explanation,
+// does not change the head, and is not fetched over and over.
 func TestBadCharts(t *testing.T) {
 	t.Parallel()
 	entry := func(name string, kind byte, link string, size int64) tar.Header {
@@ -296,8 +297,8 @@ func TestADeprecatedChartSaysSo(t *testing.T) {
 	})
 }
 
-// TestCredentialsStayWithTheirHost holds that an index which names another
-// host does not make us log in there.
+// TestCredentialsStayWithTheirHost checks that the hub sends no credentials to
+// another host that an index names.
 func TestCredentialsStayWithTheirHost(t *testing.T) {
 	t.Parallel()
 	for name, pass := range map[string]bool{"kept": false, "passed on": true} {
@@ -349,7 +350,7 @@ func TestWaysToAChartRepository(t *testing.T) {
 		if _, err := w.store.UpdateRepository(t.Context(), w.repo, &record.Credentials{CA: ca}); err != nil {
 			t.Fatal(err)
 		}
-		w.agent.SourcesChanged() // as the feed tells it
+		w.agent.SourcesChanged() // like the feed
 		w.revision(source, "1.0.0")
 	})
 	t.Run("proxy", func(t *testing.T) {

@@ -22,7 +22,7 @@ func CheckOptions(r record.Repository) error {
 	if r.Options.Endpoint != "" {
 		u, err := url.Parse(r.Options.Endpoint)
 		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-			return errcode.New(errcode.Invalid, "the endpoint is no URL; give one like https://s3.example.com")
+			return errcode.New(errcode.Invalid, "the endpoint is not a URL; give one like https://s3.example.com")
 		}
 	}
 	if r.Options.PlainHTTP && r.Kind != record.OCI {
@@ -43,8 +43,8 @@ func CheckOptions(r record.Repository) error {
 	return checkVerify(r)
 }
 
-// checkHubIdentity refuses what the hub's own identity will not go with, when
-// it is written down.
+// checkHubIdentity refuses settings that cannot be combined with the hub's own
+// identity, before they are stored.
 func checkHubIdentity(r record.Repository) error {
 	if !r.Options.HubIdentity {
 		return nil
@@ -84,8 +84,8 @@ func Check(r record.Repository, c record.Credentials) error {
 	return errcode.New(errcode.Invalid, "authentication %q is not for repositories of type %s; use basic, token, bearer, aws, gcp or azure", r.Auth, r.Kind)
 }
 
-// checkCloud wants credentials of the repository's own, or that the hub's were
-// given to it.
+// checkCloud requires the repository's own credentials, or permission to use
+// the hub's.
 func checkCloud(r record.Repository, c record.Credentials) error {
 	own := map[record.AuthKind]string{record.AuthAWS: c.AccessKeyID, record.AuthGCP: c.ServiceAccountJSON, record.AuthAzure: c.ClientSecret}[r.Auth] != ""
 	switch {
@@ -109,7 +109,7 @@ func checkVerify(r record.Repository) error {
 	case r.Options.Verify.Mode != want && (r.Kind != record.OCI || r.Options.Verify.Mode != "provenance"):
 		return errcode.New(errcode.Invalid, "verification %q is not for repositories of type %s; use %s", r.Options.Verify.Mode, r.Kind, want)
 	case len(r.Options.Verify.Keys) == 0:
-		return errcode.New(errcode.Invalid, "verification needs the public keys that are trusted")
+		return errcode.New(errcode.Invalid, "verification needs trusted public keys; give at least one")
 	}
 	if r.Options.Verify.Mode == "cosign" {
 		_, err := cosign.ParseKeys(r.Options.Verify.Keys)

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/artifactagent"
 	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -51,9 +52,8 @@ func newWorld(t *testing.T, r record.Repository, c record.Credentials, change ..
 		t.Fatal(err)
 	}
 	w.node = &sink{stored: map[digest.Digest][]byte{}}
-	w.config = artifactagent.Config{RepositoryID: r.ID, Kind: r.Kind, Store: w.store, Sink: w.node, Dir: filepath.Join(w.dir, "kept"),
-		Dialer: &upstream.Dialer{Allow: loopback}, AllowHTTP: true, Gap: 10 * time.Millisecond, PollInterval: time.Hour,
-		Log: slog.New(slog.NewTextHandler(testWriter{t}, nil))}
+	w.config = artifactagent.Config{Kind: r.Kind, Sink: w.node, Dir: filepath.Join(w.dir, "kept"), Dialer: &upstream.Dialer{Allow: loopback}, AllowHTTP: true,
+		Agent: repoagent.Config{RepositoryID: r.ID, Store: w.store, Gap: 10 * time.Millisecond, Poll: time.Hour, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil))}}
 	for _, f := range change {
 		f(&w.config)
 	}
@@ -70,7 +70,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.config.Epoch = epoch
+	w.config.Agent.Epoch = epoch
 	agent := artifactagent.New(w.config)
 	w.agent = agent
 	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))

@@ -27,9 +27,10 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream/cloudauth"
 )
 
-// thief is what a tenant can put in the hub's way: a proxy that ends TLS for
-// every name with certificates of an authority of its own, and a server that
-// answers on its own address. It writes down all that it hears.
+// thief is what a tenant can put between the hub and a cloud: a proxy that
+// terminates TLS for every name with its own authority's certificates, and a
+// server that answers on its own address. It records everything that it
+// receives.
 type thief struct {
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey
@@ -129,11 +130,11 @@ func (th *thief) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTheHubsIdentityIsNotATenants holds that who may write a repository gets
-// nothing of what the hub's own role gives: not by a region or an endpoint that
-// leads elsewhere, not by a proxy and an authority of their own, not by a host
-// of the cloud that runs their code. It is given where an administrator said
-// so, and then only on the hub's own way.
+// TestTheHubsIdentityIsNotATenants checks that somebody who may change a
+// repository cannot obtain credentials of the hub's own role: not with a region
+// or an endpoint that leads elsewhere, not with their own proxy and authority,
+// not with a host of the cloud that runs their code. The role is used only
+// where an administrator allowed it, and then only over the hub's own route.
 func TestTheHubsIdentityIsNotATenants(t *testing.T) {
 	t.Parallel()
 	identity := filepath.Join(t.TempDir(), "identity")
@@ -156,7 +157,7 @@ func TestTheHubsIdentityIsNotATenants(t *testing.T) {
 		auth   record.AuthKind
 		region func(th *thief) string
 		env    map[string]string
-		// endpoint of the token service is the thief's.
+		// endpoint makes the thief the token service.
 		endpoint, proxy bool
 	}{
 		"region of STS":          {kind: record.Bucket, url: "https://s3.eu-central-1.amazonaws.com/acme", auth: record.AuthAWS, region: func(th *thief) string { return "x@" + th.proxy.Listener.Addr().String() + "/#" }},

@@ -20,8 +20,9 @@ import (
 )
 
 // keep holds the tarballs of one repository that must survive upstream. A
-// file's name is its key's hash, its content's digest, the hash of its bytes
-// and what it holds: a recipe finds it, a pin keeps it, a damaged one is seen.
+// file's name consists of its key's hash, its content's digest, the hash of its
+// bytes and its entry. Recipes find files by it, pins keep them, and damaged
+// ones are detected.
 type keep struct{ dir, tmp string }
 
 const (
@@ -29,7 +30,7 @@ const (
 	nameParts  = 5
 )
 
-// open makes the folders, and removes what a killed hub left unfinished.
+// open creates the folders, and removes what a killed hub left incomplete.
 func (k *keep) open() error {
 	if err := os.RemoveAll(k.tmp); err != nil {
 		return err
@@ -45,13 +46,13 @@ type kept struct {
 	stats  tarball.Stats
 }
 
-// nameOf is the part of a file's name that its key gives.
+// nameOf returns the part of a file's name that is derived from its key.
 func nameOf(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:16])
 }
 
-// put writes the tarball of a folder and keeps it under a key.
+// put writes the tarball of a folder and stores it under a key.
 func (k *keep) put(ctx context.Context, key, dir string, o tarball.Options) (kept, error) {
 	f, err := os.CreateTemp(k.tmp, "kept-")
 	if err != nil {
@@ -71,7 +72,7 @@ func (k *keep) put(ctx context.Context, key, dir string, o tarball.Options) (kep
 	return out, os.Rename(f.Name(), out.path)
 }
 
-// find returns the file that is kept under a key.
+// find returns the file that is stored under a key.
 func (k *keep) find(key string) (kept, bool) {
 	found, err := filepath.Glob(filepath.Join(k.dir, nameOf(key)+"-*"+keptSuffix))
 	if err != nil || len(found) == 0 {
@@ -87,7 +88,7 @@ func (k *keep) find(key string) (kept, bool) {
 		stats: tarball.Stats{Files: files, Bytes: bytes}}, err == nil && err2 == nil
 }
 
-// copy writes the kept bytes of a file. One that is damaged is removed.
+// copy writes the stored bytes of a file. A damaged file is removed.
 func (k *keep) copy(w io.Writer, f kept) error {
 	in, err := os.Open(f.path)
 	if err != nil {
@@ -104,7 +105,7 @@ func (k *keep) copy(w io.Writer, f kept) error {
 	return nil
 }
 
-// list calls with each kept file.
+// list calls each for every kept file.
 func (k *keep) list(each func(d string, e fs.FileInfo)) {
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {
@@ -121,7 +122,7 @@ func (k *keep) list(each func(d string, e fs.FileInfo)) {
 	}
 }
 
-// size is the bytes of all kept files.
+// size returns the bytes of all kept files.
 func (k *keep) size() (n int64) {
 	k.list(func(_ string, e fs.FileInfo) { n += e.Size() })
 	return n
@@ -138,7 +139,7 @@ func (k *keep) drop(need map[string]bool, before time.Time) error {
 	return errors.Join(errs...)
 }
 
-// folder makes an empty temporary folder; end removes it.
+// folder creates an empty temporary folder; end removes it.
 func (k *keep) folder() (dir string, end func(), err error) {
 	dir, err = os.MkdirTemp(k.tmp, "content-")
 	return dir, func() { _ = os.RemoveAll(dir) }, err

@@ -14,8 +14,8 @@ func unknownAuth(r record.Repository) error {
 	return errcode.New(errcode.Invalid, "authentication %q is not known for repositories of type %s", r.Auth, r.Kind)
 }
 
-// httpAuth is what requests to a chart repository or a bucket carry; nil is
-// nothing.
+// httpAuth returns the authentication of requests to a chart repository or a
+// bucket; nil for none.
 func (c *Config) httpAuth(r record.Repository, creds record.Credentials, client *wire.Client) (wire.Auth, error) {
 	switch r.Auth {
 	case record.AuthNone:
@@ -55,10 +55,11 @@ func (c *Config) azure(r record.Repository, creds record.Credentials, client *wi
 	return out
 }
 
-// anyUser stands where a registry wants a user and only the token counts.
+// anyUser is used where a registry requires a user name but checks only the
+// token.
 const anyUser = "axle"
 
-// registryLogin is how a registry learns who asks; nil is nobody.
+// registryLogin returns the login for a registry; nil is anonymous.
 func (c *Config) registryLogin(r record.Repository, creds record.Credentials, client *wire.Client, host string) (func(context.Context) (registry.Login, error), error) {
 	fixed := func(l registry.Login) func(context.Context) (registry.Login, error) {
 		return func(context.Context) (registry.Login, error) { return l, nil }

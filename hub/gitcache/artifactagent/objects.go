@@ -32,14 +32,14 @@ type objects struct {
 	found      map[string]listing // by folder
 }
 
-// listing is what lies under a folder.
+// listing is the content of a folder.
 type listing struct {
 	objects []bucket.Object // sorted by key
 	sum     string          // of keys, tags and sizes
 	err     error
 }
 
-// downloads is how many objects are read at once.
+// downloads is how many objects are read concurrently.
 const downloads = 4
 
 func newObjects(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (remote, error) {
@@ -66,7 +66,7 @@ func (o *objects) close() { o.client.Close() }
 func (o *objects) refresh(ctx context.Context, sources []record.Source) error {
 	found := map[string]listing{}
 	if len(sources) == 0 {
-		// Nobody uses it yet: one object tells whether it can be read.
+		// No source uses it yet: one object shows whether it can be read.
 		_, err := o.bucket.List(ctx, "", o.limits().Files)
 		if errcode.Is(err, errcode.Unprocessable) {
 			err = nil
@@ -111,7 +111,7 @@ func (o *objects) list(ctx context.Context, folder string) (l listing) {
 	var size int64
 	for _, x := range all {
 		if strings.HasSuffix(x.Key, "/") && x.Size == 0 {
-			continue // what consoles make to show a folder
+			continue // a placeholder that cloud consoles create for a folder
 		}
 		l.objects = append(l.objects, x)
 		size += x.Size
@@ -125,7 +125,7 @@ func (o *objects) list(ctx context.Context, folder string) (l listing) {
 	case len(l.objects) == 0:
 		l.err = errcode.New(errcode.Unprocessable, "the bucket has no objects under %.200q", prefixOf(folder))
 	case size > limits.Bytes:
-		l.err = errcode.New(errcode.Unprocessable, "the objects under %.200q have %d bytes; at most %d are taken", prefixOf(folder), size, limits.Bytes)
+		l.err = errcode.New(errcode.Unprocessable, "the objects under %.200q have %d bytes; at most %d are allowed", prefixOf(folder), size, limits.Bytes)
 	}
 	return l
 }
@@ -137,7 +137,7 @@ func (o *objects) knows(sources []record.Source) bool {
 func (o *objects) resolve(s record.Source) (target, error) {
 	l, ok := o.found[s.Folder]
 	if !ok {
-		return target{}, errcode.New(errcode.Unavailable, "the bucket was not listed yet; it will be at the next poll")
+		return target{}, errcode.New(errcode.Unavailable, "the bucket was not listed yet; the next poll lists it")
 	}
 	if l.err != nil {
 		return target{}, l.err
@@ -146,16 +146,16 @@ func (o *objects) resolve(s record.Source) (target, error) {
 		Message: fmt.Sprintf("%d objects", len(l.objects))}, nil
 }
 
-// recall finds the objects of a recipe, if they are still the same.
+// recall finds the objects of a recipe, if they did not change.
 func (o *objects) recall(r record.Recipe) (target, error) {
 	t, err := o.resolve(record.Source{Folder: r.Folder})
 	if err == nil && t.Key != r.Tree {
-		err = errcode.New(errcode.Unprocessable, "the objects under %.200q are others now", prefixOf(r.Folder))
+		err = errcode.New(errcode.Unprocessable, "the objects under %.200q changed since", prefixOf(r.Folder))
 	}
 	return t, err
 }
 
-// fetch reads the objects of a folder as they were listed.
+// fetch reads the objects of a folder in the listed versions.
 func (o *objects) fetch(ctx context.Context, t *target, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -168,7 +168,7 @@ func (o *objects) fetch(ctx context.Context, t *target, dir string) error {
 	for _, x := range o.found[t.Folder].objects {
 		name := strings.TrimPrefix(x.Key, prefixOf(t.Folder))
 		if err := paths.Add(name); err != nil {
-			_ = group.Wait() // what is under way writes into the folder
+			_ = group.Wait() // running reads write into the folder
 			return errcode.New(errcode.Unprocessable, "an object's key is refused: %w", err)
 		}
 		group.Go(func() error { return o.object(ctx, root, name, x) })

@@ -91,8 +91,8 @@ func serviceAccount(t *testing.T, tokenURL string) string {
 	return string(raw)
 }
 
-// TestLoginToBuckets holds each way to log in, with keys of the repository and
-// with the hub's own role.
+// TestLoginToBuckets checks each authentication kind, with the repository's
+// keys and with the hub's own role.
 func TestLoginToBuckets(t *testing.T) {
 	t.Parallel()
 	identity := filepath.Join(t.TempDir(), "identity")
@@ -183,8 +183,8 @@ func TestLoginToBuckets(t *testing.T) {
 	}
 }
 
-// TestLoginToARegistryOfACloud holds the ways by which clouds give passwords
-// and tokens for their registries.
+// TestLoginToARegistryOfACloud checks how clouds issue passwords and tokens for
+// their registries.
 func TestLoginToARegistryOfACloud(t *testing.T) {
 	t.Parallel()
 	t.Run("ecr", func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// artifacts is a repository in a registry, or the folder of several.
+// artifacts is a repository in a registry, or the parent folder of several.
 type artifacts struct {
 	config     *Config
 	repository record.Repository
@@ -29,10 +29,10 @@ type artifacts struct {
 	found      map[wanted]answer
 }
 
-// wanted is what a source asks a registry for.
+// wanted is a reference that a source resolves at a registry.
 type wanted struct{ folder, ref string }
 
-// answer is what the registry said.
+// answer is the registry's result.
 type answer struct {
 	path       string
 	tag        string // empty for a digest
@@ -58,7 +58,7 @@ func newArtifacts(c *Config, r record.Repository, creds record.Credentials, clie
 
 func (a *artifacts) close() { a.client.Close() }
 
-// refresh asks what each tag in use is now.
+// refresh resolves each tag in use.
 func (a *artifacts) refresh(ctx context.Context, sources []record.Source) error {
 	found := map[wanted]answer{}
 	var failed error
@@ -79,7 +79,7 @@ func (a *artifacts) refresh(ctx context.Context, sources []record.Source) error 
 			failed = got.err
 		}
 		if errcode.RetryAfter(got.err) > 0 {
-			return got.err // it asked to be left alone
+			return got.err // the registry asked to be called later
 		}
 	}
 	if len(found) == 0 {
@@ -103,7 +103,7 @@ func (a *artifacts) ask(ctx context.Context, w wanted) answer {
 	if registry.ValidName(below) {
 		got = a.askAt(ctx, below, w.ref)
 	}
-	// Registries that hide what there is refuse instead.
+	// Registries that hide what exists answer "forbidden" instead.
 	if code := errcode.Of(got.err); code == errcode.NotFound || code == errcode.Unauthorized {
 		if inside := a.askAt(ctx, a.path, w.ref); inside.err == nil {
 			return inside
@@ -112,14 +112,14 @@ func (a *artifacts) ask(ctx context.Context, w wanted) answer {
 	return got
 }
 
-// span says that a reference can only be a range of versions.
+// span matches references that can only be a range of versions.
 var span = regexp.MustCompile(`[<>=~^*|, ]|(^|\.)[xX](\.|$)`)
 
 func (a *artifacts) askAt(ctx context.Context, path, ref string) answer {
 	got := answer{path: path}
 	if strings.HasPrefix(ref, "sha256:") || strings.HasPrefix(ref, "sha512:") {
 		if _, got.err = digest.Parse(ref); got.err != nil {
-			got.err = errcode.New(errcode.Unprocessable, "%.200q is no digest", ref)
+			got.err = errcode.New(errcode.Unprocessable, "%.200q is not a digest", ref)
 			return got
 		}
 		got.descriptor, got.err = a.registry.Resolve(ctx, path, ref)
@@ -148,10 +148,11 @@ func (a *artifacts) askAt(ctx context.Context, path, ref string) answer {
 	return got
 }
 
-// tagOf is the tag that Helm gives a version: a plus cannot be in one.
+// tagOf returns the tag that Helm uses for a version: a tag cannot contain a
+// plus.
 func tagOf(version string) string { return strings.ReplaceAll(version, "+", "_") }
 
-// newest picks the tag with the highest version in a range.
+// newest selects the tag with the highest version in a range.
 func (a *artifacts) newest(ctx context.Context, path, wanted string) (string, error) {
 	tags, err := a.registry.Tags(ctx, path)
 	if err != nil {
@@ -171,7 +172,7 @@ func (a *artifacts) newest(ctx context.Context, path, wanted string) (string, er
 	return tagOf(best), nil
 }
 
-// knows reports whether all were asked for by the last refresh.
+// knows reports whether the last refresh resolved all sources.
 func (a *artifacts) knows(sources []record.Source) bool {
 	return !slices.ContainsFunc(sources, func(s record.Source) bool { _, ok := a.found[wanted{s.Folder, s.Ref}]; return !ok })
 }
@@ -180,9 +181,9 @@ func (a *artifacts) resolve(s record.Source) (target, error) {
 	got, ok := a.found[wanted{s.Folder, s.Ref}]
 	switch {
 	case !ok:
-		return target{}, errcode.New(errcode.Unavailable, "the registry was not asked for %q yet; it will be at the next poll", s.Ref)
+		return target{}, errcode.New(errcode.Unavailable, "%q was not resolved at the registry yet; the next poll does", s.Ref)
 	case errcode.Is(got.err, errcode.NotFound):
-		// There is nothing to wait for, and nothing wrong with upstream.
+		// Waiting would not help, and upstream is healthy.
 		return target{}, errcode.New(errcode.Unprocessable, "%s", errcode.Message(got.err))
 	case got.err != nil:
 		return target{}, got.err
@@ -203,11 +204,11 @@ func (a *artifacts) target(path string, d ocispec.Descriptor) target {
 		url: path, digest: d.Digest.String(), media: d.MediaType, size: d.Size}
 }
 
-// recall makes a target out of a recipe, which names its manifest by digest.
+// recall converts a recipe, which names its manifest by digest, into a target.
 func (a *artifacts) recall(r record.Recipe) (target, error) {
 	d, err := digest.Parse(r.Commit)
 	if err != nil {
-		return target{}, errcode.New(errcode.Unprocessable, "recipe names %.100q, which is no digest", r.Commit)
+		return target{}, errcode.New(errcode.Unprocessable, "the recipe names %.100q, which is not a digest", r.Commit)
 	}
 	path := a.path
 	if r.Folder != "" {
@@ -216,7 +217,7 @@ func (a *artifacts) recall(r record.Recipe) (target, error) {
 	return a.target(path, ocispec.Descriptor{Digest: d}), nil
 }
 
-// complete says of a target what its manifest's annotations tell.
+// complete adds the manifest's annotations to a target.
 func complete(t *target, notes map[string]string) {
 	if at, err := time.Parse(time.RFC3339, notes[ocispec.AnnotationCreated]); err == nil {
 		t.CreatedAt = at.UTC()
@@ -230,7 +231,7 @@ func complete(t *target, notes map[string]string) {
 	t.Message, t.Author = cut(t.Message), cut(t.Author)
 }
 
-// cut bounds what strangers wrote.
+// cut limits the length of untrusted texts.
 func cut(s string) string {
 	if r := []rune(s); len(r) > 200 {
 		return string(r[:200])

@@ -18,19 +18,19 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Media types that say how a layer is laid out.
+// Media types that determine how a layer is unpacked.
 const (
 	chartConfig     = "application/vnd.cncf.helm.config.v1+json"
 	chartLayer      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	provenanceLayer = "application/vnd.cncf.helm.chart.provenance.v1.prov"
-	// orasUnpack marks a layer that is a folder, packed.
+	// orasUnpack marks a layer that is a packed folder.
 	orasUnpack = "io.deis.oras.content.unpack"
 	maxLayers  = 100
 )
 
 // fetch downloads the layers of an artifact, checks its signature where one is
-// asked for, and lays it out: a chart without its top folder, archives over
-// each other, single files under their titles.
+// required, and unpacks it: a chart without its top folder, archives over each
+// other, single files under their titles.
 func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 	d, err := a.descriptor(ctx, *t)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 		return err
 	}
 	if len(m.Layers) > maxLayers {
-		return errcode.New(errcode.Unprocessable, "artifact %s has %d layers; at most %d are taken", t.digest, len(m.Layers), maxLayers)
+		return errcode.New(errcode.Unprocessable, "artifact %s has %d layers; at most %d are allowed", t.digest, len(m.Layers), maxLayers)
 	}
 	if m.Config.MediaType == chartConfig {
 		return a.chart(ctx, *t, m, dir)
@@ -69,12 +69,12 @@ func (a *artifacts) fetch(ctx context.Context, t *target, dir string) error {
 		}
 	}
 	if laid == 0 {
-		return errcode.New(errcode.Unprocessable, "artifact %s holds nothing that can be laid out: no archive, and no layer with a title", t.digest)
+		return errcode.New(errcode.Unprocessable, "artifact %s has nothing to unpack: no archive, and no layer with a title", t.digest)
 	}
 	return inside(dir, t.Entry)
 }
 
-// inside makes sure that the folder which a source names is there.
+// inside checks that the folder of a source exists.
 func inside(dir, entry string) error {
 	if entry == "" {
 		return nil
@@ -90,7 +90,8 @@ func inside(dir, entry string) error {
 	return nil
 }
 
-// descriptor is the manifest's: an index is followed to its only manifest.
+// descriptor returns the manifest's descriptor; of an index with one manifest,
+// that manifest's.
 func (a *artifacts) descriptor(ctx context.Context, t target) (ocispec.Descriptor, error) {
 	d, err := a.registry.Resolve(ctx, t.url, t.digest)
 	if err != nil {
@@ -109,7 +110,7 @@ func (a *artifacts) descriptor(ctx context.Context, t target) (ocispec.Descripto
 	return x.Manifests[0], nil
 }
 
-// chart lays out the one chart of a manifest.
+// chart unpacks the one chart of a manifest.
 func (a *artifacts) chart(ctx context.Context, t target, m ocispec.Manifest, dir string) error {
 	for _, layer := range m.Layers {
 		if layer.MediaType != chartLayer {
@@ -128,10 +129,10 @@ func (a *artifacts) chart(ctx context.Context, t target, m ocispec.Manifest, dir
 		}
 		return unpackChart(ctx, f, dir, "chart "+t.url, a.config)
 	}
-	return errcode.New(errcode.Unprocessable, "%s says that it is a chart and has no layer of type %s", t.digest, chartLayer)
+	return errcode.New(errcode.Unprocessable, "%s is declared as a chart but has no layer of type %s", t.digest, chartLayer)
 }
 
-// download brings one layer to a temporary file.
+// download fetches one layer into a temporary file.
 func (a *artifacts) download(ctx context.Context, t target, layer ocispec.Descriptor) (*os.File, error) {
 	f, err := os.CreateTemp(filepath.Join(a.config.Dir, "tmp"), "layer-")
 	if err != nil {
@@ -152,7 +153,7 @@ func closeTemp(f *os.File) {
 	_ = os.Remove(f.Name())
 }
 
-// layer lays out one layer, and reports whether it is of a kind that is.
+// layer unpacks one layer, and reports whether its type is supported.
 func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descriptor, dir string) (bool, error) {
 	title := layer.Annotations[ocispec.AnnotationTitle]
 	packed := strings.Contains(layer.MediaType, ".tar") || strings.Contains(layer.MediaType, "/tar") || layer.Annotations[orasUnpack] == "true"
@@ -164,7 +165,7 @@ func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descripto
 		return false, err
 	}
 	defer closeTemp(f)
-	// A file that is an archive and was pushed as a file stays a file.
+	// An archive that was pushed as a file stays a file.
 	if packed && (title == "" || layer.Annotations[orasUnpack] == "true" || !named(title)) {
 		if err := archive.Unpack(ctx, f, dir, archive.Options{Over: true, Limits: a.config.Limits}); err != nil {
 			if errcode.Is(err, errcode.Unprocessable) {
@@ -177,7 +178,7 @@ func (a *artifacts) layer(ctx context.Context, t target, layer ocispec.Descripto
 	return true, place(f, dir, title)
 }
 
-// named reports whether a title is that of an archive file, rather than of the
+// named reports whether a title is that of an archive file, and not of the
 // folder inside.
 func named(title string) bool {
 	for _, end := range []string{".tar", ".tgz", ".gz", ".zst"} {
@@ -188,7 +189,7 @@ func named(title string) bool {
 	return false
 }
 
-// place puts a layer under its title.
+// place stores a layer under its title.
 func place(f io.Reader, dir, title string) error {
 	if err := digest.NewPathSet().Add(title); err != nil {
 		return errcode.New(errcode.Unprocessable, "a layer's title is refused: %w", err)

@@ -13,21 +13,20 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// remote is an upstream of one kind, as the agent needs it.
-type remote interface {
-	// refresh asks what there is now for these sources. An error says that
-	// upstream cannot be read; what is wrong with one source alone is told by
-	// resolve.
+// protocol is an upstream of one kind, as the agent needs it.
+type protocol interface {
+	// refresh reads the current state for these sources. An error means that
+	// upstream cannot be read; resolve returns the errors of single sources.
 	refresh(ctx context.Context, sources []record.Source) error
-	// knows reports whether resolve can tell of these sources without another
+	// knows reports whether resolve works for these sources without another
 	// refresh.
 	knows(sources []record.Source) bool
-	// resolve says what a source points at, by what refresh read.
+	// resolve returns what a source points at, from what refresh read.
 	resolve(s record.Source) (target, error)
-	// fetch puts the content of a target into dir, checked, and completes what
-	// the target says of it.
+	// fetch writes the verified content of a target into dir, and completes the
+	// target.
 	fetch(ctx context.Context, t *target, dir string) error
-	// recall makes a target out of a recipe, to fetch it once more.
+	// recall converts a recipe into a target, to fetch it again.
 	recall(r record.Recipe) (target, error)
 	close()
 }
@@ -41,19 +40,19 @@ type target struct {
 	Message   string
 	Author    string
 	CreatedAt time.Time
-	// Entry is the folder inside the content where the source lies.
+	// Entry is the source's folder inside the content.
 	Entry string
-	// Commit and Folder go into the recipe, with the key.
+	// Commit and Folder are stored in the recipe, with the key.
 	Commit, Folder string
 
-	url, digest string // for the remote's own use
+	url, digest string // for the protocol's own use
 	media       string
 	size        int64
 }
 
-// open makes the remote of a repository.
-func (c *Config) open(r record.Repository, creds record.Credentials) (remote, error) {
-	// A row may be older than a rule.
+// open makes the client of a repository.
+func (c *Config) open(r record.Repository, creds record.Credentials) (protocol, error) {
+	// The row may be older than a rule.
 	if err := CheckOptions(r); err != nil {
 		return nil, err
 	}
@@ -71,17 +70,17 @@ func (c *Config) open(r record.Repository, creds record.Credentials) (remote, er
 	case record.Bucket:
 		return newObjects(c, r, creds, client)
 	}
-	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not know", r.Name, r.Kind)
+	return nil, errcode.New(errcode.Unprocessable, "repository %q is of the kind %q, which this hub does not support", r.Name, r.Kind)
 }
 
-// secretsOf takes a repository's secrets out of texts.
+// secretsOf returns a scrubber of a repository's secrets.
 func secretsOf(c record.Credentials) *scrub.Scrubber {
 	return scrub.New(map[string]string{"password": c.Password, "client key": c.ClientKey, "proxy password": c.ProxyPassword,
 		"secret access key": c.SecretAccessKey, "session token": c.SessionToken, "service account": c.ServiceAccountJSON, "client secret": c.ClientSecret})
 }
 
-// fingerprint of what content must be signed by; part of each key, so that a
-// changed demand looks at the content again.
+// fingerprint hashes what content must be signed by. It is part of each key, so
+// that a changed requirement checks the content again.
 func fingerprint(v record.Verify) string {
 	if v.Mode == "" {
 		return "-"

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// question is what somebody outside waits for until a pass answers it.
+// question is a request from outside that waits for the next pass.
 type question struct {
 	source record.Source
 	recipe record.Recipe
@@ -19,8 +19,8 @@ type question struct {
 	err    error
 }
 
-// end answers. It is called once, by whoever took the question out of its map,
-// or by close when nobody will.
+// end answers. It is called once, by the caller that took the question out of
+// its map, or by close.
 func (q *question) end(h record.Head, err error) {
 	select {
 	case <-q.done:
@@ -35,13 +35,13 @@ func (q *question) wait(ctx context.Context) (record.Head, error) {
 	case <-q.done:
 		return q.head, q.err
 	case <-ctx.Done():
-		return record.Head{}, errcode.Hide(errcode.Unavailable, ctx.Err(), "upstream was not read in time; it will be, try again")
+		return record.Head{}, errcode.Hide(errcode.Unavailable, ctx.Err(), "upstream was not read in time; the read continues, try again")
 	}
 }
 
-// Resolve evaluates a source, whether it is followed or not, as upstream was
-// last read when that tells, else at the next pass. Its content is fetched and
-// its recipe recorded.
+// Resolve evaluates a source, whether or not it is followed, from the last read
+// of upstream if possible, otherwise at the next pass. It fetches the content
+// and records the recipe.
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	a.mu.Lock()
 	q := a.asked[s.ID]
@@ -50,15 +50,15 @@ func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, erro
 		a.asked[s.ID] = q
 	}
 	a.mu.Unlock()
-	a.pacer.SourcesChanged()
+	a.SourcesChanged()
 	return q.wait(ctx)
 }
 
-// Rebuild writes the tarball of a recipe out of the kept file. When that is
-// gone, with the disk perhaps, the next pass fetches it once more.
+// Rebuild writes the tarball of a recipe from the kept file. When that file is
+// gone, perhaps with the disk, the next pass fetches it again.
 func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (digest.Digest, error) {
 	if r.Kind != a.config.Kind || len(r.Parts) > 0 {
-		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be made by this version", r.Kind, len(r.Parts))
+		return "", errcode.New(errcode.Unprocessable, "content of kind %q with %d parts cannot be rebuilt by this version", r.Kind, len(r.Parts))
 	}
 	if file, ok := a.keep.find(r.Tree); ok {
 		return file.digest, a.keep.copy(w, file)
@@ -70,7 +70,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 		a.lost[r.Tree] = q
 	}
 	a.mu.Unlock()
-	a.pacer.SourcesChanged()
+	a.SourcesChanged()
 	if _, err := q.wait(ctx); err != nil {
 		return "", err
 	}
@@ -80,52 +80,64 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (dige
 	return "", errcode.New(errcode.Unavailable, "the content was fetched and is gone again; try again")
 }
 
-// questions takes what was asked, so that what is asked during a pass is for
-// the next one.
-func (a *Agent) questions() (asked, lost map[string]*question) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	asked, lost = a.asked, a.lost
-	a.asked, a.lost = map[string]*question{}, map[string]*question{}
-	return asked, lost
+// questions are what was asked until a pass began.
+type questions struct{ asked, lost map[string]*question }
+
+// end gives all the same answer.
+func (q questions) end(err error) {
+	for _, one := range q.asked {
+		one.end(record.Head{}, err)
+	}
+	for _, one := range q.lost {
+		one.end(record.Head{}, err)
+	}
 }
 
-// answer ends the questions of a pass. The cause is why upstream could not be
-// read, if it could not.
-func (a *Agent) answer(ctx context.Context, asked, lost map[string]*question, cause error) {
+// take takes what was asked: what is asked while upstream is read is for the
+// next pass.
+func (a *Agent) take() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken, a.took = questions{a.asked, a.lost}, true
+	a.asked, a.lost = map[string]*question{}, map[string]*question{}
+}
+
+// answer ends the questions that were taken. The cause is why upstream could
+// not be read, if it could not.
+func (a *Agent) answer(ctx context.Context, cause error) {
+	taken := a.taken
+	a.taken = questions{}
+	if cause != nil {
+		taken.end(cause)
+		return
+	}
 	made := map[string]built{}
-	for _, q := range asked {
+	for _, q := range taken.asked {
 		head := record.Head{SourceID: q.source.ID, RepositoryID: q.source.RepositoryID}
-		err := cause
-		if err == nil {
-			err = a.record(ctx, q.source, &head, made)
-		}
+		err := a.record(ctx, q.source, &head, made)
 		q.end(head, err)
 	}
-	for _, q := range lost {
-		err := cause
-		if err == nil {
-			err = a.restore(ctx, q.recipe)
-		}
+	for _, q := range taken.lost {
+		err := a.restore(ctx, q.recipe)
 		if err != nil {
-			a.config.Log.Warn("a kept file is gone and cannot be fetched again", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+			a.Config.Log.Warn("a kept file is gone and cannot be fetched again", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 		}
 		q.end(record.Head{}, err)
 	}
 }
 
-// record produces a source that nobody follows and writes its recipe, which
-// the store keeps for a day.
+// record makes the content of a source without following it and writes its
+// recipe, which the store keeps for a day.
 func (a *Agent) record(ctx context.Context, s record.Source, head *record.Head, made map[string]built) error {
 	artifact, err := a.produce(ctx, s, head, made)
 	if err != nil {
 		return err
 	}
-	return a.config.Store.WriteHeads(ctx, a.config.RepositoryID, a.config.Epoch, nil, []record.Artifact{*artifact})
+	return a.Write(ctx, nil, []record.Artifact{*artifact})
 }
 
 func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
-	t, err := a.remote.recall(r)
+	t, err := a.protocol.recall(r)
 	if err != nil {
 		return err
 	}
@@ -133,26 +145,26 @@ func (a *Agent) restore(ctx context.Context, r record.Recipe) error {
 	return err
 }
 
-// sweep drops kept files that no pin and no head needs. What fails here fails
-// nobody.
-func (a *Agent) sweep(ctx context.Context) {
-	now := a.config.Clock.Now()
+// Tidy implements repoagent.Remote: it drops kept files that no pin and no head
+// needs.
+func (a remote) Tidy(ctx context.Context, _ bool) {
+	now := a.Config.Clock.Now()
 	if now.Sub(a.lastSweep) < sweepEvery {
 		return
 	}
 	a.lastSweep = now
-	pins, err := a.config.Store.Pins(ctx, a.config.RepositoryID)
+	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
 	if err == nil {
 		need := map[string]bool{}
 		for _, p := range pins {
 			need[p.Digest.Hex()] = true
 		}
-		for _, h := range a.heads {
+		for _, h := range a.Heads {
 			need[h.Digest.Hex()] = true
 		}
 		err = a.keep.drop(need, now.Add(-keepAtLeast))
 	}
 	if err != nil && ctx.Err() == nil {
-		a.config.Log.Warn("kept files cannot be swept", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("kept files cannot be swept", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
 }

@@ -12,25 +12,24 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxSignatures is how many signatures of one artifact are looked at.
+// maxSignatures is how many signatures of one artifact are checked.
 const maxSignatures = 20
 
-// verify looks for a signature of a manifest that one of the trusted keys
-// made.
+// verify searches for a signature of a manifest by one of the trusted keys.
 func (a *artifacts) verify(ctx context.Context, t target, d ocispec.Descriptor) error {
 	v := a.repository.Options.Verify
 	if v.Mode == "" || v.Mode == "provenance" {
 		return nil
 	}
 	if v.Mode != "cosign" {
-		return errcode.New(errcode.Unprocessable, "verification %q is not known for registries; use cosign or provenance", v.Mode)
+		return errcode.New(errcode.Unprocessable, "verification %q is not supported for registries; use cosign or provenance", v.Mode)
 	}
 	keys, err := cosign.ParseKeys(v.Keys)
 	if err != nil {
 		return errcode.New(errcode.Unprocessable, "%s", errcode.Message(err))
 	}
-	// The digest that the tag names is what people sign; behind an index of
-	// one it is the index's.
+	// People sign the digest that the tag names; for an index of one manifest,
+	// that is the index's.
 	asked, err := a.registry.Resolve(ctx, t.url, t.digest)
 	if err != nil {
 		return err
@@ -51,8 +50,8 @@ func (a *artifacts) verify(ctx context.Context, t target, d ocispec.Descriptor) 
 	return errcode.New(errcode.Unprocessable, "none of the %d cosign signatures of artifact %s was made by a trusted key", looked, t.digest)
 }
 
-// signed looks at the signatures of one manifest: under the tag that cosign
-// derives from its digest, and among what refers to it.
+// signed checks the signatures of one manifest: under the tag that cosign
+// derives from its digest, and among its referrers.
 func (a *artifacts) signed(ctx context.Context, t target, subject ocispec.Descriptor, keys cosign.Keys) (good bool, looked int, err error) {
 	var manifests []ocispec.Descriptor
 	tag := strings.Replace(subject.Digest.String(), ":", "-", 1) + ".sig"
@@ -82,7 +81,7 @@ func (a *artifacts) signed(ctx context.Context, t target, subject ocispec.Descri
 	return false, looked, nil
 }
 
-// signature reports whether a manifest holds a good signature, or some.
+// signature reports whether a manifest holds a valid signature, or any.
 func (a *artifacts) signature(ctx context.Context, t target, d, subject ocispec.Descriptor, keys cosign.Keys) (good, some bool, err error) {
 	m, err := a.registry.Manifest(ctx, t.url, d)
 	if errcode.Is(err, errcode.Unprocessable) {
@@ -115,8 +114,8 @@ func (a *artifacts) signature(ctx context.Context, t target, d, subject ocispec.
 	return false, some, nil
 }
 
-// provenance checks the signed file that Helm pushes beside a chart, where
-// that is what was asked for.
+// provenance checks the signed file that Helm pushes beside a chart, where that
+// is required.
 func (a *artifacts) provenance(ctx context.Context, t target, m ocispec.Manifest, layer ocispec.Descriptor) error {
 	v := a.repository.Options.Verify
 	if v.Mode != "provenance" {

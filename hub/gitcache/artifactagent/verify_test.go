@@ -71,8 +71,8 @@ func bundle(t *testing.T, key *ecdsa.PrivateKey, digest, predicate string) regis
 		Layers: []registryserver.Layer{{Type: "application/vnd.dev.sigstore.bundle.v0.3+json", Data: raw}}}
 }
 
-// TestCosign holds that a head moves only to what a trusted key signed, by any
-// of the ways that signatures are stored.
+// TestCosign checks that a head moves only to what a trusted key signed, for
+// every way in which signatures are stored.
 func TestCosign(t *testing.T) {
 	t.Parallel()
 	key, public := newKey(t)
@@ -204,8 +204,8 @@ func TestProvenance(t *testing.T) {
 		"none":            {err: "has no provenance file"},
 		"a stranger":      {file: provenance(t, stranger, "app", "2.0.0", archive), err: "not signed by a trusted key"},
 		"another archive": {file: provenance(t, good, "app", "2.0.0", []byte("other")), err: "another SHA-256"},
-		"another version": {file: provenance(t, good, "app", "1.9.0", archive), err: "speaks of chart app 1.9.0"},
-		"another chart":   {file: provenance(t, good, "ape", "2.0.0", archive), err: "speaks of chart ape"},
+		"another version": {file: provenance(t, good, "app", "1.9.0", archive), err: "is for chart app 1.9.0"},
+		"another chart":   {file: provenance(t, good, "ape", "2.0.0", archive), err: "is for chart ape"},
 		"altered":         {file: bytes.Replace(provenance(t, good, "app", "1.9.0", archive), []byte("1.9.0"), []byte("2.0.0"), 1), err: "not signed by a trusted key"},
 		"no signature":    {file: []byte("name: app\nversion: 2.0.0\n"), err: "not signed in clear"},
 		"more behind":     {file: append(provenance(t, good, "app", "2.0.0", archive), "name: evil\n"...), err: "text behind"},

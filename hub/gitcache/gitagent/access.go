@@ -3,42 +3,36 @@ package gitagent
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
-// connect makes the server anew when the repository's row changed.
+// connect creates the server again when the repository's row changed.
 func (a *Agent) connect(ctx context.Context) error {
-	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
-	if err != nil {
-		return err
-	}
-	if a.server != nil && r.Generation == a.generation {
-		return nil
-	}
-	if a.server != nil {
-		a.server.Close()
-		a.server = nil
-	}
-	if err := a.trust(r.Options.Verify); err != nil {
-		return err
-	}
-	s, r, err := a.dial(ctx)
-	if err != nil {
-		return err
-	}
-	a.server, a.generation, a.maxBytes, a.host = s, r.Generation, r.Options.MaxBytes, pace.HostOf(r.URL)
-	return nil
+	return a.Connect(ctx, func(r record.Repository, c record.Credentials) (func(string) string, error) {
+		if a.server != nil {
+			a.server.Close()
+			a.server = nil
+		}
+		if err := a.trust(r.Options.Verify); err != nil {
+			return nil, err
+		}
+		s, err := a.config.Git.Server(Access(r, c))
+		if err != nil {
+			return nil, err
+		}
+		a.server, a.maxBytes = s, r.Options.MaxBytes
+		return s.Scrub, nil
+	})
 }
 
-// dial prepares access to upstream as the repository's row says now.
+// dial prepares access to upstream beside the passes, as the row says now.
 func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, error) {
-	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+	r, err := a.Config.Store.Repository(ctx, a.Config.RepositoryID)
 	if err != nil {
 		return nil, r, err
 	}
-	c, err := a.config.Store.Credentials(ctx, r.ID)
+	c, err := a.Config.Store.Credentials(ctx, r.ID)
 	if err != nil {
 		return nil, r, err
 	}
@@ -46,7 +40,7 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 	return s, r, err
 }
 
-// Access is how a repository is reached with its credentials.
+// Access converts a repository and its credentials for package upstream.
 func Access(r record.Repository, c record.Credentials) upstream.Access {
 	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}

@@ -7,81 +7,65 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/pace"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/gitcache/upstream/repack"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Agent follows one repository for the time of one lease. Run it once; the
-// other methods may be called from anywhere while it runs.
+// Agent is the agent of a repository whose upstream is Git.
 type Agent struct {
-	config  Config
-	pacer   *pace.Pacer
-	retries *pace.Retries
+	*repoagent.Agent
+	config Config
 
 	mu      sync.Mutex
 	mirror  *upstream.Mirror
 	reader  *upstream.Reader
 	table   *upstream.Table
 	trusted *trusted
-	// former is the mirror of another object format that upstream once had.
+	// former is the mirror from before upstream changed its object format.
 	former       *upstream.Mirror
 	formerReader *upstream.Reader
 
 	gatherer gatherer
 	resolved resolved
 
-	// What follows belongs to the goroutine of Run.
-	life       context.Context
+	// The following fields belong to the goroutine of Run.
 	server     *upstream.Server
-	generation int64
-	host       string    // of upstream
-	said       error     // by upstream in this pass
-	next       time.Time // pass
-	health     record.Health
-	begun      bool     // a pass was begun under this lease
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time
 	lastRepack time.Time
 	repack     repack.Repacker
-	fetchSeq   int64
-	fetchedAt  time.Time
 	evaluated  map[string]look                 // by source, when it was last worked out
-	heads      map[string]record.Head          // as the store has them
 	idTried    map[string]time.Time            // commits that upstream did not have
-	maxBytes   int64                           // of the mirror, by the repository's own word
-	anew       bool                            // the mirror is damaged and made again
-	aside      string                          // where the damaged one lies
-	verified   time.Time                       // when a doubted mirror was found whole
-	whole      atomic.Pointer[upstream.Mirror] // which one that was
+	maxBytes   int64                           // of the mirror, from the repository's options
+	anew       bool                            // the mirror is damaged and is rebuilt
+	aside      string                          // path of the damaged one
+	verified   time.Time                       // when a suspected mirror was found intact
+	whole      atomic.Pointer[upstream.Mirror] // that mirror
 }
 
-// New returns an agent. It touches nothing until Run.
+// New returns an agent. It does nothing before Run.
 func New(c Config) *Agent {
 	c.defaults()
-	return &Agent{config: c, gatherer: gatherer{jobs: map[string]*job{}, slots: make(chan struct{}, maxGathering)},
-		pacer:     pace.New(pace.Config{Clock: c.Clock, Gap: c.Gap, Poll: c.PollInterval, Spread: c.PollInterval / 2}),
-		retries:   pace.NewRetries(c.Clock),
-		evaluated: map[string]look{}, heads: map[string]record.Head{}, idTried: map[string]time.Time{}}
+	a := &Agent{config: c, gatherer: gatherer{jobs: map[string]*job{}, slots: make(chan struct{}, maxGathering)},
+		evaluated: map[string]look{}, idTried: map[string]time.Time{}}
+	c.Agent.Bulk = func() bool { m, _, _ := a.copy(); return m == nil || a.anew }
+	a.Agent = repoagent.New(c.Agent, remote{a})
+	return a
 }
 
-// Kick asks for a pass soon. It returns at once; several kicks are one.
-func (a *Agent) Kick() { a.pacer.Kick() }
+// remote is the agent as its repoagent.Remote.
+type remote struct{ *Agent }
 
-// SourcesChanged says that the set of sources in use, or the repository's row,
-// may have changed.
-func (a *Agent) SourcesChanged() { a.pacer.SourcesChanged() }
-
-// KickAndWait asks for a pass and returns the error of one that began after
-// the call. With a commit that the mirror has it returns at once.
+// KickAndWait requests a pass and returns the error of one that began after the
+// call. It returns at once when the mirror has the given commit.
 func (a *Agent) KickAndWait(ctx context.Context, commit string) error {
 	if upstream.IsID(commit) && a.has(ctx, commit) {
 		return nil
 	}
-	return a.pacer.KickAndWait(ctx)
+	return a.Agent.KickAndWait(ctx)
 }
 
 func (a *Agent) has(ctx context.Context, commit string) bool {
@@ -93,70 +77,28 @@ func (a *Agent) has(ctx context.Context, commit string) bool {
 	return err == nil && len(missing) == 0
 }
 
-// copy returns the mirror with what was read of it last; nil before that.
+// copy returns the mirror with its reader and refs as last read; nil before that.
 func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mirror, a.reader, a.table
 }
 
-// Run follows the repository until ctx ends, which is how the end of the lease
-// is told. It returns early when the store says that the lease is another's.
-func (a *Agent) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer a.close()
-	defer a.gatherer.wg.Wait()
-	defer a.repack.Close()
-	defer cancel()
-	a.life = ctx
-	a.open(ctx)
-	a.config.Opened()
-	return a.pacer.Run(ctx, pace.Steps{Pass: a.pass, SourcesChanged: a.sourcesChanged, Reconfigured: a.reconfigured})
-}
-
-// reconfigured reports whether the repository's row is another than the one
-// that upstream was last asked by.
-func (a *Agent) reconfigured(ctx context.Context) bool {
-	r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
-	if err != nil || a.generation == 0 || r.Generation == a.generation {
-		return false
-	}
-	a.host = pace.HostOf(r.URL)
-	return true
-}
-
-// open finds what an earlier life left: while upstream is away the mirror
-// serves.
-func (a *Agent) open(ctx context.Context) {
-	if r, err := a.config.Store.Repository(ctx, a.config.RepositoryID); err == nil {
-		a.health, a.host = r.Health, pace.HostOf(r.URL)
-		if h := r.Health; h.State == record.Failed && a.trust(r.Options.Verify) == nil {
-			a.generation = r.Generation
-			a.pacer.Resume(errcode.New(errcode.Unavailable, "%s", h.Message), h.FailedSince, h.NextAt, !h.CheckedAt.IsZero())
-		}
-	}
-	if err := a.loadHeads(ctx); err != nil {
-		a.config.Log.Warn("heads cannot be read yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-	}
+// Open implements repoagent.Remote: while upstream is away the mirror of an
+// earlier life serves.
+func (a remote) Open(ctx context.Context, r record.Repository) (resume bool, err error) {
+	resume = r.Health.State == record.Failed && a.trust(r.Options.Verify) == nil
 	if err := a.openMirror(ctx, upstream.FormatOf(a.config.Dir)); err != nil {
-		a.config.Log.Warn("mirror cannot be opened", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("mirror cannot be opened", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
-	seed(ctx, a)
+	seed(ctx, a.Agent)
+	return resume, nil
 }
 
-func (a *Agent) loadHeads(ctx context.Context) error {
-	heads, err := a.config.Store.Heads(ctx, a.config.RepositoryID)
-	if err != nil {
-		return err
-	}
-	clear(a.heads)
-	for _, h := range heads {
-		a.heads[h.SourceID] = h
-	}
-	return nil
-}
-
-func (a *Agent) close() {
+// Close implements repoagent.Remote.
+func (a remote) Close() {
+	a.repack.Close()
+	a.gatherer.wg.Wait()
 	a.mu.Lock()
 	m, former := a.mirror, a.former
 	a.mu.Unlock()
@@ -171,8 +113,5 @@ func (a *Agent) close() {
 	}
 }
 
-// lost reports whether an error means that the lease is another's.
-func lost(err error) bool { return errcode.Is(err, errcode.Conflict) }
-
-// stopped reports whether an error only says that the work was interrupted.
+// stopped reports whether an error only means that the work was interrupted.
 func stopped(err error) bool { return errors.Is(err, context.Canceled) }

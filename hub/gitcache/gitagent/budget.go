@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// Budget bounds the disk that mirrors take, each and all together. One is
-// shared by all agents of a replica. The nil Budget has no bounds.
+// Budget limits the disk space of mirrors, each and all together. All agents of
+// a replica share one. The nil Budget has no limits.
 type Budget struct {
-	// Each bounds one mirror and Total all of them; zero is no bound.
+	// Each limits one mirror and Total all of them; zero means no limit.
 	Each, Total int64
 
 	mu   sync.Mutex
 	used map[string]int64
 }
 
-// Used notes how much one repository's mirror takes; zero forgets it.
+// Used records the size of one repository's mirror; zero forgets it.
 func (b *Budget) Used(repositoryID string, n int64) {
 	if b == nil {
 		return
@@ -30,8 +30,8 @@ func (b *Budget) Used(repositoryID string, n int64) {
 	}
 }
 
-// Room returns by how much a mirror of the given size may grow, and the bound
-// that is nearest, in words. Own, when not zero, takes the place of Each.
+// Room returns by how many bytes a mirror of the given size may grow, and a
+// description of the limit that applies. Own, when not zero, replaces Each.
 func (b *Budget) Room(repositoryID string, size, own int64) (room int64, bound string) {
 	each, total := own, int64(0)
 	if b != nil {

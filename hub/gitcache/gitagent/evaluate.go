@@ -6,24 +6,23 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// look is what a source's content depended on when it was last worked out.
+// look is what a source's content depended on when it was last evaluated.
 type look struct {
 	commit string
 	tree   string
-	probes []string // empty: at another commit, look again
+	probes []string // empty: evaluate again at another commit
 }
 
-// task is a source that must be worked out, at a commit or for an error.
+// task is a source that must be evaluated, at a commit or for an error.
 type task struct {
 	source record.Source
 	old    record.Head
@@ -31,8 +30,8 @@ type task struct {
 	err    error
 }
 
-// outcome is a task's end. Head is nil when the row is as it should be; again
-// is why the next pass must look again.
+// outcome is the result of a task. Head is nil when the stored row is right;
+// again is why the next pass must evaluate it again.
 type outcome struct {
 	task     task
 	head     *record.Head
@@ -41,11 +40,37 @@ type outcome struct {
 	again    error
 }
 
-// evaluate works out what each source points at and writes the heads that
-// changed. A source that no difference since its last look touches is passed
-// by, so a commit costs what it changes.
+// Evaluate implements repoagent.Remote. A mirror that turned out to be damaged
+// is healed behind it.
+func (a remote) Evaluate(ctx context.Context, sources []record.Source, cause error) (err error) {
+	switch {
+	case cause == nil:
+		err = a.evaluate(ctx, sources)
+	case sources == nil:
+		return nil
+	default:
+		if err = a.evaluateFromMirror(ctx, sources, cause); !errcode.Is(err, errcode.Conflict) {
+			err = nil
+		}
+	}
+	if m, _, _ := a.copy(); m != nil {
+		a.Holds(m.Size())
+		a.config.Budget.Used(a.Config.RepositoryID, m.Size())
+	}
+	if errcode.Is(err, errcode.Conflict) || ctx.Err() != nil {
+		return err
+	}
+	if damage := a.heal(ctx); damage != nil {
+		return damage
+	}
+	return err
+}
+
+// evaluate determines what each source points at and writes the heads that
+// changed. It skips a source that no difference since its last evaluation
+// touches, so a commit costs what it changes.
 func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
-	if err := a.loadHeads(ctx); err != nil {
+	if err := a.LoadHeads(ctx); err != nil {
 		return err
 	}
 	e := a.newEvaluation()
@@ -58,7 +83,11 @@ func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 			delete(a.evaluated, id)
 		}
 	}
-	return e.run(ctx, tasks)
+	err = e.run(ctx, tasks)
+	if err != nil {
+		clear(a.evaluated) // what was not written is looked at again
+	}
+	return err
 }
 
 // evaluation is one round over the sources.
@@ -68,7 +97,8 @@ type evaluation struct {
 	reader *upstream.Reader
 	table  *upstream.Table
 	known  map[string]bool // sources
-	// wait is whether content from elsewhere may be fetched in the background.
+	// wait is set when content of other repositories may be fetched in the
+	// background.
 	wait bool
 
 	mu      sync.Mutex
@@ -83,14 +113,14 @@ func (a *Agent) newEvaluation() *evaluation {
 		commits: map[string]upstream.Commit{}, changes: map[[2]string]*upstream.Change{}, builds: map[string]*build{}}
 }
 
-// due returns the sources that must be worked out: first those that have
-// content and may have got other, then the new ones.
+// due returns the sources that must be evaluated: first those whose existing
+// content may have changed, then the new ones.
 func (e *evaluation) due(ctx context.Context, sources []record.Source) ([]task, error) {
 	a := e.agent
 	var tasks []task
 	for _, s := range sources {
 		e.known[s.ID] = true
-		old := a.heads[s.ID]
+		old := a.Heads[s.ID]
 		commit, err := a.resolve(ctx, e.mirror, e.table, s.Ref)
 		if last, ok := a.evaluated[s.ID]; ok && err == nil && old.SourceID != "" {
 			same, err := e.same(ctx, &last, commit)
@@ -115,8 +145,8 @@ func rank(t task) int {
 	return 0
 }
 
-// same reports whether the content is the same at another commit, and moves
-// the look there.
+// same reports whether the content is the same at another commit, and moves the
+// look there.
 func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool, error) {
 	if last.commit == commit {
 		return true, nil
@@ -129,7 +159,7 @@ func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool,
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		return false, nil // the source says so
+		return false, nil // the source reports the error
 	}
 	change, ok := e.changes[[2]string{last.tree, c.Tree}]
 	if !ok {
@@ -161,9 +191,8 @@ func (e *evaluation) commit(ctx context.Context, id string) (upstream.Commit, er
 	return c, err
 }
 
-// run works the tasks out, as many at once as there are cores, and writes
-// heads as they come. New sources wait when somebody kicked: what services
-// already follow goes first.
+// run executes the tasks, as many at once as there are cores, and writes heads
+// as they come. After a kick, new sources wait: those with services come first.
 func (e *evaluation) run(ctx context.Context, tasks []task) error {
 	if len(tasks) == 0 {
 		return nil
@@ -185,11 +214,11 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 		})
 	}
 	defer close(todo)
-	w := &headWriter{agent: e.agent}
+	w := e.agent.HeadWriter(e.agent.write)
 	next, running := 0, 0
 	for next < len(tasks) || running > 0 {
-		if next < len(tasks) && rank(tasks[next]) > 0 && e.agent.pacer.Due() {
-			e.agent.pacer.SourcesChanged()
+		if next < len(tasks) && rank(tasks[next]) > 0 && e.agent.Due() {
+			e.agent.SourcesChanged()
 			tasks = tasks[:next]
 			continue
 		}
@@ -212,13 +241,13 @@ func (e *evaluation) run(ctx context.Context, tasks []task) error {
 			return ctx.Err()
 		}
 	}
-	return w.flush(ctx)
+	return w.Flush(ctx)
 }
 
-// maxWorkers bounds how many sources of one repository are worked out at once.
+// maxWorkers limits how many sources of one repository are evaluated concurrently.
 const maxWorkers = 8
 
-func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {
+func (e *evaluation) take(ctx context.Context, w *repoagent.HeadWriter, o outcome) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -231,7 +260,7 @@ func (e *evaluation) take(ctx context.Context, w *headWriter, o outcome) error {
 	if o.head == nil {
 		return nil
 	}
-	return w.add(ctx, *o.head, o.artifact)
+	return w.Add(ctx, *o.head, o.artifact)
 }
 
 // head returns the row that a source should have.
@@ -252,76 +281,25 @@ func (e *evaluation) head(ctx context.Context, t task) outcome {
 		if errcode.Is(err, errcode.Unprocessable) && !errors.Is(err, errElsewhere) {
 			o.again = nil // the same commit gives the same answer
 		} else if ctx.Err() == nil {
-			a.config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
+			a.Config.Log.Warn("source cannot be produced", logkey.Repository, s.RepositoryID, logkey.Source, s.ID, logkey.Error, err)
 		}
-		o.artifact, o.head = nil, a.failed(s, old, err)
+		o.artifact, o.head = nil, a.Failed(s, old, err)
 		return o
 	}
 	if o.artifact == nil && old.Error == "" {
 		return o
 	}
-	head.Error, head.ErrorCode, head.ErrorSince = "", "", time.Time{}
-	head.Epoch, head.FetchSeq, head.FetchedAt = a.config.Epoch, a.fetchSeq, a.fetchedAt
+	a.Produced(&head)
 	o.head = &head
 	return o
 }
 
-// failed returns the row of a source that cannot be produced: it keeps its
-// content. Nil when it says so already.
-func (a *Agent) failed(s record.Source, old record.Head, err error) *record.Head {
-	err = a.told(err)
-	text := errcode.Message(err)
-	if sameError(text, old.Error) && old.SourceID != "" {
-		return nil
-	}
-	head := old
-	head.SourceID, head.RepositoryID = s.ID, s.RepositoryID
-	head.Error, head.ErrorCode = text, errcode.Of(err)
-	if head.ErrorSince.IsZero() {
-		head.ErrorSince = a.config.Clock.Now()
-	}
-	head.FetchSeq = a.fetchSeq
-	return &head
-}
-
-// sameError compares what is wrong, which stands before the first semicolon,
-// and not the hints behind it: a new folder elsewhere is no news for a source
-// that looks for another.
-func sameError(a, b string) bool {
-	a, _, _ = strings.Cut(a, ";")
-	b, _, _ = strings.Cut(b, ";")
-	return a == b
-}
-
-// sourcesChanged evaluates new sources without asking upstream, when the last
-// listing covered their refs; else it asks for a pass. While upstream fails
-// they get what the mirror has, and why they have no more: it is not asked
-// sooner because they came.
-func (a *Agent) sourcesChanged(ctx context.Context) {
-	sources, err := a.config.Store.Sources(ctx, a.config.RepositoryID)
-	if err != nil {
-		a.config.Log.Warn("sources cannot be read", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-		return // the next poll sees them
-	}
+// Covers implements repoagent.Remote: the last listing showed what the sources
+// name. A damaged mirror is healed first.
+func (a remote) Covers(ctx context.Context, sources []record.Source) bool {
 	if err := a.heal(ctx); err != nil {
-		a.config.Log.Warn("mirror cannot be healed yet", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("mirror cannot be healed yet", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
-	last := a.pacer.Last()
-	switch {
-	case last == nil && a.coversAll(ctx, sources):
-		err = a.evaluate(ctx, sources)
-	case a.pacer.Failing():
-		err = a.evaluateFromMirror(ctx, sources, last)
-	default:
-		a.pacer.Again()
-	}
-	if err != nil && ctx.Err() == nil {
-		a.config.Log.Warn("sources cannot be evaluated", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
-	}
-}
-
-// coversAll reports whether the last listing showed what sources name.
-func (a *Agent) coversAll(ctx context.Context, sources []record.Source) bool {
 	for _, p := range inUse(sources) {
 		if !a.covers(p) {
 			return false
@@ -330,7 +308,7 @@ func (a *Agent) coversAll(ctx context.Context, sources []record.Source) bool {
 	return a.hasIDs(ctx, sources)
 }
 
-// hasIDs reports whether the mirror has the commits that sources name.
+// hasIDs reports whether the mirror has the commits of all sources.
 func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	var ids []string
 	for _, s := range sources {
@@ -346,20 +324,18 @@ func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	return err == nil && len(missing) == 0
 }
 
-// evaluateFromMirror gives sources that have no content yet what the mirror
-// has, while upstream cannot be read. Sources with content keep it: what the
-// mirror shows may be older than what another owner saw.
+// evaluateFromMirror gives sources without content the mirror's content while
+// upstream cannot be read. Sources with content keep it: the mirror may be
+// older than what another owner saw.
 func (a *Agent) evaluateFromMirror(ctx context.Context, sources []record.Source, cause error) error {
-	if err := a.loadHeads(ctx); err != nil {
+	if err := a.LoadHeads(ctx); err != nil {
 		return err
 	}
-	if errcode.Of(cause) == errcode.Unprocessable {
-		cause = errcode.New(errcode.Unavailable, "%s", errcode.Message(cause))
-	}
+	cause = repoagent.Unavailable(cause)
 	e := a.newEvaluation()
 	var tasks []task
 	for _, s := range sources {
-		old := a.heads[s.ID]
+		old := a.Heads[s.ID]
 		if old.Digest != "" {
 			continue
 		}

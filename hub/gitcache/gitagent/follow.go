@@ -20,29 +20,30 @@ import (
 )
 
 const (
-	// copyVersion begins every copy; a replica that does not know it refuses.
+	// copyVersion is the first line of every copy; a replica that does not know
+	// it refuses the copy.
 	copyVersion = "axle-mirror 1"
-	// copyLimit bounds one copy of a mirror between replicas.
+	// copyLimit limits one copy of a mirror between replicas.
 	copyLimit = 2 * time.Hour
 	// packHeader is how many bytes come before the first object of a pack.
 	packHeader = 12
 )
 
 // Copy is a repository's mirror on this disk while no agent of this replica
-// works on it: a second copy, or the start of one. Other replicas are given
-// what they lack of it, also while an agent works on it; that reads only.
+// works on it: a second copy, or the start of one. Other replicas can read what
+// they lack from it, even while an agent works on it, because that only reads.
 type Copy struct {
 	Git *upstream.Git
 	Dir string
 }
 
-// Fetch asks another replica for what this one lacks: refs is the hash of the
-// refs here, haves are commits that are here whole. It hands the bytes of
-// WriteTo to take; same says that nothing is lacking.
+// Fetch requests from another replica what this one lacks: refs is the hash of
+// the refs here, haves are commits that are completely here. It passes the
+// bytes of WriteTo to take; same means that nothing is lacking.
 type Fetch func(ctx context.Context, refs string, haves []string, take func(io.Reader) error) (same bool, err error)
 
-// refs are all names of a mirror with their ids, as for-each-ref lists them,
-// the default branch in front.
+// refs are all ref names of a mirror with their ids, as for-each-ref lists
+// them, and the default branch.
 type refs struct {
 	head string
 	text []byte
@@ -56,7 +57,7 @@ func (r refs) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// ids returns what the refs point at, each once.
+// ids returns what the refs point at, without duplicates.
 func (r refs) ids() []string {
 	var out []string
 	for line := range bytes.Lines(r.text) {
@@ -67,7 +68,7 @@ func (r refs) ids() []string {
 	return slices.Compact(out)
 }
 
-// table is the refs by name.
+// table returns the refs by name.
 func (r refs) table() (map[string]string, error) {
 	out := map[string]string{}
 	for line := range bytes.Lines(r.text) {
@@ -114,10 +115,10 @@ func (c Copy) run(ctx context.Context, in io.Reader, out io.Writer, args ...stri
 	return upstream.Direct{}.Run(ctx, upstream.Command{Dir: c.Dir, Args: append([]string{"--git-dir=."}, args...), Stdin: in, Stdout: out})
 }
 
-// Write writes what a replica lacks that has the haves: the refs, an empty
-// line, and a pack. same says that its refs have the same hash as those here;
-// then nothing is written. A mirror without refs is not given away: nobody
-// should copy the emptiness of a disk that was just replaced.
+// Write writes what a replica with the given haves lacks: the refs, an empty
+// line, and a pack. same means that its refs have the same hash as those here;
+// then nothing is written. A mirror without refs is refused, because a replica
+// must not copy the empty mirror of a disk that was just replaced.
 func (c Copy) Write(ctx context.Context, theirs string, haves []string, w io.Writer) (same bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, copyLimit)
 	defer cancel()
@@ -164,14 +165,14 @@ func (c Copy) known(ctx context.Context, ids []string) ([]string, error) {
 	return known, nil
 }
 
-// Sync brings the copy up to what another replica has. Objects are there
-// before the refs that need them, so a copy that is cut short lacks only news.
+// Sync updates the copy to what another replica has. Objects are written before
+// the refs that need them, so an interrupted copy is only outdated.
 func (c Copy) Sync(ctx context.Context, fetch Fetch) (same bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, copyLimit)
 	defer cancel()
 	mine, err := c.refs(ctx)
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
-		mine = refs{} // a broken copy asks for everything
+		mine = refs{} // a broken copy requests everything
 	}
 	hash := ""
 	if len(mine.text) > 0 {
@@ -179,13 +180,13 @@ func (c Copy) Sync(ctx context.Context, fetch Fetch) (same bool, err error) {
 	}
 	same, err = fetch(ctx, hash, mine.ids(), func(r io.Reader) error { return c.take(ctx, mine, r) })
 	if errcode.Is(err, errcode.Unprocessable) && len(mine.text) > 0 {
-		// What was said to be here is not, or not whole.
+		// The objects that were assumed to be here are missing or incomplete.
 		same, err = fetch(ctx, "", nil, func(r io.Reader) error { return c.take(ctx, mine, r) })
 	}
 	return same, err
 }
 
-// take reads what Write wrote.
+// take reads the output of Write.
 func (c Copy) take(ctx context.Context, mine refs, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	format, theirs, err := readRefs(in)
@@ -226,7 +227,7 @@ func readRefs(in *bufio.Reader) (format string, r refs, err error) {
 	}
 	format, ok := strings.CutPrefix(strings.TrimSpace(first), copyVersion+" ")
 	if !ok {
-		return "", r, errcode.New(errcode.Unavailable, "the other replica sends copies as %.40q, which this one does not know; they run versions too far apart", first)
+		return "", r, errcode.New(errcode.Unavailable, "the other replica sends copies in the format %.40q, which this one does not support; upgrade both to the same version", first)
 	}
 	head, err := in.ReadString('\n')
 	if err != nil {
@@ -252,14 +253,14 @@ func cutShort(err error) error {
 	return errcode.New(errcode.Unavailable, "the copy was cut short: %w", err)
 }
 
-// index stores a pack, whose own checksum tells whether it came whole.
+// index stores a pack, whose checksum shows whether it is complete.
 func (c Copy) index(ctx context.Context, in *bufio.Reader) error {
 	header, err := in.Peek(packHeader)
 	if err != nil {
 		return cutShort(err)
 	}
 	if string(header[:4]) != "PACK" {
-		return errcode.New(errcode.Internal, "a replica sent no pack but %.20q", header)
+		return errcode.New(errcode.Internal, "a replica sent %.20q instead of a pack", header)
 	}
 	if bytes.Equal(header[8:], make([]byte, 4)) {
 		return nil // only refs changed

@@ -183,7 +183,7 @@ func TestEmptyMirrorIsNotCopied(t *testing.T) {
 	}
 }
 
-// A second copy that lost objects asks for everything.
+// A second copy that lost objects requests everything.
 func TestBrokenCopyIsMadeWhole(t *testing.T) {
 	t.Parallel()
 	d := newDisks(t)

@@ -12,21 +12,21 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// errPending says that content of another repository is on its way; the source
-// is looked at again when it is here.
+// errPending means that content of another repository is being fetched; the
+// source is evaluated again when it is here.
 var errPending = errcode.New(errcode.Unavailable, "content of another repository is being fetched; try again in a moment")
 
 const (
 	// gatherWait is how long a pass waits for content of other repositories.
 	gatherWait = 5 * time.Second
-	// gatherTimeout bounds the fetching of all that one source needs.
+	// gatherTimeout limits the fetching of everything that one source needs.
 	gatherTimeout = 20 * time.Minute
-	// maxGathering bounds how many sources fetch at once.
+	// maxGathering limits how many sources fetch concurrently.
 	maxGathering = 4
 )
 
-// gatherer fetches what lies elsewhere beside the passes: a slow or silent
-// server of a submodule must not hold up the repository that has it.
+// gatherer fetches content of other repositories in parallel to the passes: a slow
+// or silent server of a submodule must not delay the repository that uses it.
 type gatherer struct {
 	mu    sync.Mutex
 	jobs  map[string]*job // by the content's key
@@ -40,13 +40,13 @@ type job struct {
 	err  error
 }
 
-// gathered returns what a content has from elsewhere. In a pass it waits only
-// a little; errPending then.
+// gathered returns the content of other repositories that a content needs. In a
+// pass it waits only briefly and then returns errPending.
 func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.Commit, content *upstream.Content, key string) (gathered, error) {
 	if len(content.Needs) == 0 && len(content.Links) == 0 && !s.Options.LFS {
 		return gathered{}, nil
 	}
-	if err := e.agent.retries.Blocked(content.Key); err != nil {
+	if err := e.agent.Retries.Blocked(content.Key); err != nil {
 		return gathered{}, err
 	}
 	if !e.wait {
@@ -64,7 +64,7 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 	select {
 	case <-j.done:
 		g.mu.Lock()
-		delete(g.jobs, key) // the next time is another try
+		delete(g.jobs, key) // the next call tries again
 		g.mu.Unlock()
 		return j.got, j.err
 	case <-ctx.Done():
@@ -74,11 +74,11 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 	}
 }
 
-// gatherBeside runs a job and has the sources looked at when it ends late.
+// gatherBeside runs a job, and has the sources evaluated when it ends late.
 func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, content *upstream.Content) {
 	defer close(j.done)
 	a := e.agent
-	ctx, cancel := context.WithTimeout(a.life, gatherTimeout)
+	ctx, cancel := context.WithTimeout(a.Life, gatherTimeout)
 	defer cancel()
 	select {
 	case a.gatherer.slots <- struct{}{}:
@@ -90,7 +90,7 @@ func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, co
 	began := time.Now()
 	j.got, j.err = a.gatherNow(ctx, e.reader, s, c, content)
 	if time.Since(began) >= gatherWait {
-		a.pacer.SourcesChanged()
+		a.SourcesChanged()
 	}
 }
 

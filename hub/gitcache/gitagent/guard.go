@@ -20,34 +20,34 @@ import (
 	"github.com/axle-cd/axle/internal/child"
 )
 
-// GuardTimeout is how long a guard lets git run without a heartbeat, by the
-// clock that goes on while the machine sleeps. It ends well before a lease
+// GuardTimeout is how long a guard lets git run without a heartbeat, by a clock
+// that counts suspended time. It is well below the time after which a lease
 // that was renewed at the same moment can be taken over.
 const GuardTimeout = 12 * time.Second
 
 // heartbeatEvery is the time between heartbeats.
 const heartbeatEvery = 2 * time.Second
 
-// guardLookEvery is how often a guard looks at its clock.
+// guardLookEvery is how often a guard reads its clock.
 const guardLookEvery = 250 * time.Millisecond
 
-// lockName is a file in each mirror that a guard, and git under it, holds
-// locked: a fetch that outlived its hub by a moment keeps the next one waiting.
+// lockName is a file in each mirror that a guard, and git under it, hold
+// locked: the next fetch waits for a fetch that briefly outlived its hub.
 const lockName = "axle-fetch.lock"
 
 // filesEnv tells a guard how many descriptors to pass on.
 const filesEnv = "AXLE_GUARD_FILES"
 
-// Guard runs git under a small process of this executable that outlives a
+// Guard runs git under a small process of this executable, which outlives a
 // killed hub just long enough to end git. It is an upstream.Runner.
 type Guard struct {
-	// Command starts a process that calls GuardMain with the arguments it is
-	// given behind these.
+	// Command starts a process that calls GuardMain with the arguments that are
+	// appended to it.
 	Command []string
 }
 
-// Run runs git and waits for it. When ctx ends, or this process does, or it
-// hangs for GuardTimeout, git and all its children are killed.
+// Run runs git and waits for it. Git and all its children are killed when ctx
+// ends, when this process ends, or when it hangs for GuardTimeout.
 func (g Guard) Run(ctx context.Context, c upstream.Command) error {
 	hear, beat, err := line()
 	if err != nil {
@@ -74,12 +74,12 @@ func (g Guard) Run(ctx context.Context, c upstream.Command) error {
 	return upstream.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
 }
 
-// line returns the two ends of what a hub and its guard talk over: a byte for
-// each heartbeat, and copies of connections to end with git.
+// line returns the two ends of the socket between a hub and its guard. It carries
+// a byte for each heartbeat, and copies of connections that end with git.
 func line() (hear *os.File, beat *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a line to the guard: %w", err)
+		return nil, nil, fmt.Errorf("create the socket to the guard: %w", err)
 	}
 	hear = os.NewFile(uintptr(fds[0]), "heartbeat")
 	end := os.NewFile(uintptr(fds[1]), "heart")
@@ -91,7 +91,7 @@ func line() (hear *os.File, beat *net.UnixConn, err error) {
 	return hear, c.(*net.UnixConn), nil
 }
 
-// heartbeats writes to the pipe until stop, which closes it.
+// heartbeats writes to the socket until stop, which closes it.
 func heartbeats(beat *net.UnixConn) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -101,7 +101,7 @@ func heartbeats(beat *net.UnixConn) (stop func()) {
 		tick := time.NewTicker(heartbeatEvery)
 		defer tick.Stop()
 		for {
-			// A full line means that the guard hangs; it is not waited for.
+			// A full socket means that the guard hangs; do not wait for it.
 			_ = beat.SetWriteDeadline(time.Now().Add(heartbeatEvery))
 			_, _ = beat.Write([]byte{'.'})
 			select {
@@ -114,10 +114,10 @@ func heartbeats(beat *net.UnixConn) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// GuardMain is the guard process: it runs git with the arguments behind the
+// GuardMain is the guard process: it runs git with the arguments after the
 // first, which names a file to lock, and returns git's exit status. Descriptor
-// 3 is the line to the hub. A hub that is stopped goes on holding its connections
-// to upstream, so the guard ends the copies of them that it was given.
+// 3 is the socket to the hub. A suspended hub keeps its connections to upstream
+// open, so the guard closes its copies of them.
 func GuardMain(args []string) int {
 	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	if len(args) < 2 {
@@ -158,7 +158,7 @@ func GuardMain(args []string) int {
 		<-ended
 		return complain(why)
 	}
-	// Children of git that stayed are ended with it.
+	// Kill the remaining children of git as well.
 	_ = child.Kill(cmd)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -175,7 +175,7 @@ func complain(err error) int {
 	return 125
 }
 
-// bootTime counts suspended time too, which Go's own clock does not.
+// bootTime counts suspended time too, unlike Go's own clock.
 func bootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listener is the guard's end of the line to its hub.
+// listener is the guard's end of the socket to its hub.
 type listener struct {
 	line *net.UnixConn
-	// lost says, once, that the hub was lost.
+	// lost receives once, when the hub is lost.
 	lost  chan error
 	heard chan struct{}
 
@@ -31,7 +31,7 @@ func newListener(f *os.File) (*listener, error) {
 	}
 	line, ok := c.(*net.UnixConn)
 	if !ok {
-		return nil, errors.Join(errors.New("descriptor 3 is no socket"), c.Close())
+		return nil, errors.Join(errors.New("descriptor 3 is not a socket"), c.Close())
 	}
 	l := &listener{line: line, lost: make(chan error, 1), heard: make(chan struct{}, 1)}
 	go l.listen()
@@ -39,14 +39,14 @@ func newListener(f *os.File) (*listener, error) {
 	return l, nil
 }
 
-// listen takes heartbeats and connections until the line ends.
+// listen reads heartbeats and connections until the socket closes.
 func (l *listener) listen() {
 	buf, rights := make([]byte, 64), make([]byte, unix.CmsgSpace(64*4))
 	for {
 		n, oobn, _, _, err := l.line.ReadMsgUnix(buf, rights)
 		l.take(rights[:oobn])
 		if err != nil || n == 0 {
-			l.lose(errors.New("the hub has gone or gave up"))
+			l.lose(errors.New("the hub ended or gave up"))
 			return
 		}
 		select {
@@ -59,7 +59,7 @@ func (l *listener) listen() {
 func (l *listener) take(rights []byte) {
 	messages, err := unix.ParseSocketControlMessage(rights)
 	if err != nil {
-		return // what cannot be read holds no descriptor
+		return // a message that cannot be parsed holds no descriptor
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *listener) take(rights []byte) {
 	}
 }
 
-// watch looks for heartbeats that stay away.
+// watch ends when heartbeats stop.
 func (l *listener) watch() {
 	last := bootTime()
 	tick := time.NewTicker(guardLookEvery)
@@ -103,8 +103,8 @@ func (l *listener) lose(why error) {
 	}
 }
 
-// hangUp ends the connections, whoever else holds them. The process ends soon,
-// so nobody waits for what the kernel says of them.
+// hangUp shuts down the connections for all their holders. The process ends
+// soon, so errors of the kernel are ignored.
 func (l *listener) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func guard() gitagent.Guard { return gitagent.Guard{Command: []string{os.Args[0], "git-guard"}} }
 
-// long is a git command that runs for an hour and says who it is.
+// long is a git command that runs for an hour and can be identified.
 func long(dir string) upstream.Command {
 	return upstream.Command{Dir: dir, Args: []string{"-c", "alias.wait=!echo $$ > pid && exec sleep 3600", "wait"}}
 }
@@ -110,8 +110,8 @@ func TestGuardEndsGitWhenToldTo(t *testing.T) {
 	ended(t, pid, patience)
 }
 
-// TestGuardEndsGitOfAKilledHub is what the guard is for. Its sibling below is
-// the same hub without one, whose git lives on.
+// TestGuardEndsGitOfAKilledHub tests the purpose of the guard. The next test
+// runs the same hub without one, and its git survives.
 func TestGuardEndsGitOfAKilledHub(t *testing.T) {
 	dir := bare(t)
 	hub := startOwner(t, dir)
@@ -137,8 +137,8 @@ func TestWithoutAGuardGitLivesOn(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// TestGuardEndsGitOfAFrozenHub stops a hub, so that its pipe stays open but no
-// heartbeat comes.
+// TestGuardEndsGitOfAFrozenHub suspends a hub, so that its pipe stays open but
+// no heartbeat comes.
 func TestGuardEndsGitOfAFrozenHub(t *testing.T) {
 	t.Parallel()
 	dir := bare(t)
@@ -169,8 +169,8 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// TestGuardsOfOneMirrorWait holds that a second fetch of a mirror does not
-// begin while anything of the first lives.
+// TestGuardsOfOneMirrorWait checks that a second fetch of a mirror does not
+// begin while any process of the first lives.
 func TestGuardsOfOneMirrorWait(t *testing.T) {
 	dir := bare(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -3,11 +3,11 @@ package gitagent
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/gitcache/pace"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
-// fetchLFS brings the files behind a content's pointers that are not here yet.
+// fetchLFS fetches the files behind a content's pointers that are not here yet.
 func (a *Agent) fetchLFS(ctx context.Context, reader *upstream.Reader, content *upstream.Content) error {
 	missing, err := reader.MissingLFS(ctx, content, a.config.Limits.Bytes)
 	if err != nil || len(missing) == 0 {
@@ -18,7 +18,7 @@ func (a *Agent) fetchLFS(ctx context.Context, reader *upstream.Reader, content *
 		return err
 	}
 	defer s.Close()
-	leave, err := a.config.Gates.Enter(ctx, pace.Turn{Host: pace.HostOf(r.URL)})
+	leave, err := a.Config.Gates.Enter(ctx, repoagent.Turn{Host: repoagent.HostOf(r.URL)})
 	if err != nil {
 		return err
 	}
@@ -30,15 +30,15 @@ func (a *Agent) fetchLFS(ctx context.Context, reader *upstream.Reader, content *
 
 // try gets content from other servers, unless that failed a short while ago.
 func (a *Agent) try(key string, get func() error) error {
-	if err := a.retries.Blocked(key); err != nil {
+	if err := a.Retries.Blocked(key); err != nil {
 		return err
 	}
 	err := get()
 	if stopped(err) {
 		return err
 	}
-	if at := a.retries.Done(key, err); !at.IsZero() {
-		a.pacer.LookAt(at)
+	if at := a.Retries.Done(key, err); !at.IsZero() {
+		a.LookAt(at)
 	}
 	return err
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// formerDir is where the mirror of a repository lies that now has another
-// object format: rollbacks still need its commits.
+// formerDir is the folder of the mirror from before upstream changed its object
+// format: rollbacks still need its commits.
 func (a *Agent) formerDir() string { return a.config.Dir + ".former" }
 
-// openMirror finds what an earlier life left. A mirror that was set aside is
-// read until a new one is whole; one that cannot be read at all is set aside.
+// openMirror opens what an earlier run left. A mirror that was set aside is read
+// until a new one is complete; one that cannot be read at all is set aside.
 func (a *Agent) openMirror(ctx context.Context, format string) error {
 	dir := a.config.Dir
 	if damaged := upstream.FormatOf(upstream.AsideOf(dir)); damaged != "" {
@@ -67,7 +67,7 @@ func (a *Agent) copyOf(commit string) (*upstream.Mirror, *upstream.Reader) {
 
 var idLength = map[string]int{"sha1": 40, "sha256": 64}
 
-// mirrorFor returns the mirror to fetch into, and its refs: the one there is,
+// mirrorFor returns the mirror to fetch into, and its refs: the existing one,
 // or a new one beside it.
 func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror, *upstream.Table, error) {
 	m, _, t := a.copy()
@@ -75,7 +75,7 @@ func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror,
 	case m != nil && !a.anew && m.Format() == format:
 		return m, t, nil
 	case m != nil && !a.anew:
-		// The repository was made anew with longer or shorter ids.
+		// The repository was created again with another object format.
 		if err := a.retire(m); err != nil {
 			return nil, nil, err
 		}
@@ -85,7 +85,7 @@ func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror,
 		return nil, nil, err
 	}
 	if t, err = fresh.Table(ctx); err != nil {
-		// Broken while it was made.
+		// It was left incomplete when it was created.
 		return nil, nil, errors.Join(err, os.RemoveAll(a.config.Dir))
 	}
 	if m == nil || !a.anew {
@@ -97,7 +97,7 @@ func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror,
 	return fresh, t, nil
 }
 
-// retire moves the mirror of another object format to its own place.
+// retire moves the mirror of another object format to formerDir.
 func (a *Agent) retire(m *upstream.Mirror) error {
 	a.mu.Lock()
 	old := a.former
@@ -113,19 +113,19 @@ func (a *Agent) retire(m *upstream.Mirror) error {
 		return err
 	}
 	a.setFormer(m)
-	a.config.Log.Info("upstream has another object format; the former mirror is kept for rollbacks", logkey.Repository, a.config.RepositoryID)
+	a.Config.Log.Info("upstream has another object format; the former mirror is kept for rollbacks", logkey.Repository, a.Config.RepositoryID)
 	return nil
 }
 
-// verifyAgain is how long a mirror that was found whole is believed.
+// verifyAgain is how long a mirror that was found intact is trusted.
 const verifyAgain = time.Hour
 
-// heal looks at a mirror that somebody doubts. A damaged one is set aside and
-// copied from another replica at once, else cloned again at the next pass; what
-// can still be read of it is, until then.
+// heal checks a suspected mirror. A damaged one is set aside and replaced at
+// once by another replica's copy, or cloned again at the next pass; what is
+// still readable of it is used until then.
 func (a *Agent) heal(ctx context.Context) error {
 	m, _, _ := a.copy()
-	if m == nil || a.anew || m.Suspect() == nil || a.config.Clock.Now().Sub(a.verified) < verifyAgain {
+	if m == nil || a.anew || m.Suspect() == nil || a.Config.Clock.Now().Sub(a.verified) < verifyAgain {
 		return nil
 	}
 	why := m.Suspect()
@@ -136,11 +136,11 @@ func (a *Agent) heal(ctx context.Context) error {
 	case !errors.Is(err, upstream.ErrDamaged):
 		m.Doubt(nil)
 		a.whole.Store(m)
-		a.verified = a.config.Clock.Now()
-		a.config.Log.Info("mirror is whole", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+		a.verified = a.Config.Clock.Now()
+		a.Config.Log.Info("mirror is intact", logkey.Repository, a.Config.RepositoryID, logkey.Reason, why, logkey.Error, err)
 		return nil
 	}
-	a.config.Log.Warn("mirror is damaged and is made again", logkey.Repository, a.config.RepositoryID, logkey.Reason, why, logkey.Error, err)
+	a.Config.Log.Warn("mirror is damaged and is created again", logkey.Repository, a.Config.RepositoryID, logkey.Reason, why, logkey.Error, err)
 	if late := m.SetAside(); late != nil {
 		return late
 	}
@@ -148,12 +148,12 @@ func (a *Agent) heal(ctx context.Context) error {
 	if seed(ctx, a) {
 		return nil
 	}
-	a.pacer.Again()
+	a.Again()
 	return errcode.New(errcode.Unavailable, "this replica's copy of the repository is damaged (%w); it is cloned again, and what was delivered stays in use", err)
 }
 
-// seed makes a mirror that was set aside anew from another replica's copy, and
-// reports whether that is what everybody sees now.
+// seed replaces a mirror that was set aside with another replica's copy, and
+// reports whether that is now in use.
 func seed(ctx context.Context, a *Agent) bool {
 	if !a.anew || !a.config.Seed(ctx) {
 		return false
@@ -168,17 +168,17 @@ func seed(ctx context.Context, a *Agent) bool {
 		}
 	}
 	if err != nil {
-		a.config.Log.Warn("the mirror of another replica cannot be used", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("the mirror of another replica cannot be used", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 		return false
 	}
-	a.config.Log.Info("mirror is made again from another replica's", logkey.Repository, a.config.RepositoryID)
+	a.Config.Log.Info("mirror was created again from another replica's copy", logkey.Repository, a.Config.RepositoryID)
 	a.verified = time.Time{}
-	a.listed, a.lastAll = nil, time.Time{} // upstream is asked for everything
+	a.listed, a.lastAll = nil, time.Time{} // everything is read from upstream again
 	return true
 }
 
-// replaced ends a heal: the new mirror has what upstream has; what only the
-// old one has is rescued, and all is looked at again.
+// replaced ends a heal: the new mirror has what upstream has; what only the old
+// one has is rescued, and everything is evaluated again.
 func (a *Agent) replaced(ctx context.Context) error {
 	if !a.anew {
 		return nil
@@ -195,7 +195,7 @@ func (a *Agent) replaced(ctx context.Context) error {
 				return err
 			}
 			if lost := m.Rescue(ctx, a.aside, missing); len(lost) > 0 {
-				a.config.Log.Warn("kept commits are lost with the damaged mirror", logkey.Repository, a.config.RepositoryID, logkey.Count, len(lost))
+				a.Config.Log.Warn("kept commits are lost with the damaged mirror", logkey.Repository, a.Config.RepositoryID, logkey.Count, len(lost))
 			}
 			if missing, err = m.Missing(ctx, t.Kept()); err != nil {
 				return err

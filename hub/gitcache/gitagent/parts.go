@@ -23,7 +23,7 @@ type Wanted struct {
 	URL  string
 	// Ref is a tag or full commit id, or a chart's version or range.
 	Ref string
-	// Folder in a Git repository, or the chart in a Helm repository.
+	// Folder is a folder in a Git repository, or the chart in a Helm repository.
 	Folder  string
 	Options record.SourceOptions
 }
@@ -32,16 +32,16 @@ type Wanted struct {
 type Found struct {
 	Digest digest.Digest
 	Recipe record.Recipe
-	// Entry is the folder in the tarball that was asked for.
+	// Entry is the requested folder in the tarball.
 	Entry string
 }
 
-// Parts gives content of other upstreams, under the rules that hold for the
-// project of the repository that names it.
+// Parts gives access to content of other upstreams, under the rules of the
+// project of the referring repository.
 type Parts interface {
-	// Find makes sure that content can be had, fetching it if need be.
+	// Find ensures that content is available, and fetches it if necessary.
 	Find(ctx context.Context, repositoryID string, w Wanted) (Found, error)
-	// Open returns the tarball of a part that was found once.
+	// Open returns the tarball of a part that was found before.
 	Open(ctx context.Context, p record.Part) (io.ReadCloser, error)
 }
 
@@ -57,7 +57,7 @@ func (a *Agent) assembled(ctx context.Context, own iter.Seq2[tarball.Entry, erro
 	return merge(streams)
 }
 
-// mapEntry yields the map alone.
+// mapEntry yields only the map.
 func mapEntry(c vendored.Contents) iter.Seq2[tarball.Entry, error] {
 	return func(yield func(tarball.Entry, error) bool) {
 		raw, err := vendored.Encode(c)
@@ -65,7 +65,7 @@ func mapEntry(c vendored.Contents) iter.Seq2[tarball.Entry, error] {
 	}
 }
 
-// partEntries yields a part in its place.
+// partEntries yields a part at its path.
 func (a *Agent) partEntries(ctx context.Context, p record.Part) iter.Seq2[tarball.Entry, error] {
 	return func(yield func(tarball.Entry, error) bool) {
 		f, err := a.openPart(ctx, p)
@@ -101,7 +101,7 @@ func (a *Agent) openPart(ctx context.Context, p record.Part) (io.ReadCloser, err
 	return a.config.Parts.Open(ctx, p)
 }
 
-// pulled is one sorted stream of entries and the entry it stands at.
+// pulled is a sorted stream of entries with its current entry.
 type pulled struct {
 	next  func() (tarball.Entry, error, bool)
 	entry tarball.Entry
@@ -111,8 +111,8 @@ type pulled struct {
 
 func (p *pulled) advance() { p.entry, p.err, p.ok = p.next() }
 
-// merge makes one sorted stream of several. The body of an entry is read
-// before its stream goes on, as tarball.Write does.
+// merge merges several sorted streams into one. The body of an entry is read
+// before its stream continues, as tarball.Write does.
 func merge(streams []iter.Seq2[tarball.Entry, error]) iter.Seq2[tarball.Entry, error] {
 	return func(yield func(tarball.Entry, error) bool) {
 		all := make([]*pulled, 0, len(streams))
@@ -134,7 +134,7 @@ func merge(streams []iter.Seq2[tarball.Entry, error]) iter.Seq2[tarball.Entry, e
 					continue
 				}
 				if least != nil && p.entry.Path == least.entry.Path {
-					yield(tarball.Entry{}, errcode.New(errcode.Unprocessable, "%q comes twice, from this repository and from another; remove one", p.entry.Path))
+					yield(tarball.Entry{}, errcode.New(errcode.Unprocessable, "%q exists twice, in this repository and in another one that it includes; remove one", p.entry.Path))
 					return
 				}
 				least = p

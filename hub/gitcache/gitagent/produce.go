@@ -2,27 +2,26 @@ package gitagent
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// build is a tarball that this evaluation makes, or made, for a key. Sources
-// with equal content share it.
+// build is a tarball that this evaluation makes for a key. Sources with equal
+// content share it.
 type build struct {
 	once     sync.Once
 	artifact record.Artifact
 	err      error
 }
 
-// produce fills the head for the content at a commit and makes sure that its
-// tarball is there. The artifact is nil when the content is the head's already.
+// produce fills in the head for the content at a commit and ensures that its
+// tarball is stored. The artifact is nil when the head already has the content.
 func (e *evaluation) produce(ctx context.Context, s record.Source, commit string, head *record.Head) (*record.Artifact, look, error) {
 	at := look{commit: commit}
 	c, err := e.commit(ctx, commit)
@@ -65,11 +64,11 @@ func (e *evaluation) produce(ctx context.Context, s record.Source, commit string
 	return &artifact, at, nil
 }
 
-// ask says what a source wants of the reader.
+// ask converts a source's options for the reader.
 func (a *Agent) ask(ctx context.Context, folder string, files []string, o record.SourceOptions) (upstream.Ask, error) {
 	ask := upstream.Ask{Folder: folder, Files: files, Submodules: o.Submodules, LFS: o.LFS}
 	if o.Submodules {
-		r, err := a.config.Store.Repository(ctx, a.config.RepositoryID)
+		r, err := a.Config.Store.Repository(ctx, a.Config.RepositoryID)
 		if err != nil {
 			return ask, err
 		}
@@ -78,7 +77,7 @@ func (a *Agent) ask(ctx context.Context, folder string, files []string, o record
 	return ask, nil
 }
 
-// build gathers what lies elsewhere and makes the tarball.
+// build gathers content of other repositories and makes the tarball.
 func (e *evaluation) build(ctx context.Context, s record.Source, c upstream.Commit, content *upstream.Content, key string) (record.Artifact, error) {
 	g, err := e.gathered(ctx, s, c, content, key)
 	if err != nil {
@@ -96,22 +95,12 @@ func (e *evaluation) build(ctx context.Context, s record.Source, c upstream.Comm
 	return out, err
 }
 
-// pack writes the tarball of a recipe whose own content is found.
+// pack writes the tarball of a recipe whose own content was found.
 func (a *Agent) pack(ctx context.Context, reader *upstream.Reader, content *upstream.Content, r record.Recipe, w io.Writer) (digest.Digest, tarball.Stats, error) {
 	entries := reader.Entries(ctx, content)
 	if len(r.Parts) > 0 {
 		entries = a.assembled(ctx, entries, r)
 	}
 	d, stats, err := tarball.Write(w, entries, tarball.Options{Level: a.config.Level, Limits: a.config.Limits})
-	return d, stats, refused(err)
-}
-
-// refused gives a code to what the user's content is refused for.
-func refused(err error) error {
-	var path *digest.PathError
-	var limit *tarball.LimitError
-	if errors.As(err, &path) || errors.As(err, &limit) {
-		return errcode.New(errcode.Unprocessable, "%w", err)
-	}
-	return err
+	return d, stats, repoagent.Refused(err)
 }

@@ -11,34 +11,43 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// read brings the mirror up to date with upstream.
-func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool, err error) {
+// listed is what upstream showed, and what it is compared with.
+type listed struct {
+	upstream.Listing
+	mirror *upstream.Mirror
+	table  *upstream.Table // of the mirror
+	diff   *upstream.Diff
+	all    bool // not only the refs in use
+}
+
+// Read implements repoagent.Remote: it brings the mirror up to date.
+func (a remote) Read(ctx context.Context, sources []record.Source) error {
 	if err := a.connect(ctx); err != nil {
-		return false, err
+		return err
 	}
 	ask := a.question(sources)
 	diff := ask.table.Compare()
 	listing, err := a.list(ctx, ask.prefixes, diff.See)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if ask.headMoved(listing) {
-		// The default branch is another one now, which was not asked for.
+		// The default branch changed to one that was not listed.
 		ask.all = true
 		ask.prefixes = everything(sources, ask.table)
 		diff = ask.table.Compare()
 		if listing, err = a.list(ctx, ask.prefixes, diff.See); err != nil {
-			return false, err
+			return err
 		}
 	}
 	diff.End(ask.prefixes)
 	m, table, err := a.mirrorFor(ctx, listing.Format)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if table != ask.table {
-		// A new mirror: all that was listed is new to it, and it is asked for
-		// whole the next time, which is at once.
+		// Everything that was listed is new to a new mirror; it is listed
+		// completely the next time, which is at once.
 		if !ask.all || ask.table.Len() > 0 {
 			return a.readAnew(ctx, sources, m, table)
 		}
@@ -46,51 +55,46 @@ func (a *Agent) read(ctx context.Context, sources []record.Source) (fetched bool
 	}
 	if ask.all && listing.Count == 0 && table.Len() > 0 {
 		// More likely a broken server than a repository that lost everything.
-		return false, errcode.New(errcode.Unavailable, "%s shows no branches and no tags any more; what is known stays in use", a.server.Location())
+		return errcode.New(errcode.Unavailable, "%s lists no branches and no tags any more; what was fetched stays in use", a.server.Location())
 	}
-	return a.settle(ctx, sources, m, table, diff, listing, ask.all)
+	return a.settle(ctx, sources, listed{listing, m, table, diff, ask.all})
 }
 
-// list asks upstream for its refs, and remembers how that went for the gate.
+// list lists upstream's refs, and remembers the result for the gate.
 func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.Ref) error) (upstream.Listing, error) {
 	l, err := a.server.List(ctx, prefixes, see)
-	a.said = err
-	return l, err
+	return l, a.Said(err)
 }
 
-// readAnew lists everything for a mirror that was made a moment ago.
-func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) (bool, error) {
+// readAnew lists everything for a mirror that was just created.
+func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) error {
 	prefixes := everything(sources, table)
 	diff := table.Compare()
 	listing, err := a.list(ctx, prefixes, diff.See)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if listing.Format != m.Format() {
-		return false, errcode.New(errcode.Unavailable, "%s changed its object format while it was read; it is read again", a.server.Location())
+		return errcode.New(errcode.Unavailable, "%s changed its object format while it was read; it is read again", a.server.Location())
 	}
 	diff.End(prefixes)
-	return a.settle(ctx, sources, m, table, diff, listing, true)
+	return a.settle(ctx, sources, listed{listing, m, table, diff, true})
 }
 
-// settle fetches what a listing brought and makes it what sources see.
-func (a *Agent) settle(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table, diff *upstream.Diff, l upstream.Listing, all bool) (bool, error) {
-	now := a.config.Clock.Now()
-	fetched, err := a.update(ctx, m, table, diff, l, sources)
-	if err != nil {
-		return fetched, err
+// settle fetches what a listing needs and makes it visible to sources.
+func (a *Agent) settle(ctx context.Context, sources []record.Source, l listed) error {
+	if err := a.update(ctx, sources, l); err != nil {
+		return err
 	}
-	if all {
-		a.lastAll, a.listed = now, nil
+	if l.all {
+		a.lastAll, a.listed = a.Config.Clock.Now(), nil
 	} else {
 		a.listed = inUse(sources)
 	}
-	a.fetchSeq++
-	a.fetchedAt = now
-	return fetched, a.replaced(ctx)
+	return a.replaced(ctx)
 }
 
-// question is what a listing asks for.
+// question is what a listing requests.
 type question struct {
 	all      bool
 	head     bool // some source follows the default branch
@@ -98,7 +102,7 @@ type question struct {
 	table    *upstream.Table
 }
 
-// question decides whether to ask for the refs in use or for all.
+// question decides whether to list the refs in use or all.
 func (a *Agent) question(sources []record.Source) question {
 	m, _, t := a.copy()
 	q := question{table: t, head: slices.ContainsFunc(sources, func(s record.Source) bool { return s.Ref == "HEAD" })}
@@ -106,21 +110,21 @@ func (a *Agent) question(sources []record.Source) question {
 		q.table = &upstream.Table{}
 	}
 	q.prefixes = upstream.Prefixes(refsOf(sources), q.table.Default())
-	q.all = m == nil || a.anew || t.Len() == 0 || len(q.prefixes) == 0 || a.config.Clock.Now().Sub(a.lastAll) >= fullEvery
+	q.all = m == nil || a.anew || t.Len() == 0 || len(q.prefixes) == 0 || a.Config.Clock.Now().Sub(a.lastAll) >= fullEvery
 	if q.all {
 		q.prefixes = everything(sources, q.table)
 	}
 	return q
 }
 
-// headMoved reports whether the default branch that sources follow is not what
-// was asked for.
+// headMoved reports whether the default branch that sources follow is not the
+// one that was listed.
 func (q question) headMoved(l upstream.Listing) bool {
 	return q.head && !q.all && l.Default != "" && l.Default != q.table.Default()
 }
 
-// everything are the prefixes of all branches and tags, and of other refs that
-// sources name.
+// everything returns the prefixes of all branches and tags, and of other refs
+// that sources name.
 func everything(sources []record.Source, t *upstream.Table) []string {
 	out := slices.Clone(upstream.AllPrefixes)
 	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
@@ -132,55 +136,49 @@ func everything(sources []record.Source, t *upstream.Table) []string {
 }
 
 // update fetches what the listing has and the mirror lacks, and sets its refs.
-// There is at most one fetch in a pass, so that the starts of two are as far
-// apart as the starts of passes.
-func (a *Agent) update(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff, l upstream.Listing, sources []record.Source) (bool, error) {
-	wants, err := a.wants(ctx, m, t, d)
+// There is at most one fetch in a pass, so that the starts of two fetches are
+// as far apart as the starts of passes.
+func (a *Agent) update(ctx context.Context, sources []record.Source, l listed) error {
+	m := l.mirror
+	wants, err := a.wants(ctx, l)
 	if err != nil {
-		return false, err
+		return err
 	}
 	ids, err := a.missingIDs(ctx, m, sources)
 	if err != nil {
-		return false, err
+		return err
 	}
-	fetched := false
 	switch {
 	case len(wants) > 0:
-		fetched = true
 		if err := a.fetch(ctx, m, wants); err != nil {
-			return true, err
-		}
-		a.health.FetchedAt = a.config.Clock.Now()
-		if len(ids) > 0 {
-			a.pacer.Again()
+			return err
 		}
 	case len(ids) > 0:
-		fetched = true
 		if err := a.fetch(ctx, m, ids[:1]); err != nil && ctx.Err() == nil {
-			a.idTried[ids[0]] = a.config.Clock.Now() // the source says so
+			a.idTried[ids[0]] = a.Config.Clock.Now() // the source reports the error
 		}
-		if len(ids) > 1 {
-			a.pacer.Again()
-		}
+		ids = ids[1:]
+	}
+	if len(ids) > 0 {
+		a.Again()
 	}
 	if err := m.SetDefault(ctx, l.Default); err != nil {
-		return fetched, err
+		return err
 	}
-	if d.Empty() && (l.Default == "" || l.Default == t.Default()) && !a.anew {
-		return fetched, nil // an idle poll runs no git
+	if l.diff.Empty() && (l.Default == "" || l.Default == l.table.Default()) && !a.anew {
+		return nil // an idle poll runs no git
 	}
-	if err := m.SetRefs(ctx, d); err != nil {
-		return fetched, err
+	if err := m.SetRefs(ctx, l.diff); err != nil {
+		return err
 	}
 	now, err := m.Table(ctx)
-	if err != nil {
-		return fetched, err
+	if err == nil {
+		a.show(m, now)
 	}
-	a.show(m, now)
-	return fetched, nil
+	return err
 }
 
-// show makes a mirror and its refs what everybody sees.
+// show makes a mirror and its refs visible to readers.
 func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,25 +188,25 @@ func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
 	a.table = t
 }
 
-// wants returns the ids of a listing that the mirror lacks, each once.
-func (a *Agent) wants(ctx context.Context, m *upstream.Mirror, t *upstream.Table, d *upstream.Diff) ([]string, error) {
-	ids := make([]string, 0, d.Changed.Len())
-	for _, id := range d.Changed.All() {
+// wants returns the ids of a listing that the mirror lacks, without duplicates.
+func (a *Agent) wants(ctx context.Context, l listed) ([]string, error) {
+	ids := make([]string, 0, l.diff.Changed.Len())
+	for _, id := range l.diff.Changed.All() {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	if t.Len() == 0 && len(t.Kept()) == 0 {
+	if l.table.Len() == 0 && len(l.table.Kept()) == 0 {
 		return ids, nil
 	}
-	return m.Missing(ctx, ids)
+	return l.mirror.Missing(ctx, ids)
 }
 
 // missingIDs returns the commits that sources name and the mirror lacks.
 func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []record.Source) ([]string, error) {
 	var ids []string
 	for _, s := range sources {
-		if upstream.IsID(s.Ref) && a.config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
+		if upstream.IsID(s.Ref) && a.Config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
 			ids = append(ids, s.Ref)
 		}
 	}
@@ -222,9 +220,9 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 	if err != nil {
 		return err
 	}
-	// The store learns of this start too: a slow listing must not bring two
-	// fetches of two owners, or two passes, closer together.
-	if err := a.config.Store.StartFetch(ctx, a.config.RepositoryID, a.config.Epoch, 0); err != nil {
+	// Record this start too: a slow listing must not bring two fetches, of two
+	// owners or two passes, closer together.
+	if err := a.Config.Store.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, 0); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -245,14 +243,17 @@ func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) err
 			}
 		}
 	}()
-	a.said = a.server.Fetch(ctx, m, ids)
-	return a.said
+	if err := a.Said(a.server.Fetch(ctx, m, ids)); err != nil {
+		return err
+	}
+	a.Fetched()
+	return nil
 }
 
-// watchEvery is how often the bytes of a running fetch are looked at.
+// watchEvery is how often the bytes of a running fetch are counted.
 const watchEvery = 250 * time.Millisecond
 
-// covers reports whether the last listing showed the refs under a prefix.
+// covers reports whether the last listing included the refs under a prefix.
 func (a *Agent) covers(prefix string) bool {
 	if a.listed != nil {
 		return slices.Contains(a.listed, prefix)

@@ -12,12 +12,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Rebuild writes the tarball of a recipe out of the mirror, with its parts. A
-// mirror that turns out to be damaged is looked at soon.
+// Rebuild writes the tarball of a recipe from the mirror, with its parts. A
+// mirror that turns out to be damaged is checked soon.
 func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d digest.Digest, err error) {
 	defer func() {
 		if m, _, _ := a.copy(); err != nil && m != nil && m.Suspect() != nil {
-			a.pacer.SourcesChanged()
+			a.SourcesChanged()
 		}
 	}()
 	m, reader := a.copyOf(r.Commit)
@@ -29,9 +29,9 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d di
 	}
 	c, err := m.Commit(ctx, r.Commit)
 	if errcode.Is(err, errcode.Unprocessable) && a.whole.Load() != m {
-		// It is kept for as long as somebody may ask for it.
+		// The recipe is pinned, so its commit must be here.
 		m.Doubt(err)
-		err = errcode.Hide(errcode.Unavailable, err, "commit %.12s cannot be read from this replica's copy of the repository, which is looked at", r.Commit)
+		err = errcode.Hide(errcode.Unavailable, err, "commit %.12s cannot be read from this replica's copy of the repository, which is now being checked", r.Commit)
 	}
 	if err != nil {
 		return "", err
@@ -45,7 +45,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d di
 		return "", err
 	}
 	if r.Options.LFS {
-		// A disk that is new has the mirror from a peer, perhaps, but not these.
+		// A new disk may have the mirror from another replica, but not these files.
 		if err := a.try(content.Key, func() error { return a.fetchLFS(ctx, reader, content) }); err != nil {
 			return "", err
 		}
@@ -60,7 +60,7 @@ func (a *Agent) Rebuild(ctx context.Context, r record.Recipe, w io.Writer) (d di
 func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, error) {
 	m, _, t := a.copy()
 	if m == nil {
-		return record.Head{}, cmp.Or(a.pacer.Last(), error(errUnread))
+		return record.Head{}, cmp.Or(a.Last(), error(errUnread))
 	}
 	commit, err := a.resolve(ctx, m, t, s.Ref)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *Agent) Resolve(ctx context.Context, s record.Source) (record.Head, erro
 	return head, nil
 }
 
-// resolved remembers the recipes that Resolve wrote a short while ago.
+// resolved remembers the recipes that Resolve wrote recently.
 type resolved struct {
 	mu sync.Mutex
 	at map[digest.Digest]time.Time

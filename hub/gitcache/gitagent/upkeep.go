@@ -13,28 +13,32 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// tidy keeps the mirror small and fast. What fails here fails nobody.
-func (a *Agent) tidy(ctx context.Context) {
+// Tidy implements repoagent.Remote: it keeps the mirror small and fast.
+func (a remote) Tidy(ctx context.Context, well bool) {
 	m, _, _ := a.copy()
-	now := a.config.Clock.Now()
+	if !well || m == nil {
+		return
+	}
+	now := a.Config.Clock.Now()
 	if a.lastRepack.IsZero() {
-		// Not all mirrors on the day after an upgrade.
-		a.lastRepack = now.Add(-jitter.Spread(a.config.RepositoryID, repackEvery))
+		// Spread the repacks, so that not all mirrors are repacked on the day
+		// after an upgrade.
+		a.lastRepack = now.Add(-jitter.Spread(a.Config.RepositoryID, repackEvery))
 	}
 	err := a.repack.Tidy(ctx, m)
 	if now.Sub(a.lastRepack) >= repackEvery {
 		a.lastRepack = now
-		err = errors.Join(err, a.dropKept(ctx, m), a.repack.Begin(a.life, m))
+		err = errors.Join(err, a.dropKept(ctx, m), a.repack.Begin(a.Life, m))
 	}
 	if err != nil && ctx.Err() == nil {
-		a.config.Log.Warn("mirror cannot be tidied", logkey.Repository, a.config.RepositoryID, logkey.Error, err)
+		a.Config.Log.Warn("mirror cannot be tidied", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
 }
 
-// dropKept lets go the commits that no pin and no head needs, and the mirror
-// of a former object format once none of its commits is needed.
+// dropKept releases the commits that no pin and no head needs, and removes the
+// mirror of a former object format once none of its commits is needed.
 func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
-	pins, err := a.config.Store.Pins(ctx, a.config.RepositoryID)
+	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
 	if err != nil {
 		return err
 	}
@@ -42,7 +46,7 @@ func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 	for _, p := range pins {
 		need[p.Commit] = true
 	}
-	for _, h := range a.heads {
+	for _, h := range a.Heads {
 		need[h.Revision] = true
 	}
 	a.mu.Lock()
@@ -61,26 +65,26 @@ func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 			err = os.RemoveAll(a.formerDir())
 		}
 	}
-	t, late := m.Table(ctx) // commits may have been kept since the last one
+	t, late := m.Table(ctx) // commits may have been kept since the last read
 	if late != nil {
 		return errors.Join(err, late)
 	}
 	return errors.Join(err, m.Drop(ctx, slices.DeleteFunc(slices.Clone(t.Kept()), func(c string) bool { return need[c] })))
 }
 
-// room returns how many bytes the next fetch may bring, and the error of one
-// that brings more. A mirror that has no room left is packed whole first.
+// room returns how many bytes the next fetch may bring, and the error of a
+// fetch that brings more. A mirror that is full is repacked first.
 func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over, err error) {
 	where := a.server.Location()
 	size := m.Size()
-	room, allowed := a.config.Budget.Room(a.config.RepositoryID, size, a.maxBytes)
-	if room <= 0 && a.config.Clock.Now().Sub(a.lastRepack) > fullEvery {
-		a.lastRepack = a.config.Clock.Now()
+	room, allowed := a.config.Budget.Room(a.Config.RepositoryID, size, a.maxBytes)
+	if room <= 0 && a.Config.Clock.Now().Sub(a.lastRepack) > fullEvery {
+		a.lastRepack = a.Config.Clock.Now()
 		if err := errors.Join(a.dropKept(ctx, m), a.repack.Whole(ctx, m)); err != nil {
 			return 0, nil, err
 		}
 		size = m.Size()
-		room, allowed = a.config.Budget.Room(a.config.RepositoryID, size, a.maxBytes)
+		room, allowed = a.config.Budget.Room(a.Config.RepositoryID, size, a.maxBytes)
 	}
 	full := errcode.New(errcode.Exhausted, "the mirror of %s takes %s and has no room for more (%s); what was fetched stays in use; "+
 		"raise the repository's maxBytes or the hub's disk budget for mirrors, or make the repository smaller", where, sizeOf(size), allowed)
@@ -90,7 +94,7 @@ func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over
 	if room < a.config.MaxPackBytes {
 		return room, full, nil
 	}
-	return a.config.MaxPackBytes, errcode.New(errcode.Unprocessable, "%s sends more than %d bytes in one fetch; it is not taken", where, a.config.MaxPackBytes), nil
+	return a.config.MaxPackBytes, errcode.New(errcode.Unprocessable, "%s sends more than %d bytes in one fetch, which is the limit", where, a.config.MaxPackBytes), nil
 }
 
 // sizeOf writes a size for people.

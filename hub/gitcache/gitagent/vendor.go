@@ -20,23 +20,23 @@ import (
 	"github.com/axle-cd/axle/internal/vendored"
 )
 
-// maxParts bounds how much content of other repositories one source has.
+// maxParts limits how much content of other repositories one source may have.
 const maxParts = 100
 
-// errElsewhere says that the reason lies in another repository, where it may
-// go away without a commit in this one.
+// errElsewhere means that the cause is in another repository, where it may
+// disappear without a commit in this one.
 var errElsewhere = errors.New("content of another repository")
 
-// elsewhereError carries the words and the code of what another said.
+// elsewhereError keeps the text and the code of another repository's error.
 type elsewhereError struct{ error }
 
 // Unwrap keeps the code.
 func (e elsewhereError) Unwrap() error { return e.error }
 
-// Is makes it an errElsewhere.
+// Is reports that it matches errElsewhere.
 func (e elsewhereError) Is(target error) bool { return target == errElsewhere }
 
-// gathered is what a source has from elsewhere.
+// gathered is a source's content of other repositories.
 type gathered struct {
 	parts    []record.Part
 	vendored *vendored.Contents
@@ -52,7 +52,7 @@ type vendoring struct {
 
 	out   gathered
 	seen  map[string]string   // identity of a need to the folder of its copy
-	taken map[string]bool     // places
+	taken map[string]bool     // places in use
 	files map[string]fileList // of parts, by their path
 	todo  []mention.Need
 }
@@ -60,7 +60,7 @@ type vendoring struct {
 // fileList are the paths of one part.
 type fileList map[string]bool
 
-// gather finds everything that lies elsewhere: submodules in their places,
+// gather finds all content of other repositories: submodules at their paths,
 // charts and bases, and what those need in turn.
 func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.Source, c upstream.Commit, content *upstream.Content) (gathered, error) {
 	if s.Options.LFS {
@@ -90,7 +90,7 @@ func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.So
 	return v.out, nil
 }
 
-// submodule puts the content of a submodule in its place.
+// submodule puts the content of a submodule at its path.
 func (v *vendoring) submodule(ctx context.Context, l upstream.Link) error {
 	w := Wanted{Kind: record.Git, URL: l.URL, Ref: l.Commit, Options: record.SourceOptions{Submodules: true, LFS: v.source.Options.LFS, Bare: true}}
 	found, err := v.find(ctx, w)
@@ -107,11 +107,11 @@ func (v *vendoring) find(ctx context.Context, w Wanted) (Found, error) {
 	return v.agent.config.Parts.Find(ctx, v.source.RepositoryID, w)
 }
 
-// add takes a part in and, unless it is a packed chart, looks for what its
-// files need.
+// add adds a part and, unless it is a packed chart, searches its files for
+// further needs.
 func (v *vendoring) add(ctx context.Context, p record.Part, scan bool) error {
 	if len(v.out.parts) >= maxParts {
-		return errcode.New(errcode.Unprocessable, "the folder needs content of more than %d other places", maxParts)
+		return errcode.New(errcode.Unprocessable, "the folder refers to content of more than %d other sources", maxParts)
 	}
 	v.out.parts = append(v.out.parts, p)
 	if !scan {
@@ -134,7 +134,7 @@ func (v *vendoring) add(ctx context.Context, p record.Part, scan bool) error {
 	return nil
 }
 
-// need brings one thing that a file names.
+// need adds one item that a file refers to.
 func (v *vendoring) need(ctx context.Context, n mention.Need) error {
 	if err := v.problem(n); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (v *vendoring) need(ctx context.Context, n mention.Need) error {
 	return nil
 }
 
-// problem is why a need can never be had.
+// problem returns why a need can never be met.
 func (v *vendoring) problem(n mention.Need) error {
 	if n.Problem == "" {
 		return nil
@@ -188,8 +188,7 @@ func (v *vendoring) problem(n mention.Need) error {
 	return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.place(n), what, n.Text, n.Problem)
 }
 
-// chartWanted says where a chart is: an OCI registry has one repository for
-// each.
+// chartWanted says where a chart is: an OCI registry has one repository per chart.
 func chartWanted(n mention.Need) Wanted {
 	if rest, ok := strings.CutPrefix(n.URL, "oci://"); ok {
 		return Wanted{Kind: record.OCI, URL: "oci://" + strings.Trim(rest, "/") + "/" + n.Name, Ref: n.Version}
@@ -197,8 +196,8 @@ func chartWanted(n mention.Need) Wanted {
 	return Wanted{Kind: record.Helm, URL: n.URL, Ref: n.Version, Folder: n.Name}
 }
 
-// lies reports whether a chart that a kustomization inflates lies where
-// Kustomize looks for it first.
+// lies reports whether a chart that a kustomization inflates is where Kustomize
+// searches first.
 func (v *vendoring) lies(ctx context.Context, n mention.Need) (bool, error) {
 	if n.Kind != mention.Inflated {
 		return false, nil
@@ -220,7 +219,7 @@ func (v *vendoring) lies(ctx context.Context, n mention.Need) (bool, error) {
 	return v.reader.Exists(ctx, v.commit, v.content, chart)
 }
 
-// place names a file and line as the author knows them.
+// place returns a file and line as the author knows them.
 func (v *vendoring) place(n mention.Need) string {
 	file := n.File
 	if !strings.HasPrefix(file, vendored.Folder+"/") {
@@ -229,12 +228,12 @@ func (v *vendoring) place(n mention.Need) string {
 	return fmt.Sprintf("%s:%d", file, n.Line)
 }
 
-// failed says where in this repository the other is named.
+// failed adds to an error where in this repository the other is referred to.
 func (v *vendoring) failed(err error, format string, args ...any) error {
 	return elsewhereError{fmt.Errorf(format+": %w", append(args, err)...)}
 }
 
-// free returns a place that no part has yet.
+// free returns a path that no part uses yet.
 func (v *vendoring) free(p string) string {
 	at := p
 	for i := 2; v.taken[at]; i++ {
@@ -246,7 +245,7 @@ func (v *vendoring) free(p string) string {
 
 var plain = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// copyName names the folder of a copy so that people see what it is.
+// copyName returns a readable name for the folder of a copy.
 func copyName(n mention.Need, id string) string {
 	name := n.Name
 	if name == "" {
@@ -306,7 +305,7 @@ func needsOf(files fileList, texts map[string][]byte) (out []mention.Need) {
 	return out
 }
 
-// subchart reports whether a file belongs to a chart that lies in another.
+// subchart reports whether a file belongs to a chart inside another.
 func subchart(files fileList, p string) bool {
 	for dir := path.Dir(p); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if path.Base(dir) == "charts" && files[path.Join(path.Dir(dir), "Chart.yaml")] {

@@ -10,17 +10,17 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// trusted is what must be signed before a head moves, and what was found so.
+// trusted holds the required signatures, and what was verified.
 type trusted struct {
 	mode string
 	keys *signature.Keys
 	good map[string]bool // ids of commits and tags
 }
 
-// trust reads what the repository asks to be verified.
+// trust reads the repository's verification settings.
 func (a *Agent) trust(v record.Verify) error {
 	a.mu.Lock()
-	a.trusted = nil // what cannot be checked is not trusted
+	a.trusted = nil // trust nothing when the settings are invalid
 	a.mu.Unlock()
 	t := &trusted{mode: v.Mode, good: map[string]bool{}}
 	if v.Mode != "" {
@@ -39,19 +39,19 @@ func (a *Agent) trust(v record.Verify) error {
 	return nil
 }
 
-// CheckVerify returns an error when a repository's wish for verification
-// cannot be followed.
+// CheckVerify returns an error when a repository's verification settings are
+// invalid.
 func CheckVerify(v record.Verify) error { return new(Agent).trust(v) }
 
-// maxGood bounds how many verified ids are remembered.
+// maxGood limits how many verified ids are remembered.
 const maxGood = 10_000
 
-// errUnread says that upstream was not asked yet.
+// errUnread means that upstream was not read yet.
 var errUnread = errcode.New(errcode.Unavailable, "the repository was not read yet; try again in a moment")
 
-// resolve finds the commit that a source's ref means and, where the repository
-// asks for it, checks who signed it. The code of a failed check is
-// Unprocessable: the same commit gives the same answer.
+// resolve finds the commit of a source's ref and, where the repository requires
+// it, verifies its signature. The code of a failed check is Unprocessable: the
+// same commit gives the same result.
 func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream.Table, ref string) (string, error) {
 	commit, err := table.Resolve(ref)
 	a.mu.Lock()
@@ -61,7 +61,7 @@ func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream
 	case err != nil:
 		return "", err
 	case t == nil:
-		return "", errUnread // what is to be checked is not known
+		return "", errUnread // what to verify is not known
 	case t.mode == "":
 		return commit, nil
 	}
@@ -72,7 +72,7 @@ func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream
 			return "", err
 		}
 		if id = table.Raw(full); !strings.HasPrefix(full, "refs/tags/") || id == commit {
-			return "", errcode.New(errcode.Unprocessable, "the repository wants signed tags and ref %q is no annotated tag; follow a signed tag, or verify head instead", ref)
+			return "", errcode.New(errcode.Unprocessable, "the repository requires signed tags and ref %q is not an annotated tag; follow a signed tag, or verify head instead", ref)
 		}
 		kind = "tag"
 	}

@@ -1,6 +1,6 @@
-// Package gitcachetest holds the store of the git cache in memory, with
-// faults, and the suite that every store of it passes.
+// Package gitcachetest holds an in-memory store of the git cache that can
+// inject faults, and the test suite that every store of the cache must pass.
 //
-// It is for tests only. Memory keeps no promise of durability; everything else
-// that gitcache.Store says, it does.
+// It is for tests only. Memory is not durable; otherwise it keeps every promise
+// of gitcache.Store.
 package gitcachetest

@@ -58,7 +58,7 @@ func NewMemory(c clock.Clock) *Memory {
 		arts: map[digest.Digest]gitcache.Artifact{}, pins: map[digest.Digest]bool{}, calls: map[string]int{}}
 }
 
-// FailWith makes every call ask fail first, by the method's name, and return
+// FailWith calls fail first in every call, with the method's name, and returns
 // its error. Nil ends it.
 func (m *Memory) FailWith(fail func(method string) error) {
 	m.mu.Lock()
@@ -74,8 +74,8 @@ func (m *Memory) Feed() []string {
 	return slices.Clone(m.feed)
 }
 
-// IgnoreGaps lets fetches start at any time, for tests that move an agent's
-// clock but not the store's.
+// IgnoreGaps allows fetches to start at any time, for tests that move an
+// agent's clock but not the store's.
 func (m *Memory) IgnoreGaps() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,14 +89,14 @@ func (m *Memory) Calls(method string) int {
 	return m.calls[method]
 }
 
-// Refer records that one service more (or, with -1, less) follows a source.
+// Refer records that one more service (or, with -1, one less) follows a source.
 func (m *Memory) Refer(sourceID string, by int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sources[sourceID].users += by
 }
 
-// Pin pins a digest, or lets it go.
+// Pin pins or unpins a digest.
 func (m *Memory) Pin(d digest.Digest, pinned bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,13 +19,13 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
-// Fixture is a fresh, empty store with what the suite cannot do through the
-// store itself.
+// Fixture is a fresh, empty store with functions for what the suite cannot do
+// through the store itself.
 type Fixture struct {
 	Store gitcache.Store
-	// Refer makes one service more (or, with -1, less) follow a source.
+	// Refer makes one more service (or, with -1, one less) follow a source.
 	Refer func(t *testing.T, sourceID string, by int)
-	// Pin makes a current spec name a digest, or not any more.
+	// Pin makes a current spec name a digest, or stop naming it.
 	Pin func(t *testing.T, d digest.Digest, pinned bool)
 	// Announced returns how many feed rows there are so far.
 	Announced func(t *testing.T) int
@@ -42,7 +42,7 @@ func MemoryFixture(*testing.T) Fixture {
 	}
 }
 
-// RunStoreSuite checks that a store does what gitcache.Store says.
+// RunStoreSuite checks that a store fulfils the contract of gitcache.Store.
 func RunStoreSuite(t *testing.T, newFixture func(t *testing.T) Fixture) {
 	for name, run := range map[string]func(*testing.T, Fixture){
 		"repositories": suiteRepositories,
@@ -325,7 +325,7 @@ func suiteManyHeads(t *testing.T, f Fixture) {
 			t.Fatal("heads are not sorted by source")
 		}
 	}
-	// More than one statement may name, with some that have none.
+	// More ids than one statement may have, some of them without a head.
 	asked := []string{got[3].SourceID, got[100].SourceID}
 	for i := range 1200 {
 		asked = append(asked, fmt.Sprintf("none-%d", i))
@@ -367,7 +367,7 @@ func suitePins(t *testing.T, f Fixture) {
 	pins, err := s.Pins(ctx, "a")
 	check(t, err)
 	equal(t, []gitcache.Pin{{Digest: a.Digest, RepositoryID: "a", Commit: a.Recipe.Commit}}, pins)
-	// A part is needed for as long as what it is a part of.
+	// A part is needed as long as the content that includes it.
 	pins, err = s.Pins(ctx, "b")
 	check(t, err)
 	equal(t, []gitcache.Pin{part}, pins)

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 )
 
-// suiteLeaseBatch holds that leases are taken and given back many at once, on a
-// store that has a, which nobody took yet.
+// suiteLeaseBatch checks that many leases are acquired and released at once, on
+// a store with the repository "a", which nobody holds yet.
 func suiteLeaseBatch(t *testing.T, s gitcache.Store) {
 	ctx := t.Context()
 	create(t, s, "b")

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// suiteAddress: credentials that are kept never go anywhere else.
+// suiteAddress checks that stored credentials are never sent anywhere else.
 func suiteAddress(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	before := create(t, s, "a")
@@ -47,11 +47,11 @@ func suiteAddress(t *testing.T, f Fixture) {
 	check(t, err)
 	bounded.Options.Proxy = "http://proxy.test"
 	_, err = s.UpdateRepository(ctx, bounded, nil)
-	check(t, err) // nothing of it is a secret
+	check(t, err) // none of it is a secret
 }
 
-// suiteMove: with another URL a repository is as before its first fetch, and
-// whoever asked the old upstream writes nothing more.
+// suiteMove checks that with another URL a repository is as before its first
+// fetch, and that an agent of the old upstream can write nothing more.
 func suiteMove(t *testing.T, f Fixture) {
 	ctx, s := t.Context(), f.Store
 	r := create(t, s, "a")
@@ -90,11 +90,11 @@ func suiteMove(t *testing.T, f Fixture) {
 	}
 	_, err = s.Head(ctx, kept.ID)
 	check(t, err) // of another repository
-	// What services have stays possible to serve.
+	// The content of services must remain servable.
 	if _, err := s.Artifact(ctx, head.Digest); err != nil {
 		t.Errorf("the artifact of the old head: %v", err)
 	}
-	// The number is the store's own.
+	// The store maintains the number itself.
 	r.Options.Moves = 0
 	again, err := s.UpdateRepository(ctx, r, nil)
 	check(t, err)

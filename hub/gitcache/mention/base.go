@@ -15,8 +15,7 @@ var (
 	schemeForm = regexp.MustCompile(`(?i)^(https?|ssh|file|[a-z][a-z0-9+.-]*)://`)
 )
 
-// Remote reports whether a kustomization's reference names content of another
-// server.
+// Remote reports whether a kustomization's reference is to another server.
 func Remote(text string) bool {
 	t := strings.TrimPrefix(text, "git::")
 	if schemeForm.MatchString(t) || scpForm.MatchString(t) || githubForm.MatchString(t) {
@@ -26,10 +25,10 @@ func Remote(text string) bool {
 	return hostForm.MatchString(t) && (strings.Contains(query, "ref=") || strings.Contains(query, "version="))
 }
 
-// ParseBase reads a kustomization's reference to another Git repository, in
-// all the forms that Kustomize knows: https://host/org/repo//folder?ref=v1,
-// git@host:org/repo.git//folder?ref=v1, host/org/repo//folder?ref=v1, and
-// those of hosts that mark their repositories with _git or .git.
+// ParseBase parses a kustomization's reference to another Git repository, in
+// all forms that Kustomize accepts: https://host/org/repo//folder?ref=v1,
+// git@host:org/repo.git//folder?ref=v1, host/org/repo//folder?ref=v1, and those
+// of hosts that mark their repositories with _git or .git.
 func ParseBase(text string) Need {
 	n := Need{Kind: Base, Text: text, Submodules: true}
 	bad := func(problem string) Need {
@@ -48,7 +47,7 @@ func ParseBase(text string) Need {
 	}
 	prefix, rest := splitHost(rest)
 	if prefix == "" {
-		return bad("is no URL of a Git repository on https or ssh")
+		return bad("is not an https or ssh URL of a Git repository")
 	}
 	repo, folder, ok := splitRepo(rest)
 	if !ok {
@@ -62,7 +61,7 @@ func ParseBase(text string) Need {
 	case n.Ref == "":
 		return bad("is not pinned; add ?ref= with a tag or a full commit id, or copy it into the repository")
 	case strings.HasPrefix(n.Ref, "-"), strings.ContainsAny(n.Ref, " \n\x00"):
-		return bad("has a ref that is none")
+		return bad("has a ref that is not valid")
 	}
 	return n
 }

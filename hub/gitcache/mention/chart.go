@@ -6,10 +6,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Chart returns what a Chart.yaml, or a requirements.yaml, with its lock names:
-// the folders of dependencies in the same repository, from its own folder, and
-// the dependencies in chart repositories. A lock that names the same chart of
-// the same repository settles a range.
+// Chart returns what a Chart.yaml or a requirements.yaml refers to, together
+// with its lock: the folders of dependencies in the same repository, relative
+// to its own folder, and the dependencies in chart repositories. When the lock
+// names the same chart of the same repository, its version replaces a range.
 func Chart(raw, lock []byte) (local []string, needs []Need) {
 	if len(raw) > maxText || len(lock) > maxText {
 		return nil, nil
@@ -37,7 +37,7 @@ func Chart(raw, lock []byte) (local []string, needs []Need) {
 			}
 			n := Need{Kind: Dependency, Line: entry.Line, Name: child(entry, "name"), URL: repository, Version: child(entry, "version")}
 			if n.URL == "" || n.Name == "" {
-				continue // it is in charts/, or the renderer says what is wrong
+				continue // it is in charts/, or the renderer reports the error
 			}
 			n.Text = n.Name
 			if v := locked[n.Name+"\x00"+trimURL(n.URL)]; v != "" {
@@ -52,11 +52,11 @@ func Chart(raw, lock []byte) (local []string, needs []Need) {
 
 func trimURL(u string) string { return strings.TrimRight(u, "/") }
 
-// chartProblem says what is wrong with the address of a chart.
+// chartProblem returns what is wrong with the address of a chart.
 func chartProblem(url, name string) string {
 	switch {
 	case strings.ContainsAny(name, "/\\\x00\n \"'") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 250:
-		return "has a name that no chart can have"
+		return "has a name that is not valid for a chart"
 	case strings.HasPrefix(url, "@") || strings.HasPrefix(url, "alias:"):
 		return "names its repository by an alias of one machine; write the repository's URL"
 	case strings.HasPrefix(url, "https://"), strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "oci://"):

@@ -1,19 +1,19 @@
-// Package mention reads the files in which people name other files and the
-// content of other servers: kustomizations, charts, .gitmodules,
-// .gitattributes and the pointers of Git LFS.
+// Package mention finds references to other files and to other servers' content
+// in kustomizations, charts, .gitmodules, .gitattributes and the pointers of
+// Git LFS.
 //
-// It only reads texts that it is given: it looks for nothing, fetches nothing
-// and decides nothing about who may have what. The reader of mirrors
-// (hub/gitcache/upstream) and the git agent call it. Every text is a tenant's:
-// one that cannot be read mentions nothing, since the renderer has the better
-// words for what is wrong with it, and texts above 1 MiB are not looked into.
+// It parses only the text that it is given: it does not search, fetch or
+// authorize. The mirror reader (hub/gitcache/upstream) and the git agent call
+// it. Every text is untrusted tenant input: text that cannot be parsed has no
+// references, because the renderer reports a better error, and texts above 1
+// MiB are skipped.
 package mention
 
-// maxText bounds what is parsed: a kustomization of a megabyte is an attack or
+// maxText limits what is parsed: a kustomization of a megabyte is an attack or
 // a mistake.
 const maxText = 1 << 20
 
-// Kind says what sort of foreign content a file needs.
+// Kind is the kind of foreign content that a file needs.
 type Kind string
 
 // The kinds.
@@ -26,28 +26,30 @@ const (
 	Inflated Kind = "chart"
 )
 
-// Need is content of another server that a file names. What of the fields is
-// set depends on the kind.
+// Need is content of another server that a file refers to. Which fields are set
+// depends on the kind.
 type Need struct {
 	Kind Kind
-	// File and Line say where, File by its path from where the reader began.
+	// File and Line are the place of the reference; File is relative to where
+	// the reader began.
 	File string
 	Line int
 	// Text is the reference as it is written.
 	Text string
-	// URL is the repository's.
+	// URL is the repository's URL.
 	URL string
-	// Ref and Folder of a Base. Submodules is false when it asks for none.
+	// Ref and Folder are set for a Base. Submodules is false when it requests
+	// none.
 	Ref        string
 	Folder     string
 	Submodules bool
-	// Name and Version of a chart; Version may be a range, or empty for the
-	// newest.
+	// Name and Version are set for a chart; Version may be a range, or empty
+	// for the newest.
 	Name    string
 	Version string
-	// Home is where a kustomization looks for an inflated chart first, from
-	// its own folder.
+	// Home is where a kustomization first searches for an inflated chart,
+	// relative to its own folder.
 	Home string
-	// Problem says why it can never be had, for its author.
+	// Problem says, for the file's author, why the need can never be met.
 	Problem string
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/mention"
 )
 
-// FuzzMentions holds that no text of a tenant makes the readers panic, or
-// yields a need that is no place, no chart and no reason either.
+// FuzzMentions checks that no text of a tenant makes the readers panic, or
+// yields a need without a location, a chart or a reason.
 func FuzzMentions(f *testing.F) {
 	f.Add([]byte("resources: [\"https://a.test/b/c//d?ref=v1\"]\nhelmCharts:\n- {name: x, repo: https://a.test}\n"))
 	f.Add([]byte("dependencies:\n- {name: x, version: 1, repository: oci://a.test/b}\n"))

@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Gitmodules returns the URL of each submodule by its path. It knows as much
-// of git's configuration language as people write there.
+// Gitmodules returns the URL of each submodule by its path. It supports the
+// parts of git's configuration language that people use there.
 func Gitmodules(raw []byte) map[string]string {
 	urls := map[string]string{}
 	if len(raw) > maxText {
@@ -50,7 +50,7 @@ func Gitmodules(raw []byte) map[string]string {
 	return urls
 }
 
-// configValue reads a value: quotes, escapes, comments.
+// configValue parses a value: quotes, escapes, comments.
 func configValue(s string) string {
 	var out strings.Builder
 	quoted := false
@@ -85,13 +85,13 @@ func configValue(s string) string {
 // with ./ or ../ is relative to the URL of the repository that holds it.
 func SubmoduleURL(parent, url string) (string, error) {
 	if strings.HasPrefix(url, "-") || strings.ContainsAny(url, "\n\x00") {
-		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is none", url)
+		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", url)
 	}
 	if !strings.HasPrefix(url, "./") && !strings.HasPrefix(url, "../") {
 		return url, nil
 	}
 	if strings.HasPrefix(parent, "-") || strings.ContainsAny(parent, "\n\x00") {
-		return "", errcode.New(errcode.Unprocessable, "repository URL %.200q is none", parent)
+		return "", errcode.New(errcode.Unprocessable, "repository URL %.200q is not valid", parent)
 	}
 	scheme, rest, ok := strings.Cut(parent, "://")
 	host, dir, found := strings.Cut(rest, "/")
@@ -116,7 +116,7 @@ func SubmoduleURL(parent, url string) (string, error) {
 	}
 	full := strings.Trim(dir+"/"+url, "/")
 	if full != path.Clean(full) || full == "." || full == "" || full == ".." || strings.HasPrefix(full, "../") {
-		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is none", url)
+		return "", errcode.New(errcode.Unprocessable, "submodule URL %.200q is not valid", url)
 	}
 	return scheme + "://" + host + "/" + full, nil
 }

@@ -35,7 +35,7 @@ type kustomization struct {
 var referring = map[string]bool{"resources": true, "bases": true, "components": true, "generators": true, "transformers": true, "validators": true}
 
 // Kustomization returns the paths inside the repository that a kustomization
-// names, from its own folder, and what it needs from other servers.
+// refers to, relative to its own folder, and what it needs from other servers.
 func Kustomization(raw []byte) (local []string, needs []Need) {
 	var k kustomization
 	if len(raw) > maxText || yaml.Unmarshal(raw, &k) != nil {
@@ -72,7 +72,7 @@ func (k kustomization) local() []string {
 	all = append(all, k.HelmGlobals.ChartHome, k.OpenAPI.Path)
 	out := all[:0]
 	for _, p := range all {
-		// Neither inline documents nor what lies on other servers.
+		// Skip inline documents and what is on other servers.
 		if p != "" && !strings.ContainsAny(p, "\n:{?") && p[0] != '/' && !Remote(p) {
 			out = append(out, p)
 		}
@@ -80,8 +80,8 @@ func (k kustomization) local() []string {
 	return out
 }
 
-// ChartHome is where Kustomize keeps a chart of a repository, from the
-// kustomization's folder.
+// ChartHome returns where Kustomize keeps a chart of a repository, relative to
+// the kustomization's folder.
 func ChartHome(home, name, version string) string {
 	if home == "" {
 		home = "charts"

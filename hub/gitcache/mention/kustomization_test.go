@@ -45,7 +45,7 @@ helmGlobals:
 		{Kind: mention.Base, Line: 9, Text: "ssh://git@git.example.test/org/repo.git/part?version=v4", URL: "ssh://git@" + git + ".git", Ref: "v4", Folder: "part", Submodules: true},
 		{Kind: mention.Inflated, Line: 11, Text: "redis", Name: "redis", URL: "https://charts.example.test/stable", Version: ">=1.0.0 <2", Home: "../home/redis->=1.0.0 <2/redis"},
 		{Kind: mention.Inflated, Line: 16, Text: "nats", Name: "nats", URL: "oci://registry.example.test/charts", Version: "1.0.0", Home: "../home/nats-1.0.0/nats"},
-		{Kind: mention.Inflated, Line: 17, Text: "../evil", Name: "../evil", URL: "https://charts.example.test", Home: "../evil", Problem: "has a name that no chart can have"},
+		{Kind: mention.Inflated, Line: 17, Text: "../evil", Name: "../evil", URL: "https://charts.example.test", Home: "../evil", Problem: "has a name that is not valid for a chart"},
 	}
 	if diff := cmp.Diff(want, needs); diff != "" {
 		t.Errorf("needs (-want +got):\n%s", diff)

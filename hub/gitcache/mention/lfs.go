@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// MaxPointer is the size above which a file is no pointer of Git LFS.
+// MaxPointer is the size above which a file is not a Git LFS pointer.
 const MaxPointer = 1024
 
-// Pointer stands in a repository for a file that lies elsewhere.
+// Pointer stands in a repository for a file that is stored elsewhere.
 type Pointer struct {
 	OID  string // SHA-256, in hex
 	Size int64
@@ -20,7 +20,7 @@ type Pointer struct {
 
 var oid = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParsePointer reads a pointer of Git LFS.
+// ParsePointer parses a Git LFS pointer.
 func ParsePointer(raw []byte) (p Pointer, ok bool) {
 	if len(raw) > MaxPointer || !bytes.HasPrefix(raw, []byte("version https://git-lfs.github.com/spec/v1\n")) && !bytes.HasPrefix(raw, []byte("version https://hawser.github.com/spec/v1\n")) {
 		return p, false
@@ -42,20 +42,19 @@ func ParsePointer(raw []byte) (p Pointer, ok bool) {
 	return p, oid.MatchString(p.OID) && p.Size >= 0
 }
 
-// Attributes are the lines of one .gitattributes that say something of the
-// filter.
+// Attributes are the lines of one .gitattributes that set the filter.
 type Attributes []attribute
 
 type attribute struct {
 	pattern *regexp.Regexp
-	base    bool // matches the last part of the path alone
+	base    bool // matches only the last part of the path
 	lfs     bool
 }
 
-// maxAttributes bounds the lines that are kept of one file.
+// maxAttributes limits the lines that are kept of one file.
 const maxAttributes = 10_000
 
-// ParseAttributes reads a .gitattributes.
+// ParseAttributes parses a .gitattributes.
 func ParseAttributes(raw []byte) (out Attributes) {
 	if len(raw) > maxText {
 		return nil
@@ -110,8 +109,8 @@ func attributeLine(line string) (pattern string, words []string) {
 	return words[0], words[1:]
 }
 
-// LFS says of a file, by its path from the folder of the .gitattributes,
-// whether it goes through LFS; said is false when no line speaks of it.
+// LFS reports whether a file, by its path from the folder of the
+// .gitattributes, goes through LFS; said is false when no line matches it.
 func (a Attributes) LFS(file string) (lfs, said bool) {
 	for _, line := range a {
 		name := file
@@ -125,7 +124,7 @@ func (a Attributes) LFS(file string) (lfs, said bool) {
 	return lfs, said
 }
 
-// glob turns a pattern of git into a regular expression.
+// glob converts a git pattern into a regular expression.
 func glob(p string) string {
 	var b strings.Builder
 	b.WriteString(`(?s)^`)

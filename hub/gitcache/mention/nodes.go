@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// foreign reads the same text once more, for lines.
+// foreign parses the same text again, for line numbers.
 func foreign(raw []byte) (needs []Need) {
 	fields := mapping(raw)
 	home := "charts"
@@ -49,7 +49,7 @@ func inflated(present bool, home string, entry *yaml.Node) (Need, bool) {
 	}
 	n.Text = n.Name
 	if n.Name == "" || n.URL == "" {
-		return n, false // the renderer looks in its home, and has the words
+		return n, false // the renderer looks in its home, and has the better error
 	}
 	n.Home = ChartHome(home, n.Name, n.Version)
 	n.Problem = chartProblem(n.URL, n.Name)

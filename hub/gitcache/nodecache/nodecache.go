@@ -24,7 +24,7 @@ import (
 	"github.com/axle-cd/axle/internal/digest"
 )
 
-// Config of a Cache. Dir is needed.
+// Config configures a Cache. Dir is required.
 type Config struct {
 	Dir      string
 	MaxBytes int64         // of tarballs that are not pinned; default 10 GiB
@@ -32,12 +32,12 @@ type Config struct {
 	Clock    clock.Clock
 }
 
-// ageSpread is the most that a tarball may outlive MaxAge, so that what came
-// together does not go together.
+// ageSpread is the most that a tarball may outlive MaxAge, so that tarballs
+// that came together are not evicted together.
 const ageSpread = 30 * time.Minute
 
-// lookEvery is how often, at most, readers that stop in the middle make all bytes
-// of one tarball be looked at again: clients that are cut off do so too.
+// lookEvery limits how often readers that stop in the middle cause a full check
+// of one tarball: a client that is cut off also stops in the middle.
 const lookEvery = time.Minute
 
 // touchEvery is how often the last use is written to disk.
@@ -59,10 +59,10 @@ type entry struct {
 	hash     string // of the stored bytes, in hex
 	size     int64
 	used     time.Time
-	touched  time.Time // last use as the disk has it
+	touched  time.Time // last use as stored on disk
 	stored   time.Time
-	verified bool      // the bytes were seen to be right, in this life
-	looked   time.Time // when they were last
+	verified bool      // the bytes were verified, in this process
+	looked   time.Time // when they were last verified
 }
 
 // File is an open tarball.
@@ -72,15 +72,15 @@ type File struct {
 	Hash   string // SHA-256 of the stored bytes, in hex
 	Stored time.Time
 
-	sum     hash.Hash // of what was read, while that was from the start and in order
+	sum     hash.Hash // of what was read, while it was read from the start and in order
 	summed  int64
 	damaged func() // drops the entry
-	doubted func() // has a later open look at all bytes
+	doubted func() // makes a later open verify all bytes
 }
 
-// Read reads on, and checks the bytes on the way: a file that was damaged
-// since it was first read, by the disk or by a hand, serves one bad copy at
-// most, which its receiver refuses by the digest.
+// Read reads and verifies the bytes on the way. A file that was damaged since
+// it was first read, by the disk or by hand, serves at most one bad copy, which
+// its receiver refuses by the digest.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
 	if f.sum == nil {
@@ -96,7 +96,7 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek moves. Only what is read whole is checked.
+// Seek moves the offset. Only a file that is read whole is verified.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	at, err := f.File.Seek(offset, whence)
 	f.sum, f.summed = nil, 0
@@ -106,14 +106,14 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return at, err
 }
 
-// WriteTo is io.WriterTo by Read, not by the file's own, which would look at
-// nothing.
+// WriteTo implements io.WriterTo with Read, because the file's own WriteTo
+// would verify nothing.
 func (f *File) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{f})
 }
 
-// Close ends the use. Who stopped in the middle may have found the bytes
-// wrong, so the next open looks at them, once a minute at most.
+// Close ends the use. A reader that stopped in the middle may have found bad
+// bytes, so the next open verifies them, at most once a minute.
 func (f *File) Close() error {
 	if f.sum != nil && f.summed > 0 && f.summed < f.Size {
 		f.doubted()
@@ -121,8 +121,8 @@ func (f *File) Close() error {
 	return f.File.Close()
 }
 
-// New opens the cache in a folder, which it makes, and removes what writers
-// that were killed left there.
+// New opens the cache in a folder, creates the folder, and removes what killed
+// writers left there.
 func New(c Config) (*Cache, error) {
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = 10 << 30
@@ -138,7 +138,7 @@ func New(c Config) (*Cache, error) {
 		return nil, fmt.Errorf("clean the tarball cache: %w", err)
 	}
 	if err := os.MkdirAll(n.tmp(), 0o755); err != nil {
-		return nil, fmt.Errorf("make the tarball cache: %w", err)
+		return nil, fmt.Errorf("create the tarball cache: %w", err)
 	}
 	return n, n.scan()
 }
@@ -150,7 +150,7 @@ func (c *Cache) path(e *entry) string {
 	return filepath.Join(c.config.Dir, h[:2], h+"."+e.hash)
 }
 
-// scan reads the index out of the file names.
+// scan builds the index from the file names.
 func (c *Cache) scan() error {
 	var found []*entry
 	err := filepath.WalkDir(c.config.Dir, func(p string, d fs.DirEntry, err error) error {
@@ -179,8 +179,8 @@ func (c *Cache) scan() error {
 	return nil
 }
 
-// insert adds an entry as the one used last; an older one of the same digest
-// goes.
+// insert adds an entry as the most recently used one and drops an older one of
+// the same digest.
 func (c *Cache) insert(e *entry) {
 	if old, ok := c.entries[e.digest]; ok {
 		if o := old.Value.(*entry); o.hash != e.hash {
@@ -217,8 +217,8 @@ func (c *Cache) Size(d digest.Digest) (int64, bool) {
 	return 0, false
 }
 
-// Open opens a tarball. fs.ErrNotExist when it is not here, or was here but
-// its bytes are damaged.
+// Open opens a tarball. fs.ErrNotExist when it is not here, or was here but its
+// bytes are damaged.
 func (c *Cache) Open(d digest.Digest) (*File, error) {
 	c.mu.Lock()
 	el, ok := c.entries[d]
@@ -260,7 +260,7 @@ func (c *Cache) Open(d digest.Digest) (*File, error) {
 	return f, nil
 }
 
-// doubt is Doubt unless the bytes were looked at within the last minute.
+// doubt calls Doubt unless the bytes were verified within the last minute.
 func (c *Cache) doubt(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,8 +269,8 @@ func (c *Cache) doubt(e *entry) {
 	}
 }
 
-// Doubt has the next open of a tarball look at all its bytes, whoever saw them
-// right before.
+// Doubt makes the next open of a tarball verify all its bytes, even when they
+// were verified before.
 func (c *Cache) Doubt(d digest.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,7 +279,7 @@ func (c *Cache) Doubt(d digest.Digest) {
 	}
 }
 
-// discard drops an entry that turned out to be unusable.
+// discard drops an entry that is unusable.
 func (c *Cache) discard(d digest.Digest, e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,12 +288,12 @@ func (c *Cache) discard(d digest.Digest, e *entry) {
 	}
 }
 
-// Build makes the bytes of one tarball and says what they contain. The writer
-// is a Restarter.
+// Build writes the bytes of one tarball and returns the digest of its content.
+// The writer is a Restarter.
 type Build = func(ctx context.Context, w io.Writer) (digest.Digest, error)
 
-// Get opens a tarball, building it first when it is not here. All callers who
-// want one digest wait for one build, which goes on when some of them leave.
+// Get opens a tarball, and builds it first when it is not here. All callers who
+// want one digest wait for one build, which continues when some of them leave.
 func (c *Cache) Get(ctx context.Context, d digest.Digest, build Build) (*File, error) {
 	f, err := c.Open(d)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -303,7 +303,7 @@ func (c *Cache) Get(ctx context.Context, d digest.Digest, build Build) (*File, e
 		if c.Has(d) {
 			return nil, nil
 		}
-		// The first caller's patience is not the others'.
+		// The first caller's deadline must not apply to the others.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTimeout)
 		defer cancel()
 		return nil, c.store(ctx, d, build)
@@ -319,17 +319,17 @@ func (c *Cache) Get(ctx context.Context, d digest.Digest, build Build) (*File, e
 	return c.Open(d)
 }
 
-// buildTimeout bounds one build, of content at its limits on a slow disk.
+// buildTimeout limits one build, of content at its limits on a slow disk.
 const buildTimeout = 30 * time.Minute
 
-// Digests are those of all tarballs that there are.
+// Digests returns the digests of all tarballs.
 func (c *Cache) Digests() []digest.Digest {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.entries))
 }
 
-// SetPinned replaces the set of digests that are not evicted.
+// SetPinned replaces the set of pinned digests.
 func (c *Cache) SetPinned(ds []digest.Digest) {
 	pinned := make(map[digest.Digest]bool, len(ds))
 	for _, d := range ds {
@@ -340,7 +340,7 @@ func (c *Cache) SetPinned(ds []digest.Digest) {
 	c.pinned = pinned
 }
 
-// Usage returns how many tarballs there are and how many bytes they take.
+// Usage returns how many tarballs there are and how many bytes they use.
 func (c *Cache) Usage() (files int, bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

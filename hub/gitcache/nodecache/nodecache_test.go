@@ -133,8 +133,8 @@ func TestDamagedFileIsNotServedAndBuiltAgain(t *testing.T) {
 	}
 }
 
-// TestDamageIsSeenByWhoReads holds that a file that was right once and then
-// damaged is given out once at most.
+// TestDamageIsSeenByWhoReads checks that a file that was damaged after it was
+// verified is served at most once.
 func TestDamageIsSeenByWhoReads(t *testing.T) {
 	for what, damage := range map[string]func(path string) error{
 		"flipped": func(p string) error { return os.WriteFile(p, bytes.Repeat([]byte("b"), 1000), 0o644) },
@@ -279,7 +279,7 @@ func TestOneBuildForAll(t *testing.T) {
 			_ = f.Close()
 		})
 	}
-	leave() // the first caller goes, the build goes on
+	leave() // the first caller leaves, the build continues
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller who left got %v", err)
 	}
@@ -330,9 +330,9 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestDiskFull runs on a small disk of its own: what is loose makes room, what
-// is pinned stays and is served, what does not fit fails clearly and leaves no
-// half.
+// TestDiskFull runs on a small separate disk: unpinned tarballs make room,
+// pinned ones stay and are served, and what does not fit fails with a clear
+// error and leaves no partial file.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=4m"); err != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
-// Put stores what build makes, under the digest that it turns out to have.
+// Put stores what build writes, under the digest of its content.
 func (c *Cache) Put(ctx context.Context, build Build) (digest.Digest, int64, error) {
 	e, err := c.attempt(ctx, build)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		// Room is made once; what is pinned stays, so this may not help.
+		// Make room once; pinned tarballs stay, so this may not help.
 		c.Evict(0)
 		e, err = c.attempt(ctx, build)
 	}
@@ -45,7 +45,7 @@ func (c *Cache) store(ctx context.Context, want digest.Digest, build Build) erro
 	return digest.Verify(want, got)
 }
 
-// attempt writes a temporary file and gives it its name when it is whole.
+// attempt writes a temporary file and renames it when it is complete.
 func (c *Cache) attempt(ctx context.Context, build Build) (*entry, error) {
 	f, err := os.CreateTemp(c.tmp(), "tarball-")
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Cache) attempt(ctx context.Context, build Build) (*entry, error) {
 	}
 	now := c.config.Clock.Now()
 	e := &entry{digest: d, hash: hex.EncodeToString(w.hash.Sum(nil)), size: w.n, used: now, touched: now, stored: now, verified: true, looked: now}
-	// Without fsync: after a power cut the name may stand over other bytes,
-	// which the first open sees by the hash.
+	// There is no fsync: after a power cut the file may have other bytes, which
+	// the first open detects by the hash.
 	if err := os.MkdirAll(filepath.Dir(c.path(e)), 0o755); err != nil {
 		return nil, fmt.Errorf("store tarball: %w", err)
 	}
@@ -79,8 +79,8 @@ func (c *Cache) attempt(ctx context.Context, build Build) (*entry, error) {
 	return e, nil
 }
 
-// Evict drops tarballs that are not pinned: those not used for long, then the
-// ones used longest ago until the rest fits into maxBytes.
+// Evict drops unpinned tarballs: those not used for long, then the least
+// recently used until the rest fits into maxBytes.
 func (c *Cache) Evict(maxBytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +91,7 @@ func (c *Cache) Evict(maxBytes int64) {
 		switch {
 		case c.pinned[e.digest]:
 		case maxBytes > 0 && el.Prev() == nil && now.Sub(e.used) < c.config.MaxAge:
-			loose += e.size // just built for somebody who waits for it
+			loose += e.size // just built for a caller that waits for it
 		case now.Sub(e.used) > c.config.MaxAge+jitter.Spread(string(e.digest), ageSpread), loose+e.size > maxBytes:
 			c.drop(el)
 		default:
@@ -101,8 +101,8 @@ func (c *Cache) Evict(maxBytes int64) {
 	}
 }
 
-// Restarter is what a Build writes to: it may throw away what it wrote and
-// begin anew.
+// Restarter is what a Build writes to: the Build may discard what it wrote and
+// start again.
 type Restarter interface {
 	io.Writer
 	Restart() error
@@ -121,8 +121,8 @@ func (h *hashWriter) Restart() error {
 	return h.w.Truncate(0)
 }
 
-// hashWriter hashes what is stored, and remembers that the disk was full even
-// when its caller wraps the error beyond recognition.
+// hashWriter hashes what is stored. It also remembers that the disk was full,
+// because callers may wrap that error beyond recognition.
 type hashWriter struct {
 	w    *os.File
 	hash hash.Hash

@@ -6,8 +6,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Secret reports whether the credentials hold something that must not be told.
-// Names, ids and what only says whom to believe are no secrets.
+// Secret reports whether the credentials hold a secret. Names, ids and trusted
+// certificates are not secret.
 func (c Credentials) Secret() bool {
 	for _, secret := range []string{
 		c.Password, c.PrivateKey, c.Passphrase, c.ClientKey, c.ProxyPassword, c.SecretAccessKey, c.SessionToken, c.ServiceAccountJSON, c.ClientSecret,
@@ -19,10 +19,11 @@ func (c Credentials) Secret() bool {
 	return false
 }
 
-// KeepsSecret returns Invalid, naming the field, when a change of a repository
-// would send the credentials that are kept somewhere else, or show them to
-// somebody else on the way. Whoever changes the address gives them again: a
-// right to change a repository is none to learn its secrets.
+// KeepsSecret returns Invalid, with the field, when a change of a repository
+// would send the stored credentials somewhere else, or show them to another
+// party on the way. Whoever changes the address must give the credentials
+// again: the right to change a repository does not include the right to learn
+// its secrets.
 func KeepsSecret(before, after Repository, kept Credentials) error {
 	if !kept.Secret() {
 		return nil
@@ -47,8 +48,7 @@ func KeepsSecret(before, after Repository, kept Credentials) error {
 	return nil
 }
 
-// Moved returns the repository with Moves as it is to be after a change of
-// before.
+// Moved returns the repository with the right Moves after a change from before.
 func (r Repository) Moved(before Repository) Repository {
 	if r.Options.Moves = before.Options.Moves; r.URL != before.URL {
 		r.Options.Moves++
@@ -56,8 +56,8 @@ func (r Repository) Moved(before Repository) Repository {
 	return r
 }
 
-// Copy names what replicas keep on disk of a repository. It is the ID, and
-// another name after each change of the URL.
+// Copy returns the name of what replicas store on disk for a repository. It is
+// the ID, with another name after each change of the URL.
 func (r Repository) Copy() string {
 	if r.Options.Moves == 0 {
 		return r.ID

@@ -7,27 +7,27 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// The numbers of ownership. A lease outlives the fence by more than the guard
+// The durations of ownership. A lease outlives the fence by more than the guard
 // needs to kill a fetch, so two owners never fetch at once.
 const (
 	// LeaseTTL is how long a lease lasts by the database's clock.
 	LeaseTTL = 20 * time.Second
 	// RenewEvery is the time between renewals, during fetches too.
 	RenewEvery = 5 * time.Second
-	// FenceAfter is when a holder stops itself, by its own monotonic clock,
-	// counted from the start of its last good renewal.
+	// FenceAfter is when a holder stops its own work, by its monotonic clock,
+	// counted from the start of its last successful renewal.
 	FenceAfter = 12 * time.Second
-	// TakeOverGrace is how long past its expiry a lease is left alone.
+	// TakeOverGrace is how long after its expiry a lease may not be taken.
 	TakeOverGrace = 5 * time.Second
-	// LeaseBatch is the most leases that one call takes or gives back.
+	// LeaseBatch is the most leases that one call acquires or releases.
 	LeaseBatch = 500
-	// FetchGap is the least time between the starts of two fetches.
+	// FetchGap is the minimum time between the starts of two fetches.
 	FetchGap = 5 * time.Second
 )
 
-// Holder is one life of one replica. A replica that starts again has the same
-// name and a new boot; since a replica locks its data folder, its earlier life
-// is over and its leases may be taken at once.
+// Holder is one run of one replica. A replica that restarts has the same name
+// and a new boot. Since a replica locks its data folder, its earlier run has
+// ended and its leases may be taken at once.
 type Holder struct {
 	Replica string
 	Boot    string
@@ -37,43 +37,42 @@ type Holder struct {
 type Held struct {
 	RepositoryID string
 	Epoch        int64
-	// KickRequestedAt is set when somebody wants a fetch and could not reach
-	// the holder. Time of the request; zero when nobody does.
+	// KickRequestedAt is when a fetch was requested by a replica that could not
+	// reach the holder; zero when there is no request.
 	KickRequestedAt time.Time
 }
 
 // Lease is the ownership of repositories. All times are the database's.
 type Lease interface {
-	// Acquire makes h the holder of those of the repositories whose lease is
-	// free, ran out more than grace ago, or belongs to another boot of the same
-	// replica, in one transaction. It returns their new epochs, each one more
-	// than the last; what others hold, or is no repository, is not among them.
-	// At most LeaseBatch at a time.
+	// Acquire makes h the holder of those repositories whose lease is free,
+	// expired more than grace ago, or belongs to another boot of the same
+	// replica, in one transaction. It returns their new epochs, each one higher
+	// than the last; it leaves out leases that others hold and ids that are no
+	// repository. At most LeaseBatch at a time.
 	Acquire(ctx context.Context, repositoryIDs []string, h Holder, ttl, grace time.Duration) (epochs map[string]int64, err error)
 
-	// Renew extends all leases of h that have not run out, in one statement,
+	// Renew extends all leases of h that have not expired, in one statement,
 	// and returns them.
 	Renew(ctx context.Context, h Holder, ttl time.Duration) ([]Held, error)
 
-	// Release gives leases back, by their epochs, so that anyone may have them
-	// at once. It does nothing to one that h does not hold under its epoch. At
+	// Release releases leases, by their epochs, so that any replica may take
+	// them at once. It ignores leases that h does not hold under that epoch. At
 	// most LeaseBatch at a time.
 	Release(ctx context.Context, epochs map[string]int64, h Holder) error
 
-	// StartFetch records that a fetch starts now, if the epoch is the lease's,
-	// the lease has not run out, and the last start was at least gap ago, and
-	// clears a kick requested before now. errcode.Conflict when the epoch is
-	// not current or the lease ran out; errcode.Exhausted with RetryAfter when
-	// it is too early.
+	// StartFetch records that a fetch starts now, and clears a kick that was
+	// requested before now. It requires that the epoch is the lease's, that the
+	// lease has not expired, and that the last start was at least gap ago.
+	// errcode.Conflict when the epoch is not current or the lease expired;
+	// errcode.Exhausted with RetryAfter when it is too early.
 	StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error
 
-	// RequestKick leaves a wish for a fetch for whoever is, or becomes, the
-	// holder.
+	// RequestKick records a request for a fetch for the current or next holder.
 	RequestKick(ctx context.Context, repositoryID string) error
 }
 
-// AcquireOne takes the lease of one repository. errcode.Conflict when someone
-// else holds it, or there is no such repository.
+// AcquireOne acquires the lease of one repository. errcode.Conflict when
+// another replica holds it, or there is no such repository.
 func AcquireOne(ctx context.Context, l Lease, repositoryID string, h Holder, ttl, grace time.Duration) (epoch int64, err error) {
 	epochs, err := l.Acquire(ctx, []string{repositoryID}, h, ttl, grace)
 	if err == nil && epochs[repositoryID] == 0 {
@@ -82,21 +81,21 @@ func AcquireOne(ctx context.Context, l Lease, repositoryID string, h Holder, ttl
 	return epochs[repositoryID], err
 }
 
-// ReleaseOne gives one lease back.
+// ReleaseOne releases one lease.
 func ReleaseOne(ctx context.Context, l Lease, repositoryID string, h Holder, epoch int64) error {
 	return l.Release(ctx, map[string]int64{repositoryID: epoch}, h)
 }
 
-// Store is what the agent of a repository reads and writes. Writes carry the epoch and are
-// refused with errcode.Conflict when the row, or the repository's lease, has
-// seen a later one.
+// Store is what the agent of a repository reads and writes. Writes carry the
+// epoch and are refused with errcode.Conflict when the row, or the repository's
+// lease, has a later one.
 type Store interface {
 	Lease
 
 	// Repository returns one repository. errcode.NotFound.
 	Repository(ctx context.Context, id string) (Repository, error)
 
-	// Credentials returns a repository's secrets, opened. errcode.NotFound.
+	// Credentials returns a repository's decrypted secrets. errcode.NotFound.
 	Credentials(ctx context.Context, repositoryID string) (Credentials, error)
 
 	// Sources returns the sources in use of a repository, sorted by ID.
@@ -109,14 +108,14 @@ type Store interface {
 	// WriteHeads replaces the given heads and adds or replaces the artifacts
 	// they point at, in one transaction with the feed rows that announce them.
 	// Each head's row is written by one statement that also checks that the
-	// stored epoch is not above the given one. Heads of sources that are gone
-	// are left out. At most 500 at a time. UpdatedAt is set by the store.
+	// stored epoch is not above the given one. Heads of deleted sources are
+	// left out. At most 500 at a time. The store sets UpdatedAt.
 	WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []Head, artifacts []Artifact) error
 
-	// WriteHealth records what an agent learnt of its upstream. The change
-	// feed hears of it only when state or message changed.
+	// WriteHealth records an upstream's health. It appends to the change feed
+	// only when state or message changed.
 	WriteHealth(ctx context.Context, repositoryID string, epoch int64, h Health) error
 
-	// Pins returns what must stay possible to serve from a repository.
+	// Pins returns what a repository must be able to serve.
 	Pins(ctx context.Context, repositoryID string) ([]Pin, error)
 }

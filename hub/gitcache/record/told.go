@@ -7,10 +7,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Told is an error as the status of a repository or a source shows it: whoever
-// reads that has no access to the hub's log, so what has no code, a fault of
-// the hub or of its machine, is told too. Secrets are taken out by scrub; nil
-// takes none out. The end of a context stays as it is.
+// Told converts an error for the status of a repository or a source. Its
+// readers cannot see the hub's log, so an error without a code, a fault of the
+// hub or of its machine, is shown too. scrub removes secrets; nil removes none.
+// The end of a context is returned unchanged.
 func Told(err error, scrub func(string) string) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

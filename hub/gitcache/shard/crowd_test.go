@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 )
 
-// slow is leases of a database that takes a second for each call.
+// slow is a lease database that takes a second for each call.
 type slow struct {
 	*table
 	acquires, releases atomic.Int64
@@ -37,10 +37,10 @@ func (s *slow) Release(ctx context.Context, epochs map[string]int64) error {
 	return s.table.Release(ctx, epochs)
 }
 
-// TestTwentyThousandLeasesTakeFortyCalls holds by the number of calls, at the
-// hub's own times, that a hub with that many repositories has all of them within
-// a minute however slow its database is, keeps them from the first on, and gives
-// them back in as few calls.
+// TestTwentyThousandLeasesTakeFortyCalls checks, by the number of calls and
+// with the hub's own durations, that a hub with that many repositories owns all
+// of them within a minute however slow its database is, keeps them from the
+// first on, and releases them in as few calls.
 func TestTwentyThousandLeasesTakeFortyCalls(t *testing.T) {
 	const repositories, batch = 20_000, 500
 	synctest.Test(t, func(t *testing.T) {

@@ -1,21 +1,21 @@
-// Package shard makes sure that each repository has one owner in the whole
-// hub, and runs on this replica what belongs to an owner.
+// Package shard ensures that each repository has one owner in the whole hub,
+// and runs the owner's work on this replica.
 //
 //	wanted --(lease acquired)--> owned --(no longer wanted, stop)--> released
 //	   ^                           |
 //	   +--(lost, or fenced: 12 s without a proof)
 //
-// It knows neither Git nor SQL: what an owner does, and where leases and
-// placements are kept, is given to it. With one replica that replica owns
-// everything. Among several, Plan says which should own and which should follow
-// what, and May which of them may try for a lease that is free; the lease alone
+// It knows neither Git nor SQL: the owner's work and the stores of leases and
+// placements are passed in. A single replica owns everything. With several,
+// Plan says which replica should own and which should follow each repository,
+// and May says which of them may try to acquire a free lease; only the lease
 // decides who owns. Moves are carried out elsewhere: the new owner asks the old
 // one to hand over.
 //
 // Invariants: an owner's context ends 12 s, by the monotonic clock, after the
 // start of the last renewal that proved its lease, whatever the database does;
 // a lease is given back only after its owner has ended. Plan moves at most one
-// repository in 10 s off an owner that is well, never more than two at a time,
-// none off a replica that only restarts, and gives none more to carry than 1.25
-// times the mean, or the mean and one repository.
+// repository in 10 s off a healthy owner and never more than two at a time; it
+// moves none off a replica that is only restarting; and it gives no replica
+// more load than 1.25 times the mean, or the mean and one repository.
 package shard

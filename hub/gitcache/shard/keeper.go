@@ -13,32 +13,32 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Leases is where ownership is kept, for one life of this replica.
+// Leases stores ownership, for one run of this replica.
 type Leases interface {
-	// Acquire takes those of the leases that are free and returns their epochs.
+	// Acquire takes those leases that are free and returns their epochs.
 	Acquire(ctx context.Context, ids []string) (map[string]int64, error)
-	// Renew extends all leases that this life still has and returns their
+	// Renew extends all leases that this run still has and returns their
 	// epochs.
 	Renew(ctx context.Context) (map[string]int64, error)
-	// Release gives leases back, by their epochs.
+	// Release releases leases, by their epochs.
 	Release(ctx context.Context, epochs map[string]int64) error
 }
 
-// Config of a Keeper.
+// Config configures a Keeper.
 type Config struct {
 	Leases Leases
-	// Own does an owner's work until ctx ends. When it returns before, the
-	// lease is given back and taken anew later.
+	// Own does an owner's work until ctx ends. When it returns earlier, the
+	// lease is released and acquired again later.
 	Own func(ctx context.Context, id string, epoch int64) error
 
 	RenewEvery time.Duration
 	FenceAfter time.Duration
-	// Batch is the most leases that are taken or given back in one call.
+	// Batch is the most leases that one call acquires or releases.
 	Batch int
 	Log   *slog.Logger
 }
 
-// Keeper keeps the leases of this replica. Run it once.
+// Keeper keeps the leases of this replica. Call Run once.
 type Keeper struct {
 	config Config
 	wake   chan struct{}
@@ -46,12 +46,13 @@ type Keeper struct {
 	mu     sync.Mutex
 	wanted map[string]bool
 	owned  map[string]*ownership
-	// taking are those that are being acquired: a renewal may see them before
-	// whoever asked knows.
+	// taking are those being acquired: a renewal may see them before the
+	// acquiring call returns.
 	taking map[string]bool
 }
 
-// ownership is one lease that is held, or was lost and whose work still ends.
+// ownership is a lease that is held, or that was lost while its work still
+// ends.
 type ownership struct {
 	epoch  int64
 	proved time.Time // start of the last renewal that proved it
@@ -75,7 +76,8 @@ func New(c Config) *Keeper {
 	return &Keeper{config: c, wake: make(chan struct{}, 1), wanted: map[string]bool{}, owned: map[string]*ownership{}, taking: map[string]bool{}}
 }
 
-// Want replaces the set of what this replica should own, if nobody else does.
+// Want replaces the set of repositories that this replica should own, if no
+// other replica does.
 func (k *Keeper) Want(ids []string) {
 	wanted := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -90,8 +92,8 @@ func (k *Keeper) Want(ids []string) {
 	}
 }
 
-// Owns returns the epoch under which this replica owns something, 0 when it
-// does not.
+// Owns returns the epoch under which this replica owns an id, 0 when it does
+// not.
 func (k *Keeper) Owns(id string) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,7 +103,7 @@ func (k *Keeper) Owns(id string) int64 {
 	return 0
 }
 
-// Owned returns what this replica owns, with the epochs.
+// Owned returns the ids that this replica owns, with their epochs.
 func (k *Keeper) Owned() map[string]int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,9 +114,9 @@ func (k *Keeper) Owned() map[string]int64 {
 	return out
 }
 
-// HandOver ends an owner's work, waits for its end and gives the lease back,
-// for another to take. It returns the epoch that ended, 0 when nothing was
-// owned. The id is not wanted any more until Want says so.
+// HandOver ends an owner's work, waits for its end and releases the lease, so
+// that another replica can take it. It returns the epoch that ended, 0 when
+// nothing was owned. The id is no longer wanted until Want includes it again.
 func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err error) {
 	k.mu.Lock()
 	delete(k.wanted, id)
@@ -129,7 +131,7 @@ func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err erro
 	select {
 	case <-o.done:
 	case <-ctx.Done():
-		return 0, errcode.New(errcode.Unavailable, "the work on %s did not end in time; it is given back when it does", id)
+		return 0, errcode.New(errcode.Unavailable, "the work on %s did not end in time; its lease is released when it does", id)
 	}
 	err = k.config.Leases.Release(ctx, map[string]int64{id: o.epoch})
 	k.mu.Lock()
@@ -140,9 +142,9 @@ func (k *Keeper) HandOver(ctx context.Context, id string) (epoch int64, err erro
 	return o.epoch, err
 }
 
-// Run keeps leases until ctx ends, then ends all work and gives them back.
-// Renewals run beside what takes leases and gives them back, so that many of
-// those never make the ones that are held run out.
+// Run keeps leases until ctx ends, then ends all work and releases them.
+// Renewals run in parallel with acquiring and releasing, so that many of these
+// never let held leases expire.
 func (k *Keeper) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { k.fence(ctx) })
@@ -156,7 +158,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 	}
 	beside.Wait()
-	// The database may be gone too; whoever comes next then waits for expiry.
+	// The database may be gone too; the next owner then waits for expiry.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.config.RenewEvery)
 	defer cancel()
 	k.mu.Lock()
@@ -215,13 +217,13 @@ func (k *Keeper) renew(ctx context.Context) {
 		}
 	}
 	k.mu.Unlock()
-	// A database that failed over and lost its last seconds says that this
-	// replica has what it gave back meanwhile. Nobody works under that lease,
-	// and renewed it would keep everyone else out for good.
+	// A database that failed over and lost its last seconds reports leases that
+	// this replica has released meanwhile. No work runs under such a lease, and
+	// renewing it would keep all other replicas out for good.
 	k.release(ctx, strays)
 }
 
-// release gives leases back in batches. One that cannot be given back runs out.
+// release releases leases in batches. A lease whose release fails expires.
 func (k *Keeper) release(ctx context.Context, epochs map[string]int64) {
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(epochs)), max(1, k.config.Batch)) {
 		part := make(map[string]int64, len(ids))
@@ -255,7 +257,8 @@ func (k *Keeper) fence(ctx context.Context) {
 	}
 }
 
-// adjust ends what is not wanted or over, and begins what is wanted and free.
+// adjust ends work that is unwanted or over, and begins work that is wanted and
+// free.
 func (k *Keeper) adjust(ctx context.Context) {
 	k.dismiss(ctx, false)
 	k.mu.Lock()
@@ -266,7 +269,7 @@ func (k *Keeper) adjust(ctx context.Context) {
 		}
 	}
 	k.mu.Unlock()
-	slices.Sort(missing) // replicas that want the same lock in one order
+	slices.Sort(missing) // the same lock order in all replicas
 	for ids := range slices.Chunk(missing, max(1, k.config.Batch)) {
 		if ctx.Err() != nil {
 			return
@@ -275,7 +278,7 @@ func (k *Keeper) adjust(ctx context.Context) {
 	}
 }
 
-// acquire takes what is free of a batch and begins the work.
+// acquire takes the free leases of a batch and begins the work.
 func (k *Keeper) acquire(ctx context.Context, ids []string) {
 	k.mu.Lock()
 	for _, id := range ids {
@@ -299,7 +302,7 @@ func (k *Keeper) acquire(ctx context.Context, ids []string) {
 	}
 }
 
-// begin starts an owner's work in its own goroutine. The lock is held.
+// begin starts an owner's work in its own goroutine. The caller holds the lock.
 func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.Time) {
 	work, cancel := context.WithCancelCause(ctx)
 	o := &ownership{epoch: epoch, proved: proved, cancel: cancel, done: make(chan struct{})}
@@ -313,9 +316,9 @@ func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.
 	}()
 }
 
-// dismiss cancels what is not wanted, and gives back the leases of work that
-// has ended. On request it waits for the work that it cancelled; at other
-// times the next call gives those leases back, since what is new does not wait.
+// dismiss cancels unwanted work, and releases the leases of work that has
+// ended. With wait, it waits for the work that it cancelled; otherwise the next
+// call releases those leases, so that new work is not delayed.
 func (k *Keeper) dismiss(ctx context.Context, wait bool) {
 	k.mu.Lock()
 	ending := map[string]*ownership{}

@@ -78,7 +78,7 @@ func (t *table) lose(id string) {
 	t.held[id] = t.epochs[id] // another's now
 }
 
-// owners records whose work runs.
+// owners records whose work is running.
 type owners struct {
 	mu      sync.Mutex
 	running map[string]int64
@@ -149,7 +149,7 @@ func TestOwnsWhatIsWantedAndGivesItBack(t *testing.T) {
 			if len(leases.released) != 1 || leases.released[0] != "a1" {
 				return fmt.Errorf("released %v", leases.released)
 			}
-			// The keeper hears of it after the table.
+			// The keeper learns of it after the table.
 			if k.Owns("a") != 0 || k.Owns("b") != 1 {
 				return fmt.Errorf("owns a %d, b %d", k.Owns("a"), k.Owns("b"))
 			}
@@ -162,8 +162,8 @@ func TestOwnsWhatIsWantedAndGivesItBack(t *testing.T) {
 	})
 }
 
-// TestFencesItself holds that work ends when the database does not answer,
-// although nobody said that the lease is lost.
+// TestFencesItself checks that work ends when the database does not answer,
+// although no answer said that the lease was lost.
 func TestFencesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := newTable()
@@ -225,9 +225,9 @@ func TestEndsWhenTheLeaseIsAnothers(t *testing.T) {
 	})
 }
 
-// TestLeaseThatCameBackIsGivenBack holds that a lease which the database says
-// is ours again, after it lost the row that gave it back, is not renewed for
-// ever with nobody at work.
+// TestLeaseThatCameBackIsGivenBack checks that a lease which the database
+// reports as ours again, after it lost the row of its release, is not renewed
+// for ever without work.
 func TestLeaseThatCameBackIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases := newTable()

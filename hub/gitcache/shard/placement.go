@@ -10,50 +10,49 @@ import (
 	"github.com/axle-cd/axle/hub/peer"
 )
 
-// The numbers of placement.
+// The constants of placement.
 const (
-	// LoadFactor is how much more than the mean one replica may carry, if that
-	// is not less than the mean and one repository.
+	// LoadFactor is how much more load than the mean one replica may have,
+	// unless that is less than the mean and one repository.
 	LoadFactor = 1.25
-	// MoveEvery is the least time between two moves of repositories whose
-	// owner is well.
+	// MoveEvery is the minimum time between two moves of repositories whose
+	// owner is healthy.
 	MoveEvery = 10 * time.Second
-	// MaxMoving is how many moves may be under way, and so how many mirrors
-	// are copied at a time.
+	// MaxMoving is how many moves, and so copies of mirrors, may run at a time.
 	MaxMoving = 2
-	// Patience is how long a repository whose owner and follower are both gone
-	// waits for its follower before anyone takes it.
+	// Patience is how long a repository whose owner is gone waits for its
+	// follower, which is gone too, before any replica takes it.
 	Patience = 10 * time.Second
 
-	// baseWeight is what a repository costs beside its bytes: polls, heads,
-	// tarballs. It also makes many small ones spread evenly.
+	// baseWeight is the load of a repository beside its bytes: polls, heads,
+	// tarballs. It also spreads many small ones evenly.
 	baseWeight = 64 << 20
 )
 
-// Placement says who owns a repository, and who should.
+// Placement says which replica owns a repository, and which should.
 type Placement struct {
 	RepositoryID string
-	// Bytes of its mirror.
+	// Bytes is the size of its mirror.
 	Bytes int64
 
-	// Owner holds the lease, or held it last; empty when it was given back.
+	// Owner holds the lease, or held it last; empty when it was released.
 	Owner    string
 	OwnerURL string
-	// Held says that the lease has not run out.
+	// Held is set while the lease has not expired.
 	Held       bool
 	Epoch      int64
 	AcquiredAt time.Time
-	// FreeFor is how long nobody has held the lease since it ran out, or since
-	// the repository was made; zero while it is held.
+	// FreeFor is how long the lease has been free since it expired, or since
+	// the repository was created; zero while it is held.
 	FreeFor time.Duration
 
 	// Preferred should own it, and Follower keeps a second copy. Empty until
 	// decided.
 	Preferred, Follower string
 	// MovedAgo is how long ago Preferred last changed although its owner was
-	// well, by the database's clock like every time here.
+	// healthy, by the database's clock like every time here.
 	MovedAgo time.Duration
-	// FollowedAt is when the follower last had all that the owner had.
+	// FollowedAt is when the follower last had everything that the owner had.
 	FollowedAt time.Time
 	// FetchStartedAt is the last start of a fetch.
 	FetchStartedAt time.Time
@@ -61,22 +60,24 @@ type Placement struct {
 	Age time.Duration
 }
 
-// Assignment changes who should own a repository and who follows it.
+// Assignment changes which replica should own a repository and which follows
+// it.
 type Assignment struct {
 	RepositoryID        string
 	Preferred, Follower string
-	// Move says that a well owner is to give it up.
+	// Move is set when a healthy owner is to give it up.
 	Move bool
 }
 
-// weight is what a repository counts for: its bytes in steps of powers of two,
+// weight returns the load of a repository: its bytes rounded to powers of two,
 // so that a mirror that grows a little moves nothing.
 func (p Placement) weight() int64 {
 	return baseWeight + int64(1)<<bits.Len64(uint64(max(p.Bytes, 1)))
 }
 
-// score orders replicas for a repository: the same order in every process, and
-// a replica that comes or goes changes nobody else's place in it.
+// score orders replicas for a repository. The order is the same in every
+// process, and a replica that joins or leaves does not change the order of the
+// others.
 func score(repositoryID, replica string) uint64 {
 	h := fnv.New64a()
 	// A hash never fails.
@@ -101,8 +102,8 @@ func Rank(repositoryID string, names []string) []string {
 	return out
 }
 
-// Candidates are the replicas that repositories may be placed on: those that
-// are there, or may be back in a moment, and that nobody told to leave.
+// Candidates returns the replicas that repositories may be placed on: those
+// that are alive, or may be back in a moment, and that were not drained.
 func Candidates(known []peer.Replica) []string {
 	var names []string
 	for _, r := range known {
@@ -113,10 +114,10 @@ func Candidates(known []peer.Replica) []string {
 	return names
 }
 
-// Plan returns what should change. Repositories without an owner that is well
-// are placed at once. Of the others at most one moves, and none while two are
-// under way or the last move was less than 10 s ago; except that a replica
-// that was told to leave is emptied two at a time without that pause.
+// Plan returns the changes to make. Repositories without a healthy owner are
+// placed at once. Of the others at most one moves, and none while two moves are
+// running or the last was less than 10 s ago. A drained replica is the
+// exception: it is emptied two at a time without that pause.
 func Plan(known []peer.Replica, rows []Placement) []Assignment {
 	p := newPlanner(known, rows)
 	if len(p.names) == 0 {
@@ -151,7 +152,7 @@ func newPlanner(known []peer.Replica, rows []Placement) *planner {
 			p.leaving[r.Name] = true
 		}
 	}
-	// The heaviest first, so that small ones fill the gaps.
+	// The heaviest come first, so that small ones fill the gaps.
 	slices.SortFunc(p.rows, func(a, b Placement) int {
 		return cmp.Or(cmp.Compare(b.weight(), a.weight()), cmp.Compare(a.RepositoryID, b.RepositoryID))
 	})
@@ -164,19 +165,19 @@ func newPlanner(known []peer.Replica, rows []Placement) *planner {
 		}
 	}
 	if n := int64(len(p.names)); n > 0 {
-		// One repository above the mean fits always, else a few large ones
-		// would fit nowhere.
+		// One repository above the mean always fits, because otherwise a few
+		// large ones would fit nowhere.
 		p.limit = max(int64(LoadFactor*float64(total)/float64(n)), total/n+largest)
 	}
 	return p
 }
 
-// fits reports whether a replica may carry a repository too.
+// fits reports whether a replica has capacity for a repository too.
 func (p *planner) fits(name string, row Placement) bool {
 	return p.load[name]+row.weight() <= p.limit
 }
 
-// best returns the first of a repository's replicas that has room.
+// best returns the first replica in a repository's order that has capacity.
 func (p *planner) best(row Placement) string {
 	ranked := Rank(row.RepositoryID, p.names)
 	for _, name := range ranked {
@@ -200,14 +201,14 @@ func (p *planner) second(row Placement, owner string) string {
 	return ""
 }
 
-// settle decides about a repository that no well replica was chosen for, and
-// about followers that are gone.
+// settle decides about a repository without a healthy chosen replica, and about
+// followers that are gone.
 func (p *planner) settle(row Placement) (Assignment, bool) {
 	to := row.Preferred
 	if !p.here[to] && !(p.leaving[to] && row.Held && row.Owner == to) {
 		switch {
 		case row.Held && p.here[row.Owner]:
-			to = row.Owner // whoever took it over keeps it for now
+			to = row.Owner // the replica that took it over keeps it for now
 		case p.here[row.Follower]:
 			to = row.Follower // it has a copy
 		default:
@@ -222,7 +223,7 @@ func (p *planner) settle(row Placement) (Assignment, bool) {
 	return Assignment{RepositoryID: row.RepositoryID, Preferred: to, Follower: follower}, true
 }
 
-// moves picks repositories whose owner is well and should change.
+// moves selects repositories whose owner is healthy and should change.
 func (p *planner) moves() []Assignment {
 	moving := 0
 	pause := MoveEvery
@@ -245,7 +246,8 @@ func (p *planner) moves() []Assignment {
 	if moving > 0 || pause < MoveEvery {
 		return out
 	}
-	// Those that can go home come first; they may make room.
+	// Those that can return to their first choice come first; they may free
+	// capacity.
 	for _, where := range []func(Placement) string{p.home, p.relief} {
 		for _, r := range p.rows {
 			if !p.here[r.Preferred] || !r.Held || r.Owner != r.Preferred {
@@ -259,7 +261,7 @@ func (p *planner) moves() []Assignment {
 	return out
 }
 
-// refuge is where a repository of a leaving replica goes: to its follower,
+// refuge returns where a repository of a drained replica goes: to its follower,
 // which has a copy, unless that is full.
 func (p *planner) refuge(row Placement) string {
 	if p.here[row.Follower] && p.fits(row.Follower, row) {
@@ -268,8 +270,8 @@ func (p *planner) refuge(row Placement) string {
 	return p.best(row)
 }
 
-// home returns a repository's first choice when it is elsewhere and that has
-// room.
+// home returns a repository's first choice when it is elsewhere and its first
+// choice has capacity.
 func (p *planner) home(row Placement) string {
 	if first := Rank(row.RepositoryID, p.names)[0]; first != row.Preferred && p.fits(first, row) {
 		return first
@@ -277,8 +279,8 @@ func (p *planner) home(row Placement) string {
 	return ""
 }
 
-// relief returns where a repository may go whose replica carries too much. No
-// other reason moves one, so that a plan never goes in circles.
+// relief returns where a repository of an overloaded replica may go. Nothing
+// else moves one, so that plans never go in circles.
 func (p *planner) relief(row Placement) string {
 	if p.load[row.Preferred] <= p.limit {
 		return ""
@@ -294,7 +296,7 @@ func (p *planner) move(row Placement, to string) Assignment {
 		p.load[row.Preferred] -= row.weight()
 	}
 	p.load[to] += row.weight()
-	// The replica that gives it up has a copy, and so follows it.
+	// The replica that gives it up has a copy, so it becomes the follower.
 	follower := row.Preferred
 	if !p.here[follower] {
 		follower = p.second(Placement{RepositoryID: row.RepositoryID}, to)
@@ -302,9 +304,9 @@ func (p *planner) move(row Placement, to string) Assignment {
 	return Assignment{RepositoryID: row.RepositoryID, Preferred: to, Follower: follower, Move: true}
 }
 
-// May reports whether a replica may try to get a repository's lease when
-// nobody holds it. The lease itself decides; this keeps replicas from racing
-// for what is not theirs.
+// May reports whether a replica may try to acquire a repository's free lease.
+// Only the lease decides; this keeps replicas from racing for repositories that
+// are not theirs.
 func May(self string, known []peer.Replica, row Placement) bool {
 	if row.Held && row.Owner != self {
 		return false

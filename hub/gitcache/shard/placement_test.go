@@ -45,8 +45,8 @@ func (h *hub) replica(name string) *peer.Replica {
 	return nil
 }
 
-// round makes one plan and does what it says; the time between two rounds is
-// that between two moves.
+// round makes one plan and carries it out; the time between two rounds is that
+// between two moves.
 func (h *hub) round() int {
 	changes := shard.Plan(h.known, h.rows)
 	moving := 0
@@ -115,7 +115,7 @@ func TestLoadIsSpreadWithinTheFactor(t *testing.T) {
 			t.Errorf("%s carries %d of 200", name, n)
 		}
 	}
-	// One that is larger than all others together is somewhere too.
+	// A repository that is larger than all others together is placed too.
 	h.rows[0].Bytes = 1 << 40
 	h.rest()
 }
@@ -140,8 +140,8 @@ func TestReplicaThatJoinsGetsItsShareOneByOne(t *testing.T) {
 	}
 }
 
-// A replica that stops in order is waited for; one that is gone is not, and
-// what it had stays with its followers until it is back.
+// A replica that stops in order is waited for; one that crashed is not, and its
+// repositories stay with their followers until it is back.
 func TestOnlyAReplicaThatStaysAwayIsReplaced(t *testing.T) {
 	h := newHub(t, 3, 30)
 	h.rest()

@@ -12,14 +12,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Keys are the public keys that are trusted.
+// Keys are the trusted public keys.
 type Keys struct {
 	pgp openpgp.EntityList
 	ssh []signer
 	now func() time.Time
 }
 
-// signer is a line of allowed signers.
+// signer is a line of an allowed-signers file.
 type signer struct {
 	principals string
 	key        ssh.PublicKey
@@ -29,7 +29,7 @@ type signer struct {
 
 const pgpBegin = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 
-// ParseKeys reads trusted keys: each text holds armored OpenPGP public keys,
+// ParseKeys parses trusted keys: each text holds armored OpenPGP public keys,
 // or lines of SSH allowed signers, or plain SSH public keys. errcode.Invalid
 // says what cannot be read.
 func ParseKeys(texts ...string) (*Keys, error) {
@@ -46,7 +46,7 @@ func ParseKeys(texts ...string) (*Keys, error) {
 		}
 	}
 	if len(k.pgp)+len(k.ssh) == 0 {
-		return nil, errcode.New(errcode.Invalid, "verification is asked for and no key is trusted; give OpenPGP public keys (gpg --armor --export) or SSH allowed signers")
+		return nil, errcode.New(errcode.Invalid, "verification is required but no key is trusted; give OpenPGP public keys (gpg --armor --export) or SSH allowed signers")
 	}
 	return k, nil
 }
@@ -85,7 +85,7 @@ func (k *Keys) addSSH(text string) error {
 	return nil
 }
 
-// parseSigner reads "principals [options] type key [comment]" or just a key.
+// parseSigner parses "principals [options] type key [comment]" or just a key.
 func parseSigner(line string) (signer, error) {
 	if fields := strings.Fields(line); len(fields) >= 2 {
 		if key, comment, options, _, err := ssh.ParseAuthorizedKey([]byte(line)); err == nil && len(options) == 0 && key.Type() == fields[0] {
@@ -115,7 +115,7 @@ func parseSigner(line string) (signer, error) {
 	return s, plain(key)
 }
 
-// plain refuses keys that vouch for others.
+// plain refuses keys that certify other keys.
 func plain(key ssh.PublicKey) error {
 	if _, ok := key.(*ssh.Certificate); ok {
 		return fmt.Errorf("certificates of SSH are not supported; give the key itself")
@@ -146,5 +146,5 @@ func parseTime(s string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.30q is no time of allowed signers", s)
+	return time.Time{}, fmt.Errorf("%.30q is not a valid time in allowed signers", s)
 }

@@ -4,14 +4,14 @@ import (
 	"bytes"
 )
 
-// header is what a signature of an object with ids of a format stands under.
+// header is the header of a signature in an object, by the object format.
 var header = map[string]string{"sha1": "gpgsig", "sha256": "gpgsig-sha256"}
 
-// begins are the first lines of signatures that git knows.
+// begins are the first lines of the signatures that git knows.
 var begins = [][]byte{[]byte("-----BEGIN PGP SIGNATURE-----"), []byte("-----BEGIN PGP MESSAGE-----"), []byte("-----BEGIN SSH SIGNATURE-----"), []byte("-----BEGIN SIGNED MESSAGE-----")}
 
-// splitCommit takes the signature out of a commit and returns the bytes that
-// were signed: all but the headers of signatures of either format.
+// splitCommit takes the signature out of a commit and returns the signed bytes:
+// everything but the signature headers of either format.
 func splitCommit(raw []byte, format string) (payload, sig []byte) {
 	return split(raw, header[format])
 }
@@ -47,7 +47,7 @@ func split(raw []byte, name string) (payload, sig []byte) {
 	return payload, sig
 }
 
-// splitTag cuts a tag at its last beginning of a signature. Headers of
+// splitTag splits a tag at the last line that begins a signature. Headers of
 // signatures of another format are not signed.
 func splitTag(raw []byte) (payload, sig []byte) {
 	at := len(raw)

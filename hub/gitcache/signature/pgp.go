@@ -11,7 +11,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// strong are the hashes that a signature may be made over.
+// strong are the accepted hashes of signatures.
 var strong = map[crypto.Hash]bool{crypto.SHA256: true, crypto.SHA384: true, crypto.SHA512: true, crypto.SHA3_256: true, crypto.SHA3_512: true}
 
 func (k *Keys) verifyPGP(payload, sig []byte) error {
@@ -25,23 +25,23 @@ func (k *Keys) verifyPGP(payload, sig []byte) error {
 	}
 	by := issuer(body.Bytes())
 	if len(k.pgp) == 0 {
-		return fmt.Errorf("it is signed by the OpenPGP key %s and only SSH keys are trusted", by)
+		return fmt.Errorf("it is signed by the OpenPGP key %s but only SSH keys are trusted", by)
 	}
 	made, _, err := openpgp.VerifyDetachedSignature(k.pgp, bytes.NewReader(payload), &body, &packet.Config{Time: k.now})
 	switch {
 	case err != nil:
 		return untrusted(by, err)
 	case made.SigType != packet.SigTypeBinary && made.SigType != packet.SigTypeText:
-		return fmt.Errorf("the OpenPGP key %s signed something else than a document", by)
+		return fmt.Errorf("the OpenPGP key %s signed something other than a document", by)
 	case !strong[made.Hash]:
-		return fmt.Errorf("the OpenPGP key %s signed by a weak hash (%v)", by, made.Hash)
+		return fmt.Errorf("the OpenPGP key %s signed with a weak hash (%v)", by, made.Hash)
 	case made.CreationTime.After(k.now().Add(24 * time.Hour)):
 		return fmt.Errorf("its signature by the OpenPGP key %s is from the future", by)
 	}
 	return nil
 }
 
-// issuer finds the key that a signature names, for people.
+// issuer returns the key that a signature names, for people.
 func issuer(raw []byte) string {
 	for packets := packet.NewReader(bytes.NewReader(raw)); ; {
 		p, err := packets.Next()

@@ -92,7 +92,7 @@ func TestSSHSignaturesOfGit(t *testing.T) {
 					"good":          {good, raw, ""},
 					"allowed":       {allowed, raw, ""},
 					"stranger":      {other, raw, "which is not trusted"},
-					"other purpose": {files, raw, "for other things than git"},
+					"other purpose": {files, raw, "for other uses than git"},
 					"too late":      {past, raw, "not trusted at this time"},
 					"changed":       {good, bytes.Replace(raw, []byte("a@b"), []byte("e@b"), 1), "signature by the SSH key"},
 					"broken":        {good, bytes.Replace(raw, []byte("SSH SIGNATURE"), []byte("SSH SIGNATORE"), 1), "no known kind"},
@@ -280,7 +280,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// FuzzVerify holds that no bytes pass for signed ones.
+// FuzzVerify checks that no unsigned bytes pass as signed.
 func FuzzVerify(f *testing.F) {
 	public, err := ssh.NewPublicKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// envelope is the body of an SSH signature after its magic word.
+// envelope is the body of an SSH signature after its magic bytes.
 type envelope struct {
 	Version   uint32
 	PublicKey []byte
@@ -21,7 +21,7 @@ type envelope struct {
 	Signature []byte
 }
 
-// signed is what the key signs, after the magic word.
+// signed is what the key signs, after the magic bytes.
 type signed struct {
 	Namespace string
 	Reserved  []byte
@@ -34,8 +34,8 @@ const (
 	namespace = "git"
 )
 
-// algorithms are those that a signature by each type of key may use: for RSA
-// not the one over SHA-1.
+// algorithms are the accepted signature algorithms by key type; for RSA, not
+// the one with SHA-1.
 var algorithms = map[string][]string{
 	ssh.KeyAlgoRSA:        {ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
 	ssh.KeyAlgoED25519:    {ssh.KeyAlgoED25519},
@@ -72,11 +72,11 @@ func (k *Keys) verifySSH(payload, sig []byte) error {
 		sum := sha256.Sum256(payload)
 		digest = sum[:]
 	default:
-		return fmt.Errorf("the SSH key %s signed by an unknown hash (%.20q)", by, e.Hash)
+		return fmt.Errorf("the SSH key %s signed with an unknown hash (%.20q)", by, e.Hash)
 	}
 	var made ssh.Signature
 	if err := ssh.Unmarshal(e.Signature, &made); err != nil || !slices.Contains(algorithms[key.Type()], made.Format) {
-		return fmt.Errorf("the SSH key %s signed by an algorithm that is not accepted (%.40q)", by, made.Format)
+		return fmt.Errorf("the SSH key %s signed with an algorithm that is not accepted (%.40q)", by, made.Format)
 	}
 	if err := k.allowed(key, by); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (k *Keys) verifySSH(payload, sig []byte) error {
 	return nil
 }
 
-// allowed looks for the key among those that are trusted, now and for git.
+// allowed searches the keys that are trusted now and for git.
 func (k *Keys) allowed(key ssh.PublicKey, by string) error {
 	why := fmt.Errorf("it is signed by the SSH key %s, which is not trusted", by)
 	now := k.now()
@@ -96,7 +96,7 @@ func (k *Keys) allowed(key ssh.PublicKey, by string) error {
 		switch {
 		case string(s.key.Marshal()) != string(key.Marshal()):
 		case len(s.namespaces) > 0 && !slices.Contains(s.namespaces, namespace):
-			why = fmt.Errorf("it is signed by the SSH key %s, which is trusted for other things than git", by)
+			why = fmt.Errorf("it is signed by the SSH key %s, which is trusted for other uses than git", by)
 		case !s.from.IsZero() && now.Before(s.from), !s.to.IsZero() && !now.Before(s.to):
 			why = fmt.Errorf("it is signed by the SSH key %s, which is not trusted at this time", by)
 		default:

@@ -6,7 +6,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/errors"
 )
 
-// untrusted says why an OpenPGP signature by a key does not count.
+// untrusted returns why an OpenPGP signature by a key is not accepted.
 func untrusted(by string, err error) error {
 	switch err {
 	case errors.ErrUnknownIssuer:

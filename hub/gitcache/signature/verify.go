@@ -7,8 +7,8 @@ import (
 )
 
 // Verify checks the signature of a commit or tag, as git stores it, in a
-// repository of the given object format. The error says what is wrong and, as
-// far as it is known, with which key.
+// repository of the given object format. The error says what is wrong and,
+// where it is known, with which key.
 func (k *Keys) Verify(kind string, raw []byte, format string) error {
 	var payload, sig []byte
 	switch {

@@ -11,7 +11,7 @@ import (
 
 const attributesFile = ".gitattributes"
 
-// attributes notes the attribute files above the included places: they change
+// attributes records the attribute files above the included paths: they change
 // the content without changing its trees.
 func (s *search) attributes(ctx context.Context) error {
 	c := s.content
@@ -49,7 +49,7 @@ func above(p string) []string {
 	return out
 }
 
-// scopesAbove returns what attribute files above an included place say.
+// scopesAbove returns the scopes of the attribute files above an included path.
 func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes []scope, err error) {
 	for _, o := range c.outer {
 		id, at, _ := strings.Cut(o, " ")
@@ -70,7 +70,7 @@ func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes 
 	return scopes, nil
 }
 
-// scopeOf adds what the attribute file of a folder says.
+// scopeOf adds the scope of a folder's attribute file.
 func (r *Reader) scopeOf(ctx context.Context, scopes []scope, dir string, entries []treeEntry) ([]scope, error) {
 	for _, e := range entries {
 		if e.name != attributesFile || e.mode != modeFile && e.mode != modeExec {
@@ -85,8 +85,8 @@ func (r *Reader) scopeOf(ctx context.Context, scopes []scope, dir string, entrie
 	return scopes, nil
 }
 
-// filtered reports whether a file, by its path from the repository's root,
-// goes through LFS: the nearest attribute file that speaks of it decides.
+// filtered reports whether a file, by its path from the repository's root, goes
+// through LFS: the nearest matching attribute file decides.
 func filtered(scopes []scope, p string) bool {
 	for _, s := range slices.Backward(scopes) {
 		if lfs, said := s.lines.LFS(strings.TrimPrefix(strings.TrimPrefix(p, s.dir), "/")); said {

@@ -5,19 +5,19 @@ import (
 	"path"
 )
 
-// Change is what differs between two trees.
+// Change is the difference between two trees.
 type Change struct {
 	everything bool
-	// paths differ; true when all below does, because the place was added,
-	// removed, or is something else now.
+	// paths differ; the value is true when everything below differs, because
+	// the path was added, removed, or changed its type.
 	paths map[string]bool
 }
 
-// maxChange bounds how many paths are told apart; beyond it, everything has
-// changed.
+// maxChange limits how many paths are distinguished; beyond it, everything
+// counts as changed.
 const maxChange = 50_000
 
-// Diff compares two root trees. It reads what differs, and nothing else.
+// Diff compares two root trees. It reads only what differs.
 func (r *Reader) Diff(ctx context.Context, before, after string) (*Change, error) {
 	c := &Change{paths: map[string]bool{}}
 	return c, c.compare(ctx, r.trees, "", before, after, 0)
@@ -63,8 +63,8 @@ func (c *Change) compare(ctx context.Context, t *trees, dir, before, after strin
 	return nil
 }
 
-// Touches reports whether any of the paths, something below it, or the way to
-// it is different.
+// Touches reports whether any of the paths, anything below it, or a parent
+// folder's entry on the way to it differs.
 func (c *Change) Touches(paths []string) bool {
 	if c.everything {
 		return true

@@ -15,8 +15,8 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Reader finds content in the commits of a mirror. It remembers trees, so
-// looking at the next commit costs what changed.
+// Reader finds content in the commits of a mirror. It caches trees, so the next
+// commit costs only what changed.
 type Reader struct {
 	mirror *Mirror
 	trees  *trees
@@ -25,12 +25,12 @@ type Reader struct {
 // NewReader returns a Reader of a mirror.
 func NewReader(m *Mirror) *Reader { return &Reader{mirror: m, trees: newTrees(m)} }
 
-// Ask is what a source wants of a commit.
+// Ask describes the content that a source needs of a commit.
 type Ask struct {
 	Folder string
 	Files  []string
-	// Submodules and LFS ask for what lies elsewhere; URL is the repository's,
-	// which those of submodules may be relative to.
+	// Submodules and LFS request content from elsewhere; URL is the
+	// repository's, to which submodules' URLs may be relative.
 	Submodules bool
 	LFS        bool
 	URL        string
@@ -39,16 +39,15 @@ type Ask struct {
 // Content is a folder of a commit and everything that it needs from the same
 // commit: the smallest set of trees and files that renders like the whole.
 type Content struct {
-	// Root is the folder where the tarball begins: the deepest that holds
-	// everything. Entry is the asked folder, from there.
+	// Root is the folder where the tarball begins: the deepest one that
+	// contains everything. Entry is the requested folder, relative to Root.
 	Root, Entry string
 	// Key is equal for equal contents.
 	Key string
-	// Needs is content of other servers that files of this one name, File by
-	// its path from Root.
+	// Needs is content of other servers that files of this one refer to; File
+	// is the path from Root.
 	Needs []mention.Need
-	// Links are the submodules, by their paths from Root, if they were asked
-	// for.
+	// Links are the submodules, by their paths from Root, if they were requested.
 	Links []Link
 
 	included map[string]treeEntry // by path from the repository's root
@@ -57,23 +56,23 @@ type Content struct {
 	lfs      bool
 }
 
-// Probes are the paths, from the repository's root, on which the content
-// depends: as long as none of them changes, nor anything below, nor the way to
-// it, the content is the same.
+// Probes returns the paths, from the repository's root, on which the content
+// depends. The content is the same while none of them changes, nothing below
+// them, and nothing on the way to them.
 func (c *Content) Probes() []string { return slices.Collect(maps.Keys(c.probes)) }
 
-// Exists reports whether something lies at a path from Root.
+// Exists reports whether there is anything at a path from Root.
 func (r *Reader) Exists(ctx context.Context, commit Commit, c *Content, p string) (bool, error) {
 	s := &search{reader: r, commit: commit, content: &Content{probes: map[string]bool{}}}
 	at, _, _, err := s.walk(ctx, path.Join(c.Root, p))
 	return at != missing, err
 }
 
-// maxIncluded bounds how many places one folder may refer to.
+// maxIncluded limits how many paths one folder may refer to.
 const maxIncluded = 1000
 
-// Find computes the content of a folder. What a user can repair is
-// errcode.Unprocessable and says what and where.
+// Find computes the content of a folder. Errors that a user can fix are
+// errcode.Unprocessable and say what is wrong and where.
 func (r *Reader) Find(ctx context.Context, c Commit, ask Ask) (*Content, error) {
 	s := &search{reader: r, commit: c, ask: ask, content: &Content{included: map[string]treeEntry{}, probes: map[string]bool{}, lfs: ask.LFS}}
 	if err := s.folder(ctx, ask.Folder); err != nil {
@@ -112,7 +111,7 @@ type search struct {
 	todo    []string // included paths whose references are not followed yet
 }
 
-// folder includes the folder itself, with words for those who mistyped it.
+// folder includes the folder itself, with a helpful error for a mistyped name.
 func (s *search) folder(ctx context.Context, folder string) error {
 	found, err := s.include(ctx, folder)
 	if err != nil {
@@ -123,7 +122,7 @@ func (s *search) folder(ctx context.Context, folder string) error {
 		return nil
 	}
 	if found {
-		return errcode.New(errcode.Unprocessable, "%q is a file; give the folder it lies in", folder)
+		return errcode.New(errcode.Unprocessable, "%q is a file; give the folder that contains it", folder)
 	}
 	parent := path.Dir(folder)
 	names, err := s.reader.names(ctx, s.commit.Tree, parent)
@@ -165,7 +164,7 @@ func (r *Reader) names(ctx context.Context, tree, folder string) ([]string, erro
 	return out, err
 }
 
-// include adds what lies at a path, and the links on the way to it. It reports
+// include adds what is at a path, and the links on the way to it. It reports
 // whether anything is there.
 func (s *search) include(ctx context.Context, p string) (bool, error) {
 	for range maxHops {
@@ -193,14 +192,14 @@ func (s *search) include(ctx context.Context, p string) (bool, error) {
 	return false, errcode.New(errcode.Unprocessable, "%q leads through more than %d links", p, maxHops)
 }
 
-// maxHops bounds chains of links.
+// maxHops limits chains of links.
 const maxHops = 40
 
-// missing is a path that cannot be: the walk ended without an entry.
+// missing is an impossible path: the walk ended without an entry.
 const missing = "\x00"
 
-// walk goes down to p, or to the first link or submodule on the way, after
-// which rest is left of the path.
+// walk goes down to p, or to the first link or submodule on the way; rest is
+// then the remaining path.
 func (s *search) walk(ctx context.Context, p string) (at string, e treeEntry, rest string, err error) {
 	e = treeEntry{id: s.commit.Tree, mode: modeTree}
 	if p == "" || p == "." {
@@ -235,7 +234,7 @@ func (s *search) walk(ctx context.Context, p string) (at string, e treeEntry, re
 	return p, e, "", nil
 }
 
-// add takes an entry in unless a tree that is in holds it.
+// add includes an entry unless an included tree contains it.
 func (s *search) add(p string, e treeEntry) {
 	for dir := p; ; dir = path.Dir(dir) {
 		if dir == "." {
@@ -268,14 +267,14 @@ func (s *search) follow(ctx context.Context, p string) error {
 	for _, ref := range f.leaving {
 		target := path.Join(p, ref.path)
 		if outside := p == "" || target == ".." || strings.HasPrefix(target, "../"); outside && !ref.link {
-			continue // the renderer says so, if it ever comes to that file
+			continue // the renderer reports it, if it reads that file
 		} else if outside {
 			return errcode.New(errcode.Unprocessable, "%s is a link to %q, which is outside the repository", path.Join(p, ref.from), ref.path)
 		}
 		if target == "." {
 			target = ""
 		}
-		// What is not there is the renderer's to report; a link may dangle.
+		// The renderer reports what does not exist; a link may dangle.
 		if _, err := s.include(ctx, target); err != nil {
 			return err
 		}
@@ -283,7 +282,7 @@ func (s *search) follow(ctx context.Context, p string) error {
 	return nil
 }
 
-// settle drops what other parts hold and finds the root.
+// settle drops paths that others contain and finds the root.
 func (c *Content) settle(folder string) {
 	paths := slices.Sorted(maps.Keys(c.included))
 	for _, p := range paths {
@@ -309,12 +308,12 @@ func (c *Content) settle(folder string) {
 	c.Entry = c.fromRoot(folder)
 }
 
-// fromRoot is a path from where the tarball begins.
+// fromRoot returns a path relative to the tarball's start.
 func (c *Content) fromRoot(p string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p, c.Root), "/")
 }
 
-// outside collects what the included trees need from elsewhere.
+// outside collects what the included trees need from other servers.
 func (s *search) outside(ctx context.Context) error {
 	c := s.content
 	for _, p := range slices.Sorted(maps.Keys(c.included)) {
@@ -349,7 +348,7 @@ func (s *search) outside(ctx context.Context) error {
 	return s.submodules(ctx)
 }
 
-// submodules gives the links their URLs, which stand at the root of the
+// submodules sets the URLs of the links, from the file at the root of the
 // repository.
 func (s *search) submodules(ctx context.Context) error {
 	c := s.content
@@ -381,8 +380,8 @@ func (s *search) submodules(ctx context.Context) error {
 	return nil
 }
 
-// sign computes the key: the trees, and what changes their content without
-// changing them.
+// sign computes the key: the trees, and everything that changes their content
+// without changing them.
 func (c *Content) sign(format string) {
 	h := sha256.New()
 	fmt.Fprintf(h, "content 1\n%s\nlimits %d\nentry %q\n", format, tarball.LimitsVersion, c.Entry)

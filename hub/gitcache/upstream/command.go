@@ -17,17 +17,18 @@ import (
 type Command struct {
 	Dir    string   // the mirror
 	Args   []string // without "git"
-	Env    []string // beside Environ
+	Env    []string // in addition to Environ
 	Stdin  io.Reader
 	Stdout io.Writer
-	// Files become the descriptors 3 and up of git. They are closed here as
-	// soon as git has them.
+	// Files become git's descriptors from 3 up. They are closed here as soon as
+	// git has them.
 	Files []*os.File
-	// Conns are held by this process for git, and end with it; may be nil.
+	// Conns are connections that this process holds for git and that end with
+	// it; may be nil.
 	Conns *Conns
 }
 
-// Runner runs git. The git agent has one that puts a guard around it.
+// Runner runs git. The git agent has one that runs it under a guard.
 type Runner interface {
 	Run(ctx context.Context, c Command) error
 }
@@ -43,9 +44,9 @@ func (Direct) Run(ctx context.Context, c Command) error {
 	return FinishWith(ctx, cmd, c.Args, func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 }
 
-// FinishWith runs a prepared command in a process group of its own and returns
-// what it complained of. When ctx ends it calls cancel, and kills the command
-// if that did not end it within 5 s.
+// FinishWith runs a prepared command in its own process group and returns its
+// error output. When ctx ends it calls cancel, and kills the command if that
+// did not end it within 5 s.
 func FinishWith(ctx context.Context, cmd *exec.Cmd, args []string, cancel func() error) error {
 	var errs tail
 	cmd.Stderr = &errs
@@ -54,7 +55,7 @@ func FinishWith(ctx context.Context, cmd *exec.Cmd, args []string, cancel func()
 	cmd.WaitDelay = 5 * time.Second
 	err := cmd.Start()
 	for _, f := range cmd.ExtraFiles {
-		_ = f.Close() // git has its own
+		_ = f.Close() // git has its own copy
 	}
 	if err == nil {
 		err = cmd.Wait()
@@ -72,10 +73,10 @@ func FinishWith(ctx context.Context, cmd *exec.Cmd, args []string, cancel func()
 	return fmt.Errorf("git %s: %w", verb(args), err)
 }
 
-// GitError is a failure that git explained.
+// GitError is a failure with git's explanation.
 type GitError struct {
 	Command string
-	Words   string // of git, its prefixes removed
+	Words   string // of git, without its prefixes
 	Code    int
 }
 
@@ -94,14 +95,14 @@ func verb(args []string) string {
 	return "command"
 }
 
-// Environ is all that git sees of this process's environment.
+// Environ returns the only part of this process's environment that git sees.
 func Environ() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent", "LC_ALL=C", "TZ=UTC",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_ATTR_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false",
 		"SSH_ASKPASS=/bin/false", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=none", "GIT_ADVICE=0"}
 }
 
-// tail keeps the end of what git says, which is where the reason stands.
+// tail keeps the end of git's output, which holds the reason.
 type tail struct{ buf []byte }
 
 const tailBytes = 4 << 10

@@ -7,17 +7,16 @@ import (
 )
 
 // Conns are the connections to upstream that this process holds for one git
-// command. Git's own would end with git; these would not when this process is
-// stopped, so whoever guards git is given a copy of each to end.
+// command. Git's own connections end with git, but these stay open when this
+// process is suspended, so the guard of git gets a copy of each to close.
 type Conns struct {
 	mu   sync.Mutex
 	open []syscall.Conn
 	send func(fd int) error
 }
 
-// Watch hands the descriptor of each connection, those that are open now and
-// those that follow, to send, which must copy it before it returns. What Watch
-// returns ends that.
+// Watch passes the descriptor of each connection, current and future, to send,
+// which must copy it before it returns. The returned function stops that.
 func (c *Conns) Watch(send func(fd int) error) (end func()) {
 	if c == nil {
 		return func() {}
@@ -26,7 +25,7 @@ func (c *Conns) Watch(send func(fd int) error) (end func()) {
 	defer c.mu.Unlock()
 	c.send = send
 	for _, conn := range c.open {
-		// One that cannot be handed on was closed meanwhile.
+		// A connection that cannot be passed on was closed meanwhile.
 		_ = hand(conn, send)
 	}
 	return func() {
@@ -36,7 +35,7 @@ func (c *Conns) Watch(send func(fd int) error) (end func()) {
 	}
 }
 
-// add notes a new connection, before anything is said on it.
+// add records a new connection, before anything is sent on it.
 func (c *Conns) add(conn net.Conn) error {
 	file, ok := conn.(syscall.Conn)
 	if c == nil || !ok {

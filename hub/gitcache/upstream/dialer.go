@@ -12,13 +12,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Dialer connects to upstreams. It looks at each address after the name was
-// resolved and right before the connection, so that no name, and no second
-// answer of a name server, leads into the hub's own network.
+// Dialer connects to upstreams. It checks each address after the name was
+// resolved and right before the connection, so that no name, and no second DNS
+// answer, leads into the hub's own network.
 type Dialer struct {
-	// Allow lists the only internal addresses that may be reached.
+	// Allow lists the only internal addresses that are allowed.
 	Allow []netip.Prefix
-	// Resolver finds the addresses of names; nil is the machine's.
+	// Resolver resolves names; nil is the machine's resolver.
 	Resolver *net.Resolver
 }
 
@@ -38,7 +38,7 @@ func (d *Dialer) Check(addr netip.Addr) error {
 		}
 	}
 	if address.Internal(addr) {
-		return errcode.New(errcode.Forbidden, "upstream address %s is internal; name it in --allow-upstream-cidrs if it is meant", addr)
+		return errcode.New(errcode.Forbidden, "upstream address %s is internal; if it is intended, add it to --allow-upstream-cidrs", addr)
 	}
 	return nil
 }

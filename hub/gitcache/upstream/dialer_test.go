@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// No form of address leads into the hub's own network: not one that stands for
-// an IPv4 address either.
+// No form of address leads into the hub's own network, not even one that
+// represents an IPv4 address.
 func TestDialerRefusesInternalAddresses(t *testing.T) {
 	d := &upstream.Dialer{}
 	for _, text := range []string{

@@ -1,20 +1,20 @@
 package upstream
 
-// Diff is what a listing changes in a table. See is handed to Server.List, so
-// that no more of the listing is kept than what differs.
+// Diff is what a listing changes in a table. Pass See to Server.List, so that
+// only the differences of the listing are kept.
 type Diff struct {
 	Changed Refs     // new, or pointing elsewhere
-	Gone    []string // full names that the listing covers and does not show
+	Gone    []string // full names that the listing covers but does not have
 	table   *Table
 	seen    []uint64 // a bit for each of the table's
 }
 
-// Compare begins a comparison of what is listed next with a table.
+// Compare begins a comparison of the next listing with a table.
 func (t *Table) Compare() *Diff {
 	return &Diff{table: t, seen: make([]uint64, (t.refs.Len()+63)/64)}
 }
 
-// See takes one ref of the listing.
+// See handles one ref of the listing.
 func (d *Diff) See(r Ref) error {
 	i, ok := d.table.refs.find(r.Name)
 	if ok {
@@ -26,7 +26,7 @@ func (d *Diff) See(r Ref) error {
 	return d.Changed.Add(r.Name, r.ID)
 }
 
-// End works out what is gone of the names under the prefixes.
+// End determines which names under the prefixes are gone.
 func (d *Diff) End(prefixes []string) {
 	for i := range d.table.refs.Len() {
 		if d.seen[i/64]&(1<<(i%64)) != 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// explain gives every failure a code and a text without secrets: what
+// explain adds a code to every failure, and a text without secrets: what
 // happened, where, and what to do.
 func (s *Server) explain(ctx context.Context, err error) error {
 	if coded := outermost(err); coded != nil {
@@ -33,14 +33,14 @@ func (s *Server) explain(ctx context.Context, err error) error {
 	case errors.As(err, &dns):
 		return errcode.New(errcode.Unavailable, "the name of %s cannot be resolved: %s; check the URL, and the hub's name service", s.loc, s.Scrub(dns.Err))
 	case errors.As(err, &cert):
-		return errcode.New(errcode.Unavailable, "the certificate of %s is not believed: %s", s.loc, certificate(cert))
+		return errcode.New(errcode.Unavailable, "the certificate of %s is not trusted: %s", s.loc, certificate(cert))
 	case errors.As(err, &git):
 		words := s.Scrub(strings.ReplaceAll(git.Words, s.asGit(s.loc.Path), s.loc.String()))
 		return errcode.New(code(words), "%s: %s", s.loc, words)
 	}
 	var at *url.Error
 	if errors.As(err, &at) {
-		err = at.Err // the URL is said already
+		err = at.Err // the error already names the URL
 	}
 	return errcode.New(errcode.Unavailable, "%s cannot be read: %s", s.loc, s.Scrub(err.Error()))
 }
@@ -58,14 +58,14 @@ func certificate(err *tls.CertificateVerificationError) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "it is good from " + invalid.Cert.NotBefore.UTC().Format(time.DateTime) + " to " + invalid.Cert.NotAfter.UTC().Format(time.DateTime) + " only; renew it there, or set the hub's clock"
+		return "it is only valid from " + invalid.Cert.NotBefore.UTC().Format(time.DateTime) + " to " + invalid.Cert.NotAfter.UTC().Format(time.DateTime) + "; renew it there, or set the hub's clock"
 	case errors.As(err, &unknown):
 		return "its authority is unknown here; give the repository the CA"
 	}
 	return err.Err.Error()
 }
 
-// code classes what git says by the few phrases that differ in what to do.
+// code classifies git's errors by the few phrases that need different actions.
 func code(words string) errcode.Code {
 	for phrase, c := range map[string]errcode.Code{
 		"Authentication failed":  errcode.Unauthorized,

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// gone takes what is asked and then is closed by the other end, so that nothing
-// more can be said to it.
+// gone accepts what is sent and is then closed by the other end, so that no
+// more can be sent.
 type gone struct{ asks int }
 
 func (g *gone) Write(p []byte) (int, error) {
@@ -20,8 +20,8 @@ func (g *gone) Write(p []byte) (int, error) {
 }
 func (g *gone) Close() error { return io.EOF }
 
-// A server that has answered may be gone before it hears that this was all. The
-// listing is whole.
+// A server that has answered may close before it receives the end of the
+// request. The listing is complete.
 func TestListingIsWholeWhenTheServerLeavesAtOnce(t *testing.T) {
 	lines := func(all ...string) string {
 		text := ""

@@ -21,8 +21,8 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// FuzzListing holds that whatever a server says, only usable names of full ids
-// come out of it, and that they fit a table.
+// FuzzListing checks that whatever a server sends, only valid names with full
+// ids come out of it, and that they fit into a table.
 func FuzzListing(f *testing.F) {
 	id := strings.Repeat("ab", 20)
 	f.Add([]byte("003d" + id + " refs/heads/main\n0000"))
@@ -57,7 +57,7 @@ func FuzzListing(f *testing.F) {
 	})
 }
 
-// FuzzPacket holds that packets are read to their end or not at all.
+// FuzzPacket checks that packets are read to their end or not at all.
 func FuzzPacket(f *testing.F) {
 	for _, s := range []string{"0000", "0005a", "0006a\n", "0003", "ffff", "00", "zzzz", "0004", "0009ERR x"} {
 		f.Add([]byte(s))
@@ -77,7 +77,7 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// FuzzTable holds that a table finds what it was given.
+// FuzzTable checks that a table finds what was added to it.
 func FuzzTable(f *testing.F) {
 	f.Add("refs/heads/a", "refs/tags/b")
 	f.Fuzz(func(t *testing.T, x, y string) {

@@ -18,11 +18,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// gateway is where git's own HTTP requests come in, as to a proxy, and leave
-// as requests of this process: with the repository's credentials and
-// certificates, which git never sees, and through the Dialer. It listens on
-// the loopback interface and knows its clients by a token that lives as long
-// as one git command; each may reach the one repository's server.
+// gateway is a local proxy for git's own HTTP requests. It forwards them as
+// requests of this process: with the repository's credentials and certificates,
+// which git never sees, and through the Dialer. It listens on the loopback
+// interface and authenticates its clients by a token that lives as long as one
+// git command; each may reach only the repository's server.
 type gateway struct {
 	listener net.Listener
 	server   *http.Server
@@ -31,14 +31,14 @@ type gateway struct {
 	running  sync.WaitGroup
 }
 
-// passage is what one git command may do.
+// passage is the session of one git command.
 type passage struct {
 	server    *Server
 	transport *http.Transport
 	forward   *httputil.ReverseProxy
 
 	mu  sync.Mutex
-	err error // what went wrong first, in better words than git's
+	err error // the first error on the way, which is better than git's
 }
 
 func startGateway() (*gateway, error) {
@@ -52,7 +52,7 @@ func startGateway() (*gateway, error) {
 	return g, nil
 }
 
-// quiet takes what net/http says about clients that went away.
+// quiet discards net/http's messages about clients that went away.
 var quiet = log.New(io.Discard, "", 0)
 
 func (g *gateway) close() error {
@@ -61,10 +61,10 @@ func (g *gateway) close() error {
 	return err
 }
 
-// admit returns the proxy URL for one git command, and what ends it.
+// admit returns the proxy URL for one git command, and a function that ends it.
 func (g *gateway) admit(s *Server, conns *Conns) (p *passage, proxyURL string, end func()) {
-	// Connections are the command's own, so that what a server counts by
-	// connection is counted right.
+	// The command has its own connections, so that limits per connection at the
+	// server count correctly.
 	p = &passage{server: s, transport: transport(s.out.held(conns))}
 	p.transport.TLSClientConfig = s.tls
 	p.transport.ResponseHeaderTimeout = 5 * time.Minute // while the server counts objects
@@ -93,7 +93,7 @@ func (g *gateway) passage(r *http.Request) *passage {
 	return g.passages[token]
 }
 
-// ServeHTTP carries one request.
+// ServeHTTP forwards one request.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Proxy-Authorization") == "" {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="axle"`)
@@ -118,19 +118,19 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r)
 }
 
-// asGit is a URL as git has it, which takes the gateway for plain HTTP.
+// asGit returns a URL as git has it, because git uses plain HTTP to the gateway.
 func (s *Server) asGit(path string) string { return "http://" + s.loc.Address() + path }
 
-// rewrite turns git's request into one to the server.
+// rewrite converts git's request into one to the server.
 func (p *passage) rewrite(r *httputil.ProxyRequest) {
 	u, err := url.Parse(p.server.loc.origin())
 	if err != nil {
-		return // the location was checked when it was made
+		return // the location was checked when it was created
 	}
 	r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = u.Scheme, u.Host, u.Host
 }
 
-// answered looks at each answer before git sees it.
+// answered checks each answer before git sees it.
 func (p *passage) answered(resp *http.Response) error {
 	s := p.server
 	switch {
@@ -153,7 +153,7 @@ func (p *passage) answered(resp *http.Response) error {
 	return nil
 }
 
-// answers is the content type of a good answer.
+// answers returns the content type of a valid answer.
 func answers(path string) string {
 	if strings.HasSuffix(path, "/info/refs") {
 		return advertisementType
@@ -161,7 +161,7 @@ func answers(path string) string {
 	return resultType
 }
 
-// failed keeps the reason and ends git's request.
+// failed records the reason and ends git's request.
 func (p *passage) failed(w http.ResponseWriter, _ *http.Request, err error) {
 	if !errors.Is(err, context.Canceled) {
 		p.mu.Lock()
@@ -177,7 +177,7 @@ func (p *passage) failed(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, "refused", status)
 }
 
-// reason returns what went wrong on the way, nil when nothing did.
+// reason returns the first error on the way, nil when there was none.
 func (p *passage) reason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,29 +9,27 @@ import (
 	"time"
 )
 
-// Config of a Git. The zero value reaches public https and ssh servers.
+// Config configures a Git. The zero value reaches public https and ssh servers.
 type Config struct {
 	Allow     []netip.Prefix // internal addresses that may be reached
 	AllowHTTP bool
 	// Runner runs the git commands that use the network. Default Direct.
 	Runner Runner
-	// Processes bounds the cat-file processes of all mirrors together.
-	// Default twice the cores.
+	// Processes limits the cat-file processes of all mirrors together. Default
+	// twice the cores.
 	Processes int
-	// Resolver finds the addresses of names. Default the machine's.
+	// Resolver resolves names. Default the machine's.
 	Resolver *net.Resolver
-	// Getenv reads the environment in which proxies are named. Default
-	// os.Getenv.
+	// Getenv reads the environment with the proxies. Default os.Getenv.
 	Getenv func(string) string
-	// Now is the clock by which tokens run out. Default time.Now.
+	// Now is the clock for the expiry of tokens. Default time.Now.
 	Now func() time.Time
-	// ListTimeout bounds one listing, however slow the server. Default 2 min.
+	// ListTimeout limits one listing. Default 2 min.
 	ListTimeout time.Duration
-	// FetchTimeout bounds one fetch, the first of a big repository included.
+	// FetchTimeout limits one fetch, including the first of a big repository.
 	// Default 30 min.
 	FetchTimeout time.Duration
-	// StallTimeout ends a fetch over which nothing came for so long. Default
-	// 1 min.
+	// StallTimeout ends a fetch that received nothing for so long. Default 1 min.
 	StallTimeout time.Duration
 }
 
@@ -79,7 +77,7 @@ func New(c Config) (*Git, error) {
 // Close ends the gateway and every connection through it.
 func (g *Git) Close() error { return g.gateway.close() }
 
-// transport makes one that goes out by o.
+// transport creates a transport that uses o.
 func transport(o *outbound) *http.Transport {
 	t := &http.Transport{DialContext: o.DialContext, TLSHandshakeTimeout: 15 * time.Second, IdleConnTimeout: 5 * time.Minute,
 		MaxIdleConns: 2, ResponseHeaderTimeout: time.Minute, ForceAttemptHTTP2: true, DisableCompression: true}

@@ -26,26 +26,26 @@ import (
 // App is a GitHub App, which may read what its installation may.
 type App struct {
 	ID string
-	// InstallationID may be empty: then GitHub is asked for the installation
-	// of the repository.
+	// InstallationID may be empty: GitHub is then asked for the installation of
+	// the repository.
 	InstallationID string
 	PrivateKey     string // PEM
 	// APIURL is the base of the API; empty is derived from the repository's.
 	APIURL string
 }
 
-// renewBefore is how long before its end a token is no longer used: a fetch
-// that begins with it has that time to ask its last question.
+// renewBefore is how long before its expiry a token is no longer used: a fetch
+// that begins with it has that time for its last request.
 const renewBefore = 5 * time.Minute
 
-// claimTime is how long the claim of an App is good, under the 10 minutes that
-// GitHub allows; claimSkew is how far its clock may be behind ours.
+// claimTime is how long the JWT of an App is valid, below the 10 minutes that
+// GitHub allows; claimSkew is how far GitHub's clock may be behind ours.
 const (
 	claimTime = 8 * time.Minute
 	claimSkew = time.Minute
 )
 
-// appLogin gets and keeps the token of one App for one repository.
+// appLogin requests and caches the token of one App for one repository.
 type appLogin struct {
 	app    App
 	key    *rsa.PrivateKey
@@ -57,7 +57,7 @@ type appLogin struct {
 	mu    sync.Mutex
 	token string
 	until time.Time
-	found string // the installation that GitHub named
+	found string // the installation that GitHub returned
 }
 
 func newAppLogin(app App, loc Location, client *http.Client, now func() time.Time) (*appLogin, error) {
@@ -66,7 +66,7 @@ func newAppLogin(app App, loc Location, client *http.Client, now func() time.Tim
 	}
 	for _, id := range []string{app.ID, app.InstallationID} {
 		if strings.ContainsFunc(id, func(r rune) bool { return r < '0' || r > 'z' }) {
-			return nil, errcode.New(errcode.Invalid, "the id of a GitHub App or installation is a number; %.40q is none", id)
+			return nil, errcode.New(errcode.Invalid, "the id of a GitHub App or installation is a number; %.40q is not one", id)
 		}
 	}
 	key, err := parseRSA(app.PrivateKey)
@@ -88,22 +88,22 @@ func newAppLogin(app App, loc Location, client *http.Client, now func() time.Tim
 func parseRSA(text string) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return nil, errors.New("it is no PEM")
+		return nil, errors.New("it is not PEM")
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return key, nil
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("it is no RSA key")
+		return nil, errors.New("it is not an RSA key")
 	}
 	if key, ok := key.(*rsa.PrivateKey); ok {
 		return key, nil
 	}
-	return nil, errors.New("it is no RSA key")
+	return nil, errors.New("it is not an RSA key")
 }
 
-// get returns a token that is good for some minutes at least.
+// get returns a token that is valid for at least some minutes.
 func (l *appLogin) get(ctx context.Context) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +134,8 @@ func (l *appLogin) get(ctx context.Context) (string, error) {
 	return l.token, nil
 }
 
-// forget drops a token that the server refused. It reports whether there was
-// one to drop, so that one retry makes sense.
+// forget drops a token that the server refused. It reports whether it dropped
+// one, so that one retry makes sense.
 func (l *appLogin) forget(token string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *appLogin) call(ctx context.Context, method, path string, body []byte, o
 	}
 	r, err := http.NewRequestWithContext(ctx, method, l.api+path, bytes.NewReader(body))
 	if err != nil {
-		return errcode.New(errcode.Invalid, "the API URL of the GitHub App is no URL")
+		return errcode.New(errcode.Invalid, "the API URL of the GitHub App is not a URL")
 	}
 	r.Header.Set("Authorization", "Bearer "+claim)
 	r.Header.Set("Accept", "application/vnd.github+json")
@@ -179,7 +179,7 @@ func (l *appLogin) call(ctx context.Context, method, path string, body []byte, o
 	return nil
 }
 
-// refused puts GitHub's refusal into words.
+// refused converts GitHub's refusal into an error.
 func (l *appLogin) refused(resp *http.Response, raw []byte, path string) error {
 	var body struct{ Message string }
 	_ = json.Unmarshal(raw, &body)
@@ -195,7 +195,7 @@ func (l *appLogin) refused(resp *http.Response, raw []byte, path string) error {
 	return errcode.New(errcode.Unavailable, "%s answered HTTP %d: %s", l.api, resp.StatusCode, said).After(retryAfter(resp.Header, l.now()))
 }
 
-// claim is the JWT by which an App says who it is.
+// claim returns the JWT that authenticates an App.
 func (l *appLogin) claim() (string, error) {
 	now := l.now()
 	body, err := json.Marshal(map[string]any{"iat": now.Add(-claimSkew).Unix(), "exp": now.Add(claimTime).Unix(), "iss": l.app.ID})

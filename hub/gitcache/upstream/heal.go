@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// corrupt are phrases by which git says that what is on this disk is not what
-// was written. A server may say the like of its own, so they make a suspicion
-// that Verify settles.
+// corrupt are phrases by which git reports that the data on this disk is not
+// what was written. A server may use the same phrases, so they only raise a
+// suspicion that Verify resolves.
 var corrupt = []string{"is corrupt", "corrupted", "inflate", "bad object", "unable to read", "cannot be mapped", "cannot be read", "does not match index",
 	"garbage at end", "bad packed object", "unable to unpack", "hash mismatch", "missing blob", "missing tree", "missing commit", "packfile", "index file", "unable to find", "failed to read object",
 	"bad tree object", "unable to parse", "bad signature", "wrong index", "non-monotonic", "broken link", "invalid sha1 pointer", "git cat-file ended", "object is missing", "git cat-file is out of step"}
 
-// blame makes the mirror suspect when an error reads like a broken disk.
+// blame makes the mirror suspect when an error looks like a broken disk.
 func (m *Mirror) blame(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return
@@ -42,20 +42,19 @@ func (m *Mirror) Doubt(why error) {
 	m.suspect = why
 }
 
-// Suspect returns why the mirror may be damaged, nil when nothing says so.
+// Suspect returns why the mirror may be damaged, nil when there is no suspicion.
 func (m *Mirror) Suspect() error {
 	m.doubt.Lock()
 	defer m.doubt.Unlock()
 	return m.suspect
 }
 
-// verifyTimeout bounds one verification. What takes longer counts as sound:
-// each object is checked again when it is read.
+// verifyTimeout limits one verification. A mirror that takes longer counts as
+// intact: each object is checked again when it is read.
 const verifyTimeout = 30 * time.Minute
 
-// Verify reads every pack and checks every object's hash, and that nothing is
-// missing that a ref needs. The error says what is damaged; errors.Is
-// ErrDamaged.
+// Verify reads every pack, checks every object's hash, and checks that refs
+// need no missing object. The error says what is damaged; errors.Is ErrDamaged.
 func (m *Mirror) Verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
 	defer cancel()
@@ -69,7 +68,7 @@ func (m *Mirror) Verify(ctx context.Context) error {
 			return err
 		}
 	}
-	// By id: git leaves out names that lead to nothing.
+	// Use ids: git leaves out refs that point to nothing.
 	ids, err := m.local(ctx, "", "for-each-ref", "--format=%(objectname)")
 	if err != nil || ids == "" {
 		return err
@@ -77,7 +76,7 @@ func (m *Mirror) Verify(ctx context.Context) error {
 	return m.check(ctx, ids, "rev-list", "--objects", "--quiet", "--stdin")
 }
 
-// ErrDamaged says that a mirror does not have what it should.
+// ErrDamaged means that a mirror lacks or has damaged objects.
 var ErrDamaged = errors.New("the mirror is damaged")
 
 func (m *Mirror) check(ctx context.Context, in string, args ...string) error {
@@ -89,11 +88,11 @@ func (m *Mirror) check(ctx context.Context, in string, args ...string) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, clip(git.Words, 300))
 }
 
-// AsideOf is where the damaged mirror of dir lies until a new one is there.
+// AsideOf returns where the damaged mirror of dir is kept until a new one exists.
 func AsideOf(dir string) string { return dir + ".damaged" }
 
-// SetAside moves a mirror out of the way of a new one. It can still be read,
-// as far as it is whole. One that was set aside before is removed.
+// SetAside moves a mirror away to make room for a new one. It can still be
+// read, as far as it is intact. A mirror that was set aside before is removed.
 func (m *Mirror) SetAside() error {
 	aside := AsideOf(m.Dir())
 	if err := os.RemoveAll(aside); err != nil {
@@ -102,7 +101,7 @@ func (m *Mirror) SetAside() error {
 	return m.MoveTo(aside)
 }
 
-// MoveTo moves the mirror's folder, which it keeps reading.
+// MoveTo moves the mirror's folder; the mirror stays readable.
 func (m *Mirror) MoveTo(dir string) error {
 	m.packs.Lock()
 	defer m.packs.Unlock()
@@ -116,8 +115,8 @@ func (m *Mirror) MoveTo(dir string) error {
 	return nil
 }
 
-// Rescue brings commits and what they need from another mirror on this disk,
-// as far as they are whole there, and returns those that were not.
+// Rescue copies commits and what they need from another mirror on this disk, as
+// far as they are intact there, and returns those that were not.
 func (m *Mirror) Rescue(ctx context.Context, from string, commits []string) (lost []string) {
 	from, err := filepath.Abs(from)
 	if err != nil {

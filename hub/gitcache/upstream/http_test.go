@@ -129,8 +129,9 @@ func TestGitHubApp(t *testing.T) {
 	}
 }
 
-// TestProxies goes through HTTP and SOCKS proxies, of the repository and of
-// the environment, for HTTPS and SSH, with a name that only the proxy knows.
+// TestProxies connects through HTTP and SOCKS proxies, of the repository and of
+// the environment, for HTTPS and SSH, with a name that only the proxy can
+// resolve.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	private, authorized := sshKey(t, "ed25519", "")
@@ -167,7 +168,7 @@ func TestProxies(t *testing.T) {
 				t.Errorf("%s through %s, wrong password: %v", which, scheme, err)
 			}
 		}
-		// A proxy is no way around the look at addresses.
+		// A proxy does not bypass the address check.
 		g := newUpstream(t, upstream.Config{Allow: []netip.Prefix{}, Getenv: func(k string) string { return environment[k] }})
 		n := len(p.Log())
 		for _, url := range []string{"https://169.254.169.254/a/b", "https://10.1.2.3/a/b"} {
@@ -185,8 +186,8 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// TestRefusals says of each way to fail what the user is told, in the listing
-// and in the fetch.
+// TestRefusals checks the user's error for each failure, in the listing and in
+// the fetch.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	other := newGit(t, gitserver.Config{})
@@ -218,7 +219,8 @@ func TestRefusals(t *testing.T) {
 			if tt.fault.Redirect == "self" {
 				tt.fault.Redirect = strings.TrimSuffix(s.URL(""), "/.git")
 			}
-			// Only what hangs is given up soon: a busy machine takes long to answer.
+			// Only what hangs has a short time-out: a busy machine takes long
+			// to answer.
 			g, limits := newUpstream(t, upstream.Config{}), upstream.Config{}
 			if tt.fault.Hang {
 				limits = upstream.Config{ListTimeout: 2 * time.Second, FetchTimeout: 4 * time.Second}
@@ -235,7 +237,7 @@ func TestRefusals(t *testing.T) {
 				if !errcode.Is(err, tt.code) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "127.0.0.1") || strings.Contains(err.Error(), "axle:") || strings.Contains(err.Error(), "secret") {
 					t.Errorf("%s: %v (%s), want %q (%s)", kind, err, errcode.Of(err), tt.want, tt.code)
 				}
-				if got := errcode.RetryAfter(err); got > tt.wait || got < tt.wait/2 { // a date comes nearer while others run
+				if got := errcode.RetryAfter(err); got > tt.wait || got < tt.wait/2 { // a date comes nearer while other tests run
 					t.Errorf("%s: wait %v, want %v", kind, got, tt.wait)
 				}
 			}
@@ -250,14 +252,14 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestExpiredCertificate says since when.
+// TestExpiredCertificate checks that the error says since when.
 func TestExpiredCertificate(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{TLS: true})
 	g := newUpstream(t, upstream.Config{})
 	s.Expire(true)
 	_, _, err := list(t.Context(), server(t, g, upstream.Access{URL: s.URL(repo), CA: s.CA()}))
-	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "only; renew it there") {
+	if !errcode.Is(err, errcode.Unavailable) || !strings.Contains(err.Error(), "; renew it there") {
 		t.Errorf("expired: %v", err)
 	}
 	s.Expire(false)
@@ -324,8 +326,8 @@ func (n *names) answer(raw []byte) []byte {
 	return out
 }
 
-// TestNames holds that a name which leads inside is refused whenever it does,
-// and that one which leads nowhere is told.
+// TestNames checks that a name which resolves to an internal address is refused
+// whenever it does, and that one which does not resolve is reported.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{})
@@ -343,7 +345,8 @@ func TestNames(t *testing.T) {
 		"loopback":   {[]string{"127.0.0.1"}, errcode.Forbidden, "127.0.0.1 is internal"},
 		"link-local": {[]string{"169.254.169.254"}, errcode.Forbidden, "169.254.169.254 is internal"},
 		"private":    {[]string{"10.0.0.1"}, errcode.Forbidden, "10.0.0.1 is internal"},
-		// The first look finds a good address, the one that counts does not.
+		// The first resolution gives a good address, the one that counts does
+		// not.
 		"rebinding": {[]string{"203.0.113.9", "127.0.0.1"}, errcode.Forbidden, "127.0.0.1 is internal"},
 	} {
 		n := &names{answers: tt.answers}
@@ -365,7 +368,7 @@ func TestNames(t *testing.T) {
 	reads(t, newUpstream(t, upstream.Config{Resolver: (&names{answers: []string{"127.0.0.1"}}).resolver(t)}), upstream.Access{URL: url}, "allowed")
 }
 
-// looking is a Runner that looks at what others of this machine could see.
+// looking is a Runner that checks what other users of this machine could see.
 type looking struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -379,8 +382,8 @@ func (l *looking) Run(ctx context.Context, c upstream.Command) error {
 	return upstream.Direct{}.Run(ctx, c)
 }
 
-// TestSecretsStayHere holds that git gets none of the repository's secrets: not
-// in arguments, not in its environment, not in files.
+// TestSecretsStayHere checks that git gets none of the repository's secrets:
+// not in arguments, not in its environment, not in files.
 func TestSecretsStayHere(t *testing.T) {
 	t.Parallel()
 	const password = "s3cr3t-of-mine"
@@ -414,8 +417,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestGatewayLetsNobodyElseIn holds that the door for git opens for its token,
-// its server and its two questions alone.
+// TestGatewayLetsNobodyElseIn checks that the gateway for git accepts only its
+// token, its server and its two requests.
 func TestGatewayLetsNobodyElseIn(t *testing.T) {
 	t.Parallel()
 	s, other := newGit(t, gitserver.Config{Password: "p"}), newGit(t, gitserver.Config{})

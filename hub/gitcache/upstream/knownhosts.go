@@ -14,15 +14,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// hostKeys are the servers that a repository's known_hosts lines vouch for:
-// plain and hashed names, ports, wildcards, authorities and revoked keys.
+// hostKeys are the servers in a repository's known_hosts lines: plain and
+// hashed names, ports, wildcards, authorities and revoked keys.
 type hostKeys struct {
 	check       ssh.HostKeyCallback
 	authorities bool
 }
 
 func parseKnownHosts(text string) (*hostKeys, error) {
-	// The parser takes files only; what is in this one is public.
+	// The parser only takes files; the content of this one is public.
 	f, err := os.CreateTemp("", "axle-hosts-")
 	if err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func parseKnownHosts(text string) (*hostKeys, error) {
 	return &hostKeys{check: check, authorities: strings.Contains(text, "@cert-authority")}, nil
 }
 
-// algorithms are those of the keys that are known of a server. A server with
-// several keys shows the one that we ask for, which must be one that we know.
+// algorithms returns the algorithms of a server's known keys. A server with
+// several keys shows the one that the client requests, which must be a known one.
 func (h *hostKeys) algorithms(address string, remote net.Addr) []string {
 	if h.authorities {
 		return nil
@@ -66,14 +66,14 @@ func (h *hostKeys) algorithms(address string, remote net.Addr) []string {
 	return slices.Compact(out)
 }
 
-// explain says what is wrong with a host key, nil when that is not what went
-// wrong.
+// explain returns what is wrong with a host key, nil when the error has another
+// cause.
 func (h *hostKeys) explain(loc Location, err error) error {
 	var unknown *knownhosts.KeyError
 	var revoked *knownhosts.RevokedError
 	switch {
 	case errors.As(err, &revoked):
-		return errcode.New(errcode.Forbidden, "%s shows a host key that known_hosts calls revoked", loc.Host)
+		return errcode.New(errcode.Forbidden, "%s shows a host key that known_hosts marks as revoked", loc.Host)
 	case !errors.As(err, &unknown):
 		return nil
 	case len(unknown.Want) == 0:

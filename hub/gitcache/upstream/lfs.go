@@ -24,24 +24,25 @@ import (
 )
 
 const (
-	// lfsBatch is how many objects one question is about.
+	// lfsBatch is how many objects are in one request.
 	lfsBatch = 100
-	// lfsTimeout bounds all that one source needs.
+	// lfsTimeout limits everything that one source needs.
 	lfsTimeout = 15 * time.Minute
 	lfsType    = "application/vnd.git-lfs+json"
-	// maxLFSAnswer bounds the answer to one question.
+	// maxLFSAnswer limits the answer to one request.
 	maxLFSAnswer = 4 << 20
 )
 
-// lfsPath is where the file of an LFS object lies: in the mirror's folder, so
-// that it goes when the mirror goes, and outlives upstream's absence.
+// lfsPath returns the path of an LFS object. It is in the mirror's folder, so
+// that it is removed with the mirror and does not depend on upstream.
 func (m *Mirror) lfsPath(oid string) string {
 	return filepath.Join(m.dir, "lfs", "objects", oid[:2], oid[2:4], oid)
 }
 
 // MissingLFS returns the objects behind a content's pointers that the mirror
-// does not have. More than limit bytes, here and missing together, are
-// errcode.Unprocessable before anything is fetched; zero is the default.
+// does not have. When existing and missing objects together have more than
+// limit bytes, it returns errcode.Unprocessable before anything is fetched;
+// zero is the default.
 func (r *Reader) MissingLFS(ctx context.Context, c *Content, limit int64) ([]mention.Pointer, error) {
 	files, err := r.files(ctx, c)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *Reader) MissingLFS(ctx context.Context, c *Content, limit int64) ([]men
 		}
 		seen[p.OID] = true
 		if p.Size > limit-total {
-			return errcode.New(errcode.Unprocessable, "the LFS files, up to %q, have more than %d bytes", files[i].path, limit)
+			return errcode.New(errcode.Unprocessable, "the LFS files, up to %q, have more than the limit of %d bytes", files[i].path, limit)
 		}
 		total += p.Size
 		if info, err := os.Stat(r.mirror.lfsPath(p.OID)); err != nil || info.Size() != p.Size {
@@ -80,7 +81,7 @@ func (r *Reader) MissingLFS(ctx context.Context, c *Content, limit int64) ([]men
 	return missing, err
 }
 
-// lfsObject is one object of the batch API, as asked and as answered.
+// lfsObject is one object in a request or answer of the batch API.
 type lfsObject struct {
 	OID     string `json:"oid"`
 	Size    int64  `json:"size"`
@@ -96,8 +97,8 @@ type lfsObject struct {
 	} `json:"error,omitempty"`
 }
 
-// FetchLFS brings objects from the repository's LFS server and keeps each
-// after its bytes were compared with its id and size.
+// FetchLFS fetches objects from the repository's LFS server and stores each
+// after comparing its bytes with its id and size.
 func (s *Server) FetchLFS(ctx context.Context, m *Mirror, want []mention.Pointer) error {
 	ctx, cancel := context.WithTimeout(ctx, lfsTimeout)
 	defer cancel()
@@ -118,7 +119,7 @@ func (s *Server) FetchLFS(ctx context.Context, m *Mirror, want []mention.Pointer
 	return nil
 }
 
-// lfsBatch asks where the objects are.
+// lfsBatch requests the download URLs of the objects.
 func (s *Server) lfsBatch(ctx context.Context, want []mention.Pointer) ([]lfsObject, error) {
 	ask := map[string]any{"operation": "download", "transfers": []string{"basic"}, "hash_algo": "sha256"}
 	list := make([]map[string]any, len(want))
@@ -153,10 +154,10 @@ func (s *Server) lfsBatch(ctx context.Context, want []mention.Pointer) ([]lfsObj
 		Objects  []lfsObject `json:"objects"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxLFSAnswer)).Decode(&answer); err != nil {
-		return nil, errcode.New(errcode.Unavailable, "the LFS server of %s answers what is no JSON: %w", s.loc, err)
+		return nil, errcode.New(errcode.Unavailable, "the LFS server of %s did not answer with JSON: %w", s.loc, err)
 	}
 	if answer.Transfer != "" && answer.Transfer != "basic" {
-		return nil, errcode.New(errcode.Unprocessable, "the LFS server of %s wants the transfer %.50q; only basic is known", s.loc, answer.Transfer)
+		return nil, errcode.New(errcode.Unprocessable, "the LFS server of %s requires the transfer %.50q; only basic is supported", s.loc, answer.Transfer)
 	}
 	return answer.Objects, nil
 }
@@ -169,12 +170,12 @@ func (s *Server) lfsLogin(ctx context.Context, r *http.Request) error {
 	return err
 }
 
-// lfsObject brings one object.
+// lfsObject fetches one object.
 func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, objects []lfsObject) error {
 	i := slices.IndexFunc(objects, func(o lfsObject) bool { return o.OID == p.OID })
 	switch {
 	case i < 0:
-		return errcode.New(errcode.Unavailable, "the LFS server of %s says nothing of object %s", s.loc, p.OID)
+		return errcode.New(errcode.Unavailable, "the LFS server of %s did not answer for object %s", s.loc, p.OID)
 	case objects[i].Error != nil:
 		return errcode.New(errcode.Unprocessable, "the LFS server of %s refuses object %s: %.300s", s.loc, p.OID, s.Scrub(objects[i].Error.Message))
 	case objects[i].Actions.Download == nil:
@@ -183,7 +184,7 @@ func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, ob
 	d := objects[i].Actions.Download
 	u, err := url.Parse(d.Href)
 	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && s.git.config.AllowHTTP) {
-		return errcode.New(errcode.Unprocessable, "the LFS server of %s gives object %s an address that is none", s.loc, p.OID)
+		return errcode.New(errcode.Unprocessable, "the LFS server of %s gives object %s an invalid URL", s.loc, p.OID)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -194,11 +195,11 @@ func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, ob
 	}
 	client := s.client
 	if !s.same(u) {
-		// A storage of its own: dialed under the same rules, and told nothing
-		// but what the answer said.
+		// The object is on another server: connect under the same rules, and
+		// send only what the answer says.
 		t, ok := s.client.Transport.(*http.Transport)
 		if !ok {
-			return errcode.New(errcode.Unprocessable, "the LFS server of %s leads to %s, which cannot be reached", s.loc, u.Host)
+			return errcode.New(errcode.Unprocessable, "the LFS server of %s refers to %s, which cannot be reached", s.loc, u.Host)
 		}
 		t = t.Clone()
 		t.TLSClientConfig.Certificates = nil
@@ -220,8 +221,8 @@ func (s *Server) lfsObject(ctx context.Context, m *Mirror, p mention.Pointer, ob
 	return s.keepLFS(m, p, resp.Body)
 }
 
-// keepLFS writes an object beside its place and moves it there when its bytes
-// are what the pointer says.
+// keepLFS writes an object to a temporary file and renames it when its bytes
+// match the pointer.
 func (s *Server) keepLFS(m *Mirror, p mention.Pointer, body io.Reader) (err error) {
 	place := m.lfsPath(p.OID)
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
@@ -239,7 +240,7 @@ func (s *Server) keepLFS(m *Mirror, p mention.Pointer, body io.Reader) (err erro
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(f, h), io.LimitReader(body, p.Size+1))
 	if err == nil && (n != p.Size || hex.EncodeToString(h.Sum(nil)) != p.OID) {
-		err = errcode.New(errcode.Unprocessable, "the LFS server of %s sends other bytes than object %s of %d bytes", s.loc, p.OID, p.Size)
+		err = errcode.New(errcode.Unprocessable, "the LFS server of %s sends bytes that do not match object %s of %d bytes", s.loc, p.OID, p.Size)
 	} else if err != nil {
 		err = s.lfsFailed("fetch LFS object "+p.OID, err)
 	}
@@ -269,7 +270,7 @@ func (s *Server) lfsRefused(resp *http.Response, what string) error {
 		words = strings.TrimSpace("the credentials are refused; " + words)
 	case http.StatusNotFound:
 		code = errcode.Unprocessable
-		words = strings.TrimSpace("there is none; " + words)
+		words = strings.TrimSpace("not found; " + words)
 	}
-	return errcode.New(code, "the LFS server of %s answers%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
+	return errcode.New(code, "the LFS server of %s answered%s with %d%s", s.loc, what, resp.StatusCode, httpwords.Clause(words))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/httpwords"
 )
 
-// maxListing bounds the bytes of one listing.
+// maxListing limits the bytes of one listing.
 const maxListing = 256 << 20
 
 // The content types of Git's answers.
@@ -24,13 +24,13 @@ const (
 	resultType        = "application/x-git-upload-pack-result"
 )
 
-// errNoRefs is a server that speaks protocol 2 without its main command.
+// errNoRefs means that a server speaks protocol 2 without the command ls-refs.
 var errNoRefs = errors.New("the server speaks protocol 2 but lists no refs")
 
-// List asks the server for its refs under the given prefixes and hands them to
-// see, one by one and each once or more; an error of see ends it. Names that
-// git itself would not take are left out. Errors have a code and the server's
-// words, without secrets.
+// List requests the server's refs under the given prefixes and passes them to
+// see, one by one and each at least once; an error of see ends it. Names that
+// git would not accept are left out. Errors have a code and the server's
+// message, without secrets.
 func (s *Server) List(ctx context.Context, prefixes []string, see func(Ref) error) (Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.git.config.ListTimeout)
 	defer cancel()
@@ -67,7 +67,8 @@ func (s *Server) listHTTP(ctx context.Context, prefixes []string, see func(Ref) 
 	return a.Listing, readRefs(bufio.NewReader(body), &a.Listing, prefixes, see)
 }
 
-// do makes one request and returns the body of a good answer of the type.
+// do makes one request and returns the body of a successful answer of the
+// wanted type.
 func (s *Server) do(ctx context.Context, method, path, body, want string) (io.ReadCloser, error) {
 	user, password, err := s.login(ctx)
 	if err != nil {
@@ -109,7 +110,7 @@ func mediaType(resp *http.Response) string {
 	return t
 }
 
-// refused puts an answer that is not Git's into words.
+// refused converts an answer that is not Git's into an error.
 func (s *Server) refused(resp *http.Response) error {
 	said := httpwords.Clause(s.Scrub(httpwords.Read(resp.Header.Get("Content-Type"), resp.Body)))
 	where := s.loc.String()
@@ -131,8 +132,8 @@ func (s *Server) refused(resp *http.Response) error {
 	return errcode.New(errcode.Unavailable, "%s answered HTTP %d%s", where, resp.StatusCode, said)
 }
 
-// maxWait bounds how long a server may ask to be left alone, so that one wrong
-// header does not end the following of a repository.
+// maxWait limits the Retry-After of a server, so that one wrong header does not
+// stop the following of a repository.
 const maxWait = time.Hour
 
 // retryAfter reads both forms of the header.

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// Ref is one name that a server shows.
+// Ref is one ref of a server.
 type Ref struct {
-	Name string // in full
+	Name string // full name
 	ID   string
 }
 
-// Listing is what a server said beside its refs.
+// Listing is what a server reported beside its refs.
 type Listing struct {
 	Format  string // of object ids: sha1 or sha256
-	Default string // full name of the default branch; empty when it was not said
-	Count   int    // refs that were seen
+	Default string // full name of the default branch; empty when the server did not report it
+	Count   int    // refs that were read
 }
 
-// maxRefs bounds how many refs one repository may show.
+// maxRefs limits how many refs one repository may have.
 const maxRefs = 2_000_000
 
 // advertisement is the answer to info/refs.
@@ -32,8 +32,8 @@ type advertisement struct {
 	lsRefs   bool
 }
 
-// readAdvertisement reads what a server says of itself, and the refs with it
-// where it speaks an older protocol.
+// readAdvertisement reads a server's capabilities, and its refs where it speaks
+// an older protocol.
 func readAdvertisement(r *bufio.Reader, prefixes []string, see func(Ref) error) (advertisement, error) {
 	a := advertisement{Listing: Listing{Format: "sha1"}}
 	p, err := readPacket(r)
@@ -68,7 +68,7 @@ func (a *advertisement) capabilities(r *bufio.Reader) error {
 	}
 }
 
-// older reads the refs that protocol 0 and 1 list at once.
+// older reads the refs that protocols 0 and 1 list at once.
 func (a *advertisement) older(r *bufio.Reader, p packet, prefixes []string, see func(Ref) error) error {
 	for first := true; !p.flush; first = false {
 		line, caps, _ := strings.Cut(p.text, "\x00")
@@ -79,7 +79,7 @@ func (a *advertisement) older(r *bufio.Reader, p packet, prefixes []string, see 
 		switch {
 		case line == "version 1":
 		case !ok || !IsID(id):
-			return fmt.Errorf("%.80q is no ref", line)
+			return fmt.Errorf("%.80q is not a ref", line)
 		case name == "capabilities^{}" || strings.HasSuffix(name, "^{}"):
 		default:
 			if err := a.seen(Ref{Name: name, ID: id}, prefixes, see); err != nil {
@@ -106,7 +106,7 @@ func (a *advertisement) older0(caps string) {
 	}
 }
 
-// seen hands on a usable ref under the prefixes.
+// seen passes on a valid ref under the prefixes.
 func (l *Listing) seen(r Ref, prefixes []string, see func(Ref) error) error {
 	if !usableRef(r.Name) || !coveredBy(r.Name, prefixes) {
 		return nil
@@ -117,8 +117,8 @@ func (l *Listing) seen(r Ref, prefixes []string, see func(Ref) error) error {
 	return see(r)
 }
 
-// lsRefsRequest is the question for the refs under some prefixes, and for the
-// default branch.
+// lsRefsRequest returns the request for the refs under some prefixes, and for
+// the default branch.
 func lsRefsRequest(format string, prefixes []string) string {
 	var b strings.Builder
 	writePacket(&b, "command=ls-refs")
@@ -135,7 +135,7 @@ func lsRefsRequest(format string, prefixes []string) string {
 }
 
 // readRefs reads the answer to lsRefsRequest. An answer without its end is an
-// error: a cut list would look like deleted refs.
+// error: a truncated list would look like deleted refs.
 func readRefs(r *bufio.Reader, l *Listing, prefixes []string, see func(Ref) error) error {
 	for {
 		p, err := readPacket(r)
@@ -148,7 +148,7 @@ func readRefs(r *bufio.Reader, l *Listing, prefixes []string, see func(Ref) erro
 		id, rest, ok := strings.Cut(p.text, " ")
 		name, attributes, _ := strings.Cut(rest, " ")
 		if !ok || name == "" || !IsID(id) {
-			return fmt.Errorf("%.80q is no ref", p.text)
+			return fmt.Errorf("%.80q is not a ref", p.text)
 		}
 		if name == "HEAD" {
 			if target, ok := strings.CutPrefix(attributes, "symref-target:"); ok && usableRef(target) {
@@ -174,11 +174,11 @@ func coveredBy(name string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// ours is where this program keeps refs of its own in mirrors.
+// ours is the prefix of this program's own refs in mirrors.
 const ours = "refs/axle/"
 
-// usableRef holds for names under refs/ that git itself would take. What a
-// server lists is input: a name is never trusted to be well formed.
+// usableRef reports whether a name under refs/ is one that git would accept. A
+// server's listing is untrusted input.
 func usableRef(name string) bool {
 	rest, ok := strings.CutPrefix(name, "refs/")
 	if !ok || rest == "" || strings.HasPrefix(name, ours) || len(name) > 1024 {

@@ -22,8 +22,8 @@ type Location struct {
 // scp is git's short form of an SSH URL: user@host:path.
 var scp = regexp.MustCompile(`^([A-Za-z0-9._-]+)@([A-Za-z0-9.-]+):(.+)$`)
 
-// ParseURL checks what a user gave as the URL of a repository. User and
-// password inside an https URL are returned apart.
+// ParseURL checks a user's URL of a repository. It returns user and password
+// inside an https URL separately.
 func ParseURL(raw string, allowHTTP bool) (loc Location, user, password string, err error) {
 	raw = strings.TrimSpace(raw)
 	bad := func(format string, args ...any) (Location, string, string, error) {
@@ -40,7 +40,7 @@ func ParseURL(raw string, allowHTTP bool) (loc Location, user, password string, 
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// url's own error quotes the URL, which may hold a password.
+		// url.Parse's error quotes the URL, which may hold a password.
 		return bad("cannot be read; give one like https://git.example.com/team/repo.git")
 	}
 	if u.User != nil {
@@ -87,7 +87,7 @@ func or(s, otherwise string) string {
 // Address is host and port, for dialing.
 func (l Location) Address() string { return net.JoinHostPort(l.Host, l.Port) }
 
-// String is the URL as git takes it and as people see it.
+// String returns the URL in git's form, for git and for people.
 func (l Location) String() string {
 	host := l.Host
 	if strings.Contains(host, ":") {
@@ -102,5 +102,5 @@ func (l Location) String() string {
 	return l.Scheme + "://" + host + l.Path
 }
 
-// origin is scheme, host and port, for settings bound to a server.
+// origin returns scheme, host and port, for settings bound to a server.
 func (l Location) origin() string { return strings.TrimSuffix(l.String(), l.Path) }

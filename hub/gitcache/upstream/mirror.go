@@ -14,12 +14,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// keepPrefix is where commits live that a rollback may need although upstream
-// has forgotten them.
+// keepPrefix is the prefix of refs on commits that a rollback may need after
+// upstream has dropped them.
 const keepPrefix = "refs/axle/keep/"
 
-// mirrorConfig is the whole configuration of every mirror. It is a file of
-// ours, not a list of commands, so that it is the same after each start.
+// mirrorConfig is the complete configuration of every mirror. It is written as
+// a file, so that it is the same after each start.
 const mirrorConfig = `[core]
 	bare = true
 	hooksPath = /dev/null
@@ -48,8 +48,8 @@ const mirrorConfig = `[core]
 	recurse = false
 `
 
-// legacyFaults are defects of old commits that harm nobody: without these
-// lines, one of them in a repository's history would make all of it useless.
+// legacyFaults are harmless defects of old commits: without these settings, one
+// of them in a repository's history would make the whole repository unusable.
 var legacyFaults = []string{"zeroPaddedFilemode", "badTimezone", "badDate", "badDateOverflow", "missingSpaceBeforeDate", "zeroPaddedDate",
 	"missingSpaceBeforeEmail", "missingNameBeforeEmail", "missingEmail", "badEmail", "badName", "missingTaggerEntry", "badTagName", "gitmodulesParse", "nulInCommit"}
 
@@ -58,21 +58,21 @@ type Mirror struct {
 	dir    string
 	format string
 	objs   *objects
-	// packs is held for writing while packs are deleted, for reading while
-	// objects are read.
+	// packs is locked for writing while packs are deleted, and for reading
+	// while objects are read.
 	packs sync.RWMutex
-	// suspect is what made somebody doubt the objects. It and dir are guarded
-	// by doubt.
+	// suspect is the reason for suspecting the objects. The lock doubt guards
+	// it and dir.
 	doubt   sync.Mutex
 	suspect error
 }
 
-// OpenMirror opens the mirror in dir, or makes an empty one for ids of the
-// given format. A mirror of another format, or one that was broken by a kill
-// while it was made, is made anew.
+// OpenMirror opens the mirror in dir, or creates an empty one for ids of the
+// given format. It replaces a mirror of another format, or one whose creation
+// was interrupted.
 func (g *Git) OpenMirror(ctx context.Context, dir, format string) (*Mirror, error) {
 	if format != "sha1" && format != "sha256" {
-		return nil, errcode.New(errcode.Unprocessable, "upstream uses object format %.20q; sha1 and sha256 are known", format)
+		return nil, errcode.New(errcode.Unprocessable, "upstream uses object format %.20q; only sha1 and sha256 are supported", format)
 	}
 	config := mirrorConfig + fsckConfig()
 	if format == "sha256" {
@@ -112,7 +112,7 @@ func fsckConfig() string {
 	return b.String()
 }
 
-// sound reports whether the folder was made completely, by its last file.
+// sound reports whether the folder was created completely, by its last file.
 func (m *Mirror) sound() bool { return FormatOf(m.dir) == m.format }
 
 func (m *Mirror) create(ctx context.Context) error {
@@ -147,8 +147,8 @@ func (m *Mirror) local(ctx context.Context, in string, args ...string) (string, 
 	return m.GitIn(ctx, m.Dir(), in, args...)
 }
 
-// GitIn runs git in the mirror or in a repository that has objects of it, and
-// returns what it prints. What it says of broken objects is said of the mirror.
+// GitIn runs git in the mirror or in a repository that shares its objects, and
+// returns the output. Errors about broken objects make the mirror suspect.
 func (m *Mirror) GitIn(ctx context.Context, dir, in string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
@@ -165,7 +165,7 @@ func (m *Mirror) Missing(ctx context.Context, ids []string) ([]string, error) {
 	}
 	for _, id := range ids {
 		if !IsID(id) {
-			return nil, fmt.Errorf("look for %q: not an object id", id)
+			return nil, fmt.Errorf("search for %q: not an object id", id)
 		}
 	}
 	out, err := m.local(ctx, strings.Join(ids, "\n")+"\n", "cat-file", "--batch-check=%(objectname)")

@@ -52,14 +52,14 @@ func (m *Mirror) peelDeep(ctx context.Context, t *Table) error {
 	return nil
 }
 
-// lineWriter hands on each line that is written to it.
+// lineWriter passes on each line that is written to it.
 type lineWriter struct {
 	each func([]byte) error
 	rest []byte
 	err  error
 }
 
-// Write takes whole lines out of p.
+// Write extracts complete lines from p.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.rest = append(w.rest, p...)
 	buf := w.rest
@@ -75,12 +75,11 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	return len(p), w.err
 }
 
-// manyRefs is when single files for refs, each synced, cost more than writing
-// the packed list once.
+// manyRefs is the number of refs above which single files, each synced, cost
+// more than writing the packed list once.
 const manyRefs = 200
 
-// SetRefs makes the mirror's refs what a listing said. Their objects must be
-// there.
+// SetRefs sets the mirror's refs to those of a listing. Their objects must exist.
 func (m *Mirror) SetRefs(ctx context.Context, d *Diff) error {
 	if d.Empty() {
 		return nil
@@ -89,7 +88,7 @@ func (m *Mirror) SetRefs(ctx context.Context, d *Diff) error {
 	if d.Changed.Len() > manyRefs {
 		quick = append([]string{"-c", "core.fsync=pack,pack-metadata"}, quick...)
 	}
-	// Two steps: a branch may have become a folder of branches.
+	// This takes two steps: a branch may have become a folder of branches.
 	if len(d.Gone) > 0 {
 		err := m.stream(ctx, func(w *bufio.Writer) {
 			for _, name := range d.Gone {
@@ -120,7 +119,7 @@ func (m *Mirror) PackRefs(ctx context.Context) error {
 	return err
 }
 
-// stream runs a git command whose input is written as it reads.
+// stream runs a git command and writes its input while it reads.
 func (m *Mirror) stream(ctx context.Context, write func(*bufio.Writer), args ...string) error {
 	r, w := io.Pipe()
 	go func() {
@@ -133,7 +132,7 @@ func (m *Mirror) stream(ctx context.Context, write func(*bufio.Writer), args ...
 	return err
 }
 
-// SetDefault notes upstream's default branch.
+// SetDefault records upstream's default branch.
 func (m *Mirror) SetDefault(ctx context.Context, name string) error {
 	if name == "" || name == m.defaultBranch() {
 		return nil
@@ -154,7 +153,7 @@ func (m *Mirror) defaultBranch() string {
 // noBranch is what HEAD of a new mirror names.
 const noBranch = "none"
 
-// Keep makes sure that commits stay, whatever upstream does to its refs.
+// Keep ensures that commits stay, whatever upstream does to its refs.
 func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 	var b strings.Builder
 	for _, c := range commits {
@@ -170,7 +169,7 @@ func (m *Mirror) Keep(ctx context.Context, commits []string) error {
 	return err
 }
 
-// Drop lets commits go that were kept.
+// Drop releases kept commits.
 func (m *Mirror) Drop(ctx context.Context, commits []string) error {
 	var b strings.Builder
 	for _, c := range commits {

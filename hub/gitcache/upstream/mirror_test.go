@@ -38,8 +38,8 @@ func packs(t *testing.T, m *upstream.Mirror) []string {
 	return found
 }
 
-// TestMirrorConfig holds the settings without which mirrors lose packs, run
-// hooks or take what no git should.
+// TestMirrorConfig checks the settings without which mirrors lose packs, run
+// hooks or accept dangerous objects.
 func TestMirrorConfig(t *testing.T) {
 	t.Parallel()
 	g := newUpstream(t, upstream.Config{})
@@ -71,8 +71,8 @@ func TestMirrorConfig(t *testing.T) {
 	}
 }
 
-// TestUpkeep makes 60 packs few, then one, while somebody reads, and keeps
-// what no ref reaches for two weeks.
+// TestUpkeep reduces 60 packs to a few, then to one, during reads, and keeps
+// unreachable objects for two weeks.
 func TestUpkeep(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{})
@@ -194,8 +194,8 @@ func biggestPack(t *testing.T, m *upstream.Mirror) string {
 	return slices.MaxFunc(packs(t, m), func(a, b string) int { return int(size(a) - size(b)) })
 }
 
-// TestDamageIsSeen holds that a broken pack makes its mirror suspect when it
-// is read, that Verify finds it, and that what is whole can be rescued.
+// TestDamageIsSeen checks that a broken pack makes its mirror suspect when it
+// is read, that Verify finds it, and that intact objects can be rescued.
 func TestDamageIsSeen(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{})
@@ -343,16 +343,16 @@ func TestRefsOfAMirror(t *testing.T) {
 	if table, err = pull(t.Context(), srv, m); err != nil || table.Len() != 5 || table.Raw("refs/heads/feature") != id {
 		t.Errorf("%d refs, %v", table.Len(), err)
 	}
-	// The older protocol's full list is cut to what was asked.
+	// The older protocol's full list is filtered by the requested prefixes.
 	got, _, err := list(t.Context(), srv, "refs/pull/7/head", "refs/tags/v1")
 	if err != nil || len(got) > 3 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
-// TestPacksAreJoinedAgain joins packs whose joined one is there already, and
-// none is older than the new one, as when all come in one second: the joined one
-// stays alone all the same.
+// TestPacksAreJoinedAgain joins packs whose joined pack already exists, and
+// none of which is older than the new one, as when all are written in one
+// second: only the joined pack remains.
 func TestPacksAreJoinedAgain(t *testing.T) {
 	t.Parallel()
 	s := newGit(t, gitserver.Config{})
@@ -381,7 +381,7 @@ func TestPacksAreJoinedAgain(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, "multi-pack-index")); err != nil {
 			t.Fatal(err)
 		}
-		// Those that were joined come back.
+		// Restore the packs that were joined.
 		found, err := os.ReadDir(kept)
 		if err != nil {
 			t.Fatal(err)

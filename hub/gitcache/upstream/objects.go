@@ -19,40 +19,40 @@ import (
 	"github.com/axle-cd/axle/internal/gitobject"
 )
 
-// idleAfter is when a process that nobody uses is ended.
+// idleAfter is when an idle process is ended.
 const idleAfter = 30 * time.Second
 
-// maxInMemory bounds an object that is read whole: trees, commits and the
-// files that name other files.
+// maxInMemory limits an object that is read into memory: trees, commits and the
+// files that refer to other files.
 const maxInMemory = 16 << 20
 
-// objects reads the objects of one mirror through `git cat-file` processes.
-// The number of processes is bounded over all mirrors.
+// objects reads the objects of one mirror through `git cat-file` processes. The
+// number of processes is limited over all mirrors.
 type objects struct {
 	mirror *Mirror
 	slots  chan struct{}
 	mu     sync.Mutex
 	idle   []*reader
-	// tidy ends idle processes of a mirror that nobody reads any more; each
-	// holds 2 MiB, and there are many mirrors.
+	// tidy ends idle processes of a mirror without readers; each holds 2 MiB,
+	// and there are many mirrors.
 	tidy *time.Timer
 }
 
 // pipeBytes is how far git may be ahead of its reader.
 const pipeBytes = 1 << 20
 
-// errMissing says that the mirror does not have an object.
+// errMissing means that the mirror does not have an object.
 var errMissing = errors.New("object is missing")
 
-// reader is one process. It belongs to one caller at a time.
+// reader is one process. One caller at a time uses it.
 type reader struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
 	format string // of ids
 	used   time.Time
-	// bad is set while an answer has not been read to its end: the next
-	// caller would get another's bytes.
+	// bad is set while an answer has not been read to its end: the next caller
+	// would read its bytes.
 	bad bool
 }
 
@@ -91,8 +91,8 @@ func (o *objects) start() (*reader, error) {
 		return nil, err
 	}
 	if f, ok := out.(*os.File); ok {
-		// A wider pipe means fewer turns between the two processes; where it
-		// is not allowed the ordinary one does.
+		// A larger pipe means fewer switches between the two processes; where
+		// it is not allowed, the default works.
 		if raw, err := f.SyscallConn(); err == nil {
 			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
 		}
@@ -116,7 +116,7 @@ func (o *objects) giveBack(r *reader) {
 	o.mu.Unlock()
 }
 
-// sweepLater closes what will be idle for long by then. The lock is held.
+// sweepLater schedules the end of idle processes. The caller holds the lock.
 func (o *objects) sweepLater() {
 	if o.tidy == nil {
 		o.tidy = time.AfterFunc(idleAfter, o.sweep)
@@ -159,15 +159,15 @@ func (r *reader) end() {
 	_ = r.cmd.Wait()
 }
 
-// ask requests objects without waiting for the answers. Nothing but full hex
-// ids is ever written: names in trees are input, and one with a newline would
-// make the process answer questions that were not asked.
+// ask requests objects without waiting for the answers. It only writes full hex
+// ids: names in trees are untrusted, and one with a newline would make the
+// process answer other requests.
 func (r *reader) ask(ids ...string) error {
 	r.bad = true
 	var b strings.Builder
 	for _, id := range ids {
 		if !IsID(id) {
-			return fmt.Errorf("%.100q is no object id", id)
+			return fmt.Errorf("%.100q is not an object id", id)
 		}
 		b.WriteString("contents ")
 		b.WriteString(id)
@@ -179,7 +179,7 @@ func (r *reader) ask(ids ...string) error {
 }
 
 // header reads the first line of an answer and compares its id with the
-// question's.
+// requested one.
 func (r *reader) header(id string) (kind string, size int64, err error) {
 	line, err := r.out.ReadString('\n')
 	if err != nil {
@@ -210,11 +210,11 @@ func (r *reader) finish() error {
 	return nil
 }
 
-// Object reads one whole object that must be of the given kind.
+// Object reads one object into memory; it must be of the given kind.
 func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err error) {
 	defer func() {
 		if !errors.Is(err, errMissing) || kind != "commit" {
-			m.blame(err) // a commit is asked for by name, and may not be here
+			m.blame(err) // a commit is requested by name, and may not be here
 		}
 	}()
 	m.packs.RLock()
@@ -250,13 +250,13 @@ func (m *Mirror) Object(ctx context.Context, id, kind string) (raw []byte, err e
 	return buf, gitobject.Compare(id, h)
 }
 
-// window is how many blobs are asked for ahead of the one being read. The
-// questions of a window fit a pipe, so asking never blocks on answering.
+// window is how many blobs are requested ahead of the one being read. The requests
+// of a window fit into a pipe, so writing them never blocks on reading answers.
 const window = 256
 
-// Blobs reads blobs one after the other and hands each to use with its size;
-// use must read it whole. An error of it ends the reading, and so do bytes that
-// do not make the id, after use has seen them.
+// Blobs reads blobs one after the other and passes each to use with its size;
+// use must read it completely. An error of use ends the reading, and so do
+// bytes that do not match the id, after use has seen them.
 func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size int64, body io.Reader) error) (err error) {
 	defer func() { m.blame(err) }()
 	m.packs.RLock()
@@ -266,7 +266,7 @@ func (m *Mirror) Blobs(ctx context.Context, ids []string, use func(i int, size i
 		return err
 	}
 	defer m.objs.giveBack(r)
-	// A process that hangs on a bad disk is not waited for.
+	// Do not wait for a process that hangs on a bad disk.
 	stop := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() })
 	defer stop()
 	asked := 0

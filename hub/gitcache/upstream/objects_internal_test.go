@@ -11,7 +11,8 @@ type sink struct{ bytes.Buffer }
 
 func (*sink) Close() error { return nil }
 
-// TestOnlyIDsAreWrittenToGit holds what keeps a shared process in step.
+// TestOnlyIDsAreWrittenToGit checks what keeps requests and answers of a shared
+// process in step.
 func TestOnlyIDsAreWrittenToGit(t *testing.T) {
 	id := strings.Repeat("ab", 20)
 	for _, bad := range []string{"", "HEAD", "main:a", id + "\ncontents x", id[:39], strings.ToUpper(id), id + " "} {

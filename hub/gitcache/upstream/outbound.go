@@ -19,26 +19,26 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// outbound is how connections to one upstream leave the hub: directly, or
+// outbound decides how connections to one upstream leave the hub: directly, or
 // through a proxy.
 type outbound struct {
 	dialer *Dialer
-	proxy  *url.URL // nil is directly; user and password are inside
-	// own is set for a proxy of the hub's environment. Whoever runs the hub
-	// chose it, so its address is not looked at; the upstream's is.
+	proxy  *url.URL // nil is a direct connection; user and password are inside
+	// own is set for a proxy from the hub's environment. The hub's operator
+	// chose it, so only the upstream's address is checked, not the proxy's.
 	own bool
-	// conns are told of each connection; may be nil.
+	// conns records each connection; may be nil.
 	conns *Conns
 }
 
-// held is the same way out with its connections noted.
+// held returns the same outbound with its connections recorded.
 func (o *outbound) held(c *Conns) *outbound {
 	noted := *o
 	noted.conns = c
 	return &noted
 }
 
-// dial connects, by the hub's rules or freely, and notes the connection.
+// dial connects, with the Dialer's rules or without, and records the connection.
 func (o *outbound) dial(ctx context.Context, network, addr string, free bool) (net.Conn, error) {
 	dial := o.dialer.DialContext
 	if free {
@@ -54,11 +54,12 @@ func (o *outbound) dial(ctx context.Context, network, addr string, free bool) (n
 	return c, nil
 }
 
-// lookTimeout bounds how long a name is looked up that a proxy resolves anyway.
+// lookTimeout limits the look-up of a name that the proxy resolves again.
 const lookTimeout = 3 * time.Second
 
-// outboundOf chooses the way to a location: the repository's own proxy, else
-// what the hub's environment says (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, NO_PROXY).
+// outboundOf chooses how to reach a location: through the repository's own
+// proxy, otherwise as the hub's environment says (HTTPS_PROXY, HTTP_PROXY,
+// ALL_PROXY, NO_PROXY).
 func (g *Git) outboundOf(loc Location, a Access) (*outbound, error) {
 	o := &outbound{dialer: g.dialer}
 	if a.Proxy == "" {
@@ -67,7 +68,7 @@ func (g *Git) outboundOf(loc Location, a Access) (*outbound, error) {
 	}
 	u, err := url.Parse(a.Proxy)
 	if err != nil || u.Host == "" || u.User != nil {
-		return nil, errcode.New(errcode.Invalid, "the repository's proxy is no URL without user and password; give one like http://proxy.example.com:3128")
+		return nil, errcode.New(errcode.Invalid, "the repository's proxy must be a URL without user and password; give one like http://proxy.example.com:3128")
 	}
 	if a.ProxyPassword != "" || a.ProxyUsername != "" {
 		u.User = url.UserPassword(a.ProxyUsername, a.ProxyPassword)
@@ -81,7 +82,7 @@ func known(u *url.URL) error {
 	case "http", "https", "socks5", "socks5h":
 		return nil
 	}
-	return errcode.New(errcode.Invalid, "proxy of scheme %.20q; use http, https or socks5", u.Scheme)
+	return errcode.New(errcode.Invalid, "the proxy has the unsupported scheme %.20q; use http, https or socks5", u.Scheme)
 }
 
 func (g *Git) proxyFromEnvironment(loc Location) *url.URL {
@@ -113,8 +114,8 @@ func (o *outbound) DialContext(ctx context.Context, network, addr string) (net.C
 	return o.throughHTTP(ctx, addr)
 }
 
-// look refuses an internal address that a proxy would reach for us. A name
-// that only the proxy can resolve is the proxy's to judge.
+// look refuses an internal address that a proxy would connect to for us. A name
+// that only the proxy can resolve is left to the proxy.
 func (o *outbound) look(ctx context.Context, addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -157,7 +158,7 @@ func (o *outbound) dialProxy(ctx context.Context, network, _ string) (net.Conn, 
 	return t, nil
 }
 
-// named says that it is the proxy which fails.
+// named adds to an error that the proxy failed.
 func (o *outbound) named(err error) error {
 	if err == nil || errcode.Is(err, errcode.Forbidden) {
 		return err
@@ -179,7 +180,7 @@ func (o *outbound) throughSOCKS(ctx context.Context, network, addr string) (net.
 	return c, o.named(err)
 }
 
-// dialFunc is a function as both kinds of proxy.Dialer.
+// dialFunc adapts a function to both kinds of proxy.Dialer.
 type dialFunc func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Dial implements proxy.Dialer; nothing calls it.
@@ -192,7 +193,7 @@ func (f dialFunc) DialContext(ctx context.Context, network, addr string) (net.Co
 	return f(ctx, network, addr)
 }
 
-// throughHTTP asks the proxy for a tunnel.
+// throughHTTP requests a tunnel from the proxy.
 func (o *outbound) throughHTTP(ctx context.Context, addr string) (net.Conn, error) {
 	c, err := o.dialProxy(ctx, "tcp", "")
 	if err != nil {
@@ -226,7 +227,7 @@ func (o *outbound) throughHTTP(ctx context.Context, addr string) (net.Conn, erro
 	return &buffered{Conn: c, in: in}, ctx.Err()
 }
 
-// buffered is a connection of which a little was read already.
+// buffered is a connection with bytes that were already read.
 type buffered struct {
 	net.Conn
 	in io.Reader

@@ -26,7 +26,7 @@ func readPacket(r *bufio.Reader) (packet, error) {
 	}
 	n, err := strconv.ParseUint(string(head), 16, 16)
 	if err != nil {
-		return packet{}, fmt.Errorf("%q is no length of a packet", head)
+		return packet{}, fmt.Errorf("%q is not a packet length", head)
 	}
 	_, _ = r.Discard(4)
 	switch {
@@ -47,7 +47,7 @@ func readPacket(r *bufio.Reader) (packet, error) {
 	return packet{text: text}, nil
 }
 
-// readText reads a packet's text with one allocation: lists are long.
+// readText reads a packet's text with one allocation, because lists are long.
 func readText(r *bufio.Reader, n int) (string, error) {
 	raw, err := r.Peek(n)
 	if err != nil && n > r.Size() {
@@ -68,7 +68,7 @@ func readText(r *bufio.Reader, n int) (string, error) {
 	return text, err
 }
 
-// remoteError is what the server said instead of an answer.
+// remoteError is an error that the server sent instead of an answer.
 type remoteError struct{ words string }
 
 // Error quotes the server.

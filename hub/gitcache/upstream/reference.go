@@ -13,11 +13,11 @@ import (
 // tree, relative to it, so it begins with "..".
 type reference struct {
 	path string
-	from string // the file that names it, relative to the tree
+	from string // the file that refers to it, relative to the tree
 	link bool   // a symbolic link, which may dangle
 }
 
-// Link is a submodule: a commit of another repository in a place of this one.
+// Link is a submodule: a commit of another repository at a path of this one.
 type Link struct {
 	Path   string
 	Commit string
@@ -25,20 +25,20 @@ type Link struct {
 }
 
 // facts are what a tree and everything below it need from outside. They depend
-// on the tree alone, whatever its place, and are remembered by its id. Facts
-// do not change.
+// only on the tree, whatever its path, so they are cached by its id. Facts do
+// not change.
 type facts struct {
 	leaving []reference
 	needs   []mention.Need // File is relative to the tree
-	links   []Link         // without URLs, which stand elsewhere
+	links   []Link         // without URLs, which are in .gitmodules
 }
 
 // nothing is the facts of most trees.
 var nothing = &facts{}
 
-// factsOf returns what a tree and everything below it need from outside. What
-// is below maxDepth is not looked at: the tarball refuses it, with better
-// words.
+// factsOf returns what a tree and everything below it need from outside. It
+// ignores what is below maxDepth, because the tarball refuses that with a
+// better error.
 func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, error) {
 	t.mu.Lock()
 	got, ok := t.facts[tree]
@@ -49,7 +49,7 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 	if depth > maxDepth {
 		return nothing, nil
 	}
-	// A tree that is only looked at for its facts is not kept.
+	// A tree that is only read for its facts is not cached.
 	entries, err := t.read(ctx, tree, false)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,8 @@ func (t *trees) factsOf(ctx context.Context, tree string, depth int) (*facts, er
 	return out, nil
 }
 
-// special are the names that files with mentions look for beside themselves.
+// special are the names of files that files with references read beside
+// themselves.
 var special = map[string]bool{"Chart.yaml": true, "Chart.lock": true, "requirements.lock": true, "charts": true}
 
 // gathering collects the facts of one tree.
@@ -101,11 +102,11 @@ type gathering struct {
 	bases map[string]bool
 }
 
-// maxNeeds bounds what one tree may need from elsewhere, far above what a
+// maxNeeds limits what one tree may need from elsewhere, far above what a
 // source may have: trees that share trees multiply it.
 const maxNeeds = 1000
 
-// need takes one need in; one of a base stands for all others of the same.
+// need adds one need; one need of a base represents all others of the same base.
 func (g *gathering) need(n mention.Need) {
 	switch {
 	case n.Kind == mention.Base && g.bases[n.Text], len(g.needs) > maxNeeds:
@@ -131,8 +132,8 @@ func (g *gathering) leave(r reference) {
 	}
 }
 
-// below takes in what a folder in this one needs. Subcharts that lie in a
-// chart bring what they depend on with them.
+// below adds what a subfolder needs. Subcharts inside a chart bring their own
+// dependencies.
 func (g *gathering) below(name string, f *facts, subcharts bool) {
 	for _, r := range f.leaving {
 		g.leave(reference{path.Join(name, r.path), path.Join(name, r.from), r.link})
@@ -150,11 +151,11 @@ func (g *gathering) below(name string, f *facts, subcharts bool) {
 	}
 }
 
-// maxDepth bounds how deep folders are looked into; the tarball's own limit is
-// lower and has the better words.
+// maxDepth limits how deep folders are searched; the tarball's own limit is
+// lower and has the better error.
 const maxDepth = 100
 
-// named takes in what one file or link names.
+// named adds what one file or link refers to.
 func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEntry, g *gathering) error {
 	chart := e.name == "Chart.yaml" || e.name == "requirements.yaml"
 	if e.mode != modeLink && !chart && !mention.IsKustomization(e.name) {
@@ -195,7 +196,7 @@ func (t *trees) named(ctx context.Context, e treeEntry, beside map[string]treeEn
 	return nil
 }
 
-// absent leaves out the dependencies that lie in the chart already.
+// absent leaves out the dependencies that are already in the chart.
 func (t *trees) absent(ctx context.Context, needs []mention.Need, charts treeEntry) ([]mention.Need, error) {
 	if len(needs) == 0 || charts.mode != modeTree || charts.id == "" {
 		return needs, nil

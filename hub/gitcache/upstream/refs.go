@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Refs is a long list of refs in little memory: a name costs its bytes and
-// four more, an id 20 or 32. The zero value is empty.
+// Refs is a compact list of refs: a name costs its bytes and four more, an id
+// 20 or 32. The zero value is empty.
 type Refs struct {
 	names []byte   // one after the other, without "refs/"
 	ends  []uint32 // where each name ends
@@ -23,13 +23,13 @@ const refsPrefix = "refs/"
 // Len returns how many refs there are.
 func (r *Refs) Len() int { return len(r.ends) }
 
-// Add appends a ref. Names begin with "refs/"; ids are of one length.
+// Add appends a ref. Names must begin with "refs/"; all ids have one length.
 func (r *Refs) Add(name, id string) error {
 	if r.size == 0 {
 		r.size = len(id) / 2
 	}
 	if !strings.HasPrefix(name, refsPrefix) || len(id) != 2*r.size || len(r.names)+len(name) > math.MaxUint32 {
-		return fmt.Errorf("ref %.100q at %.70q does not fit the list", name, id)
+		return fmt.Errorf("ref %.100q at %.70q does not match the list", name, id)
 	}
 	raw, err := hex.AppendDecode(r.ids, []byte(id))
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Refs) All() iter.Seq2[string, string] {
 	}
 }
 
-// find looks a full name up in a list that was added in order.
+// find searches a list that was added in order for a full name.
 func (r *Refs) find(name string) (int, bool) {
 	short, ok := strings.CutPrefix(name, refsPrefix)
 	if !ok {
@@ -76,7 +76,7 @@ func (r *Refs) find(name string) (int, bool) {
 	return sort.Find(r.Len(), func(i int) int { return strings.Compare(short, string(r.short(i))) })
 }
 
-// clipped frees what growing left over.
+// clip frees excess capacity.
 func (r *Refs) clip() {
 	r.names, r.ends, r.ids = append([]byte(nil), r.names...), append([]uint32(nil), r.ends...), append([]byte(nil), r.ids...)
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Fetch brings the objects with the given ids, and all they need, from the
+// Fetch fetches the objects with the given ids, and all they need, from the
 // server into the mirror. It changes no ref. Errors are coded, without secrets.
 func (s *Server) Fetch(ctx context.Context, m *Mirror, ids []string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.git.config.FetchTimeout)
 	defer cancel()
 	for _, id := range ids {
 		if !IsID(id) {
-			return fmt.Errorf("fetch: %q is no object id", id)
+			return fmt.Errorf("fetch: %q is not an object id", id)
 		}
 	}
-	// By id, git needs no second listing; the ids were listed a moment ago.
+	// With ids, git needs no second listing; the ids were listed a moment ago.
 	c := Command{Dir: m.Dir(), Env: []string{"GIT_DIR=."}, Stdin: strings.NewReader(strings.Join(ids, "\n") + "\n"),
 		Args: []string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--stdin", "--"}}
 	var err error
@@ -36,7 +36,8 @@ func (s *Server) Fetch(ctx context.Context, m *Mirror, ids []string) error {
 	return s.explain(ctx, err)
 }
 
-// fetchHTTP gives git the gateway. What went wrong there says more than git.
+// fetchHTTP runs git through the gateway. The gateway's error is better than
+// git's.
 func (s *Server) fetchHTTP(ctx context.Context, c Command) error {
 	c.Conns = &Conns{}
 	passage, proxyURL, end := s.git.gateway.admit(s, c.Conns)
@@ -48,10 +49,10 @@ func (s *Server) fetchHTTP(ctx context.Context, c Command) error {
 		"http.lowSpeedLimit", "100",
 		"http.lowSpeedTime", fmt.Sprint(max(1, int(s.git.config.StallTimeout.Seconds()))),
 		"http.userAgent", "git/axle",
-		// Not every server takes a long question in chunks.
+		// Not every server accepts a long request in chunks.
 		"http.postBuffer", "33554432",
-		// A connection that was used before and is cut without an answer makes
-		// curl ask again at once; upstream would see two fetches, not one.
+		// When a reused connection closes without an answer, curl repeats the
+		// request at once, and upstream would see two fetches.
 		"http.extraHeader", "Connection: close",
 		"credential.helper", "",
 		"core.askPass", "/bin/false",
@@ -66,7 +67,7 @@ func (s *Server) fetchHTTP(ctx context.Context, c Command) error {
 }
 
 // configEnv passes configuration without arguments: the gateway's token is a
-// secret of a kind, and arguments are everybody's to read.
+// secret, and every user can read arguments.
 func configEnv(pairs []string) []string {
 	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs)/2)}
 	for i := 0; i+1 < len(pairs); i += 2 {

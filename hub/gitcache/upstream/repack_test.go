@@ -41,9 +41,9 @@ func slowPacks(t *testing.T) (began string, goOn func()) {
 	}
 }
 
-// TestFetchesGoOnWhileAMirrorIsPackedWhole: what comes meanwhile is there
-// afterwards, also a commit that no ref reached when it began and that is too old
-// to be kept as such.
+// TestFetchesGoOnWhileAMirrorIsPackedWhole checks that what is fetched during a
+// repack is there afterwards, including a commit that no ref reached when the
+// repack began and that is too old to be kept as unreachable.
 func TestFetchesGoOnWhileAMirrorIsPackedWhole(t *testing.T) {
 	s := newGit(t, gitserver.Config{})
 	g := newUpstream(t, upstream.Config{})

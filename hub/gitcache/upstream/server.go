@@ -14,7 +14,7 @@ import (
 	"github.com/axle-cd/axle/internal/scrub"
 )
 
-// Access is how to reach one repository.
+// Access describes how to reach one repository.
 type Access struct {
 	URL        string
 	Username   string
@@ -23,19 +23,19 @@ type Access struct {
 	Passphrase string
 	KnownHosts string
 	CA         string // PEM; empty is the system's
-	App        *App   // in place of Username and Password
+	App        *App   // instead of Username and Password
 
-	// ClientCertificate and ClientKey are shown to servers that ask; PEM.
+	// ClientCertificate and ClientKey are sent to servers that request them; PEM.
 	ClientCertificate string
 	ClientKey         string
 
-	// Proxy is a URL without user and password; empty takes the environment.
+	// Proxy is a URL without user and password; empty uses the environment.
 	Proxy         string
 	ProxyUsername string
 	ProxyPassword string
 }
 
-// Server is one repository on its server. It is for one caller at a time.
+// Server is one repository on its server. One caller at a time may use it.
 type Server struct {
 	git      *Git
 	loc      Location
@@ -49,16 +49,16 @@ type Server struct {
 	scrubber *scrub.Scrubber
 }
 
-// maxRedirects bounds how often one request follows its server.
+// maxRedirects limits how many redirects one request follows.
 const maxRedirects = 3
 
-// Server prepares access to one repository. It dials nothing.
+// Server prepares access to one repository. It opens no connection.
 func (g *Git) Server(a Access) (*Server, error) {
 	loc, user, password, err := ParseURL(a.URL, g.config.AllowHTTP)
 	if err != nil {
 		return nil, err
 	}
-	a.Username = or(or(a.Username, user), "git") // servers that take tokens ignore it
+	a.Username = or(or(a.Username, user), "git") // servers with token authentication ignore it
 	a.Password = or(a.Password, password)
 	s := &Server{git: g, loc: loc, access: a, tls: &tls.Config{MinVersion: tls.VersionTLS12}}
 	secrets := map[string]string{"password": a.Password, "passphrase": a.Passphrase, "key": a.PrivateKey, "client key": a.ClientKey, "proxy password": a.ProxyPassword}
@@ -84,8 +84,8 @@ func (g *Git) Server(a Access) (*Server, error) {
 	return s, err
 }
 
-// apiTransport goes where the tokens of an App come from. Another host than
-// the repository's may need another way out.
+// apiTransport returns the transport to the API that issues an App's tokens.
+// Another host than the repository's may need another proxy.
 func (s *Server) apiTransport() *http.Transport {
 	o := *s.out
 	if s.access.Proxy == "" && s.access.App.APIURL != "" {
@@ -117,8 +117,8 @@ func (s *Server) prepareTLS() error {
 	return nil
 }
 
-// same reports whether a URL leads to this very server: the credentials are
-// its own.
+// same reports whether a URL leads to exactly this server: the credentials are
+// only for it.
 func (s *Server) same(u *url.URL) bool {
 	return u.Scheme == s.loc.Scheme && strings.EqualFold(u.Hostname(), s.loc.Host) && or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme]) == s.loc.Port
 }
@@ -127,7 +127,7 @@ func (s *Server) elsewhere(u *url.URL) error {
 	return errcode.New(errcode.Invalid, "upstream %s redirects to %s://%s; give the repository that URL if you trust it", s.loc.Host, u.Scheme, u.Host)
 }
 
-// redirect follows a server to itself only.
+// redirect follows redirects only within the server.
 func (s *Server) redirect(r *http.Request, via []*http.Request) error {
 	if !s.same(r.URL) {
 		return s.elsewhere(r.URL)
@@ -138,7 +138,7 @@ func (s *Server) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// login returns the user and password of the moment; none when both are empty.
+// login returns the current user and password; both are empty without credentials.
 func (s *Server) login(ctx context.Context) (username, password string, err error) {
 	if s.app == nil {
 		return s.access.Username, s.access.Password, nil
@@ -147,7 +147,7 @@ func (s *Server) login(ctx context.Context) (username, password string, err erro
 	return "x-access-token", password, err
 }
 
-// Close drops kept connections.
+// Close drops idle connections.
 func (s *Server) Close() {
 	if s.client != nil {
 		s.client.CloseIdleConnections()
@@ -157,10 +157,10 @@ func (s *Server) Close() {
 	}
 }
 
-// Location returns where the repository is.
+// Location returns the repository's location.
 func (s *Server) Location() Location { return s.loc }
 
-// Scrub takes the repository's secrets out of a text.
+// Scrub removes the repository's secrets from a text.
 func (s *Server) Scrub(text string) string {
 	if s.app != nil {
 		s.app.mu.Lock()

@@ -20,8 +20,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// prepareSSH reads the key and the known hosts. The key never leaves this
-// process: SSH is spoken here, and git gets a socket.
+// prepareSSH parses the key and the known hosts. The key never leaves this
+// process: it speaks SSH itself, and git gets a socket.
 func (s *Server) prepareSSH() error {
 	if s.access.PrivateKey == "" || s.access.KnownHosts == "" {
 		return errcode.New(errcode.Invalid, "%s needs a private key and the server's known_hosts lines; give both to the repository", s.loc)
@@ -37,7 +37,7 @@ func (s *Server) prepareSSH() error {
 	case errors.As(err, &locked):
 		return errcode.New(errcode.Invalid, "the repository's private key is locked; give its passphrase")
 	case err != nil:
-		// The parser's error is about form, never about content.
+		// The parser's error is about the format, never about the content.
 		return errcode.New(errcode.Invalid, "the repository's private key cannot be read: %w", err)
 	}
 	s.hosts, err = parseKnownHosts(s.access.KnownHosts)
@@ -54,11 +54,11 @@ type session struct {
 	stop   func() bool
 }
 
-// handshakeTimeout bounds connecting and logging in.
+// handshakeTimeout limits connecting and logging in.
 const handshakeTimeout = 30 * time.Second
 
-// uploadPack starts upload-pack on the server; it asks for protocol 2, which
-// old servers do not hear. It ends with ctx.
+// uploadPack starts upload-pack on the server and requests protocol 2, which
+// old servers ignore. It ends with ctx.
 func (s *Server) uploadPack(ctx context.Context, conns *Conns) (*session, error) {
 	path, err := s.sshPath()
 	if err != nil {
@@ -107,14 +107,14 @@ func (ses *session) close() error {
 	return ses.client.Close()
 }
 
-// wrong puts what the server's shell complained of before what went wrong
-// here: "Repository not found" says more than an end of file.
+// wrong puts the error output of the server's shell before the local error:
+// "Repository not found" says more than an end of file.
 func (ses *session) wrong(err error) error {
 	if err == nil {
 		return nil
 	}
 	if ses.run != nil {
-		// The words come on a channel of their own, a moment later.
+		// The output comes on a separate channel, a moment later.
 		ended := make(chan struct{})
 		go func() { defer close(ended); _ = ses.run.Wait() }()
 		select {
@@ -129,19 +129,19 @@ func (ses *session) wrong(err error) error {
 	return err
 }
 
-// sshPath is the path as the server's shell gets it.
+// sshPath returns the path for the server's shell.
 func (s *Server) sshPath() (string, error) {
 	path, err := url.PathUnescape(s.loc.Path)
 	if err != nil || strings.ContainsFunc(path, unicode.IsControl) {
 		return "", errcode.New(errcode.Invalid, "the path of %s holds control characters", s.loc)
 	}
 	if strings.HasPrefix(path, "/~") {
-		path = path[1:] // below somebody's home
+		path = path[1:] // below a home directory
 	}
 	return path, nil
 }
 
-// explainSSH says whose key it is that does not fit.
+// explainSSH says which key does not match.
 func (s *Server) explainSSH(err error) error {
 	if known := s.hosts.explain(s.loc, err); known != nil {
 		return known
@@ -152,7 +152,7 @@ func (s *Server) explainSSH(err error) error {
 	return err
 }
 
-// listSSH asks for the refs under the prefixes, as listHTTP does.
+// listSSH lists the refs under the prefixes, as listHTTP does.
 func (s *Server) listSSH(ctx context.Context, prefixes []string, see func(Ref) error) (Listing, error) {
 	ses, err := s.uploadPack(ctx, nil)
 	if err != nil {
@@ -181,14 +181,14 @@ func listSession(ses *session, prefixes []string, see func(Ref) error) (Listing,
 			return l.Listing, err
 		}
 	}
-	// A farewell. All is read, and a server that has heard it, or does not wait for
-	// it, may be gone before the end of what we say is sent.
+	// End the stream. Everything was read, and a server that has seen the end,
+	// or does not wait for it, may close before it is fully sent.
 	_, _ = io.WriteString(ses.in, "0000")
 	_ = ses.in.Close()
 	return l.Listing, nil
 }
 
-// fetchSSH gives git a socket to a session that is held here.
+// fetchSSH gives git a socket to a session of this process.
 func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -219,12 +219,12 @@ func (s *Server) fetchSSH(ctx context.Context, c Command) error {
 	return err
 }
 
-// socketPair returns the two ends of a socket. It is no pair of pipes, because
-// git holds its end open in two processes, and one shuts a socket for both.
+// socketPair returns the two ends of a socket. A pair of pipes would not do: git
+// holds its end open in two processes, and a shutdown of a socket affects both.
 func socketPair() (theirs *os.File, ours *net.UnixConn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a socket for git: %w", err)
+		return nil, nil, fmt.Errorf("create a socket for git: %w", err)
 	}
 	theirs = os.NewFile(uintptr(fds[0]), "for git")
 	here := os.NewFile(uintptr(fds[1]), "from git")
@@ -236,8 +236,8 @@ func socketPair() (theirs *os.File, ours *net.UnixConn, err error) {
 	return theirs, c.(*net.UnixConn), nil
 }
 
-// watch calls late once when nothing moved for the stall timeout. What it
-// returns ends it.
+// watch calls late once when nothing moved for the stall timeout. The returned
+// function stops it.
 func (s *Server) watch(moved *atomic.Int64, late func()) (end func()) {
 	done := make(chan struct{})
 	go func() {
@@ -261,8 +261,8 @@ func (s *Server) watch(moved *atomic.Int64, late func()) (end func()) {
 	return func() { close(done) }
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter struct{ n *atomic.Int64 }
 
-// Write counts.
+// Write counts the bytes of p.
 func (c counter) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }

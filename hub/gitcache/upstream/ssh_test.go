@@ -138,13 +138,14 @@ func TestSSHRefusals(t *testing.T) {
 	}
 }
 
-// TestSSHFaults holds that a session which breaks, hangs or lies ends, and
-// leaves the mirror as it was.
+// TestSSHFaults checks that a session which breaks, hangs or sends wrong data
+// ends, and does not change the mirror.
 func TestSSHFaults(t *testing.T) {
 	t.Parallel()
 	private, authorized := sshKey(t, "ed25519", "")
 	s := newGit(t, gitserver.Config{SSH: true, AuthorizedKey: authorized})
-	// Only what hangs is given up soon: on a busy machine a handshake takes long.
+	// Only what hangs has a short time-out: on a busy machine a handshake takes
+	// long.
 	g, hasty := newUpstream(t, upstream.Config{}), newUpstream(t, upstream.Config{ListTimeout: time.Second, StallTimeout: time.Second})
 	a := upstream.Access{URL: s.SSHURL(repo), PrivateKey: private, KnownHosts: s.KnownHosts()}
 	srv, m := server(t, g, a), newMirror(t, g, "sha1")

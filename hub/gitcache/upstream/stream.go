@@ -18,7 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-var errStopped = errors.New("nobody wants more")
+var errStopped = errors.New("the reader stopped")
 
 var kinds = map[mode]digest.Type{modeFile: digest.File, modeExec: digest.Executable, modeLink: digest.Link}
 
@@ -30,7 +30,7 @@ type file struct {
 	lfs  bool // it may be a pointer
 }
 
-// scope is what the attribute files say on the way down to a folder; later
+// scope is the result of the attribute files on the way down to a folder; later
 // ones win.
 type scope struct {
 	dir   string
@@ -61,7 +61,7 @@ type lister struct {
 	out     []file
 }
 
-// walk takes p, a path from the repository's root, and what is below.
+// walk visits p, a path from the repository's root, and everything below.
 func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, scopes []scope) error {
 	switch l.seen++; {
 	case l.seen > l.limit:
@@ -84,9 +84,9 @@ func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, sco
 		}
 	}
 	for _, child := range entries {
-		// A name with a slash would pass as a folder.
+		// A name with a slash would be taken for a folder.
 		if strings.Contains(child.name, "/") {
-			return errcode.New(errcode.Unprocessable, "%.200q holds the name %.200q, which no folder can", p, child.name)
+			return errcode.New(errcode.Unprocessable, "%.200q holds the name %.200q, which is not valid in a folder", p, child.name)
 		}
 		next := child.name
 		if p != "" {
@@ -99,8 +99,8 @@ func (l *lister) walk(ctx context.Context, p string, e treeEntry, depth int, sco
 	return nil
 }
 
-// Entries yields the content as a tarball wants it, without what comes from
-// other servers. Pointers of LFS are replaced by files that FetchLFS brought.
+// Entries yields the content in the order of a tarball, without the content of
+// other servers. It replaces LFS pointers with the files that FetchLFS fetched.
 func (r *Reader) Entries(ctx context.Context, c *Content) iter.Seq2[tarball.Entry, error] {
 	return func(yield func(tarball.Entry, error) bool) {
 		files, err := r.files(ctx, c)
@@ -145,7 +145,7 @@ func (r *Reader) stream(ctx context.Context, files []file, yield func(tarball.En
 	})
 }
 
-// smudge puts the file in the place of its pointer. What is no pointer stays.
+// smudge replaces a pointer with its file. A file that is not a pointer stays.
 func (r *Reader) smudge(e *tarball.Entry) (end func(), err error) {
 	raw, err := io.ReadAll(e.Body)
 	if err != nil {

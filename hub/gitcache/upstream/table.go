@@ -10,25 +10,25 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Table is what all refs of a mirror pointed at, at one moment. It does not
-// change. A ref costs about the bytes of its name and 24 more, an annotated
-// tag 24 on top.
+// Table holds what all refs of a mirror pointed at, at one moment. It does not
+// change. A ref costs about the bytes of its name and 24 more, an annotated tag
+// 24 on top.
 type Table struct {
 	refs Refs // sorted
 	kept []string
-	// def is the full name of the default branch, as upstream last said.
+	// def is the full name of the default branch, as upstream last reported it.
 	def string
-	// An annotated tag points at an object that is no commit: what it leads to
-	// stands here, nothing when that is no commit either.
-	tags   []uint32 // places in refs, sorted
-	peeled []byte   // as many ids; all zero is no commit
+	// An annotated tag points at an object that is not a commit: these fields
+	// hold the commit that it leads to, or nothing when there is none.
+	tags   []uint32 // indexes into refs, sorted
+	peeled []byte   // as many ids; all zero means that the ref has no commit
 }
 
-// line adds what for-each-ref says of one ref; lines come sorted by name.
+// line adds one line of for-each-ref; lines come sorted by name.
 func (t *Table) line(line []byte) error {
 	f := bytes.SplitN(line, []byte(" "), 5)
 	if len(f) != 5 || !IsID(string(f[0])) {
-		return fmt.Errorf("for-each-ref said %.100q", line)
+		return fmt.Errorf("for-each-ref printed %.100q", line)
 	}
 	id, name := string(f[0]), string(f[4])
 	if rest, ok := strings.CutPrefix(name, keepPrefix); ok {
@@ -54,7 +54,7 @@ func (t *Table) line(line []byte) error {
 	return nil
 }
 
-// deep returns the places of tags of tags, which for-each-ref peels once only.
+// deep returns the indexes of tags of tags, which for-each-ref peels only once.
 func (t *Table) deep() []int {
 	var out []int
 	for n, i := range t.tags {
@@ -65,7 +65,7 @@ func (t *Table) deep() []int {
 	return out
 }
 
-// setPeeled notes what the tag at a place in refs leads to.
+// setPeeled sets the commit of the tag at an index of refs.
 func (t *Table) setPeeled(place int, id string) {
 	if n, ok := slices.BinarySearch(t.tags, uint32(place)); ok && len(id) == 2*t.refs.size {
 		raw, err := hex.DecodeString(id)
@@ -84,17 +84,17 @@ func (t *Table) peeledID(n int) string {
 	return hex.EncodeToString(raw)
 }
 
-// Kept returns the commits that are kept by name.
+// Kept returns the kept commits.
 func (t *Table) Kept() []string { return t.kept }
 
 // Len returns how many refs there are.
 func (t *Table) Len() int { return t.refs.Len() }
 
-// Default returns the full name of upstream's default branch; empty when it
-// was never said.
+// Default returns the full name of upstream's default branch; empty when it was
+// never reported.
 func (t *Table) Default() string { return t.def }
 
-// Raw returns what a full name points at, tags not peeled; empty when the
+// Raw returns what a full name points at, without peeling tags; empty when the
 // mirror does not have it.
 func (t *Table) Raw(name string) string {
 	if i, ok := t.refs.find(name); ok {
@@ -103,11 +103,10 @@ func (t *Table) Raw(name string) string {
 	return ""
 }
 
-// Full returns the full name that a source's ref means, empty for a full
-// object id, which the caller must look for. HEAD is upstream's default
-// branch. A name that is both branch and tag is refused unless it is written
-// in full: whoever may push tags would otherwise decide what a branch's
-// followers run.
+// Full returns the full name that a source's ref means, empty for a full object
+// id, which the caller must look up. HEAD is upstream's default branch. A name
+// that is both branch and tag is refused unless it is written in full: otherwise
+// anybody who may push tags could decide what a branch's followers run.
 func (t *Table) Full(ref string) (string, error) {
 	if ref == "HEAD" && t.def != "" {
 		ref = t.def
@@ -154,7 +153,7 @@ func (t *Table) Resolve(ref string) (commit string, err error) {
 	return commit, nil
 }
 
-// unknown lists a few names that are there, since most are typing errors, and
+// unknown lists a few existing names, since most errors are typing errors, and
 // the default branch, since that is what gets renamed.
 func (t *Table) unknown(ref string) error {
 	var some []string
@@ -169,7 +168,7 @@ func (t *Table) unknown(ref string) error {
 	}
 	hint := "the repository has no branches"
 	if len(some) > 0 {
-		hint = "branches there are: " + strings.Join(some, ", ")
+		hint = "it has the branches:  " + strings.Join(some, ", ")
 	}
 	if def, ok := strings.CutPrefix(t.def, "refs/heads/"); ok {
 		hint += "; its default branch is " + def
@@ -177,12 +176,12 @@ func (t *Table) unknown(ref string) error {
 	return errcode.New(errcode.Unprocessable, "ref %.200q is no branch, tag or full commit id of the repository; %s", ref, hint)
 }
 
-// AllPrefixes is what a listing of everything asks for, beside refs in use
+// AllPrefixes are the prefixes for a listing of everything, beside refs in use
 // that are neither branches nor tags.
 var AllPrefixes = []string{"refs/heads/", "refs/tags/"}
 
-// Prefixes returns what to ask a server for to see every ref that any of the
-// given source refs may mean; def is the default branch as it is known. Full
+// Prefixes returns the prefixes to list so that every ref is included that any
+// of the given source refs may mean; def is the known default branch. Full
 // object ids need none.
 func Prefixes(refs []string, def string) []string {
 	var out []string

@@ -27,12 +27,12 @@ func (m *Mirror) Size() int64 {
 // besides is the folder of a mirror where package repack works.
 const besides = "repack"
 
-// maxPacks is how many packs a mirror may gather before they are joined.
+// maxPacks is how many packs a mirror may have before they are joined.
 const maxPacks = 20
 
 // Tidy joins packs when there are many, and removes what killed commands left.
-// Only the lease holder may call it, and not while it fetches. Readers wait only
-// while files are deleted. Package repack packs everything.
+// Only the lease holder may call it, and not during a fetch. Readers wait only
+// while files are deleted. Package repack repacks everything.
 func (m *Mirror) Tidy(ctx context.Context) error {
 	if err := m.clean(time.Hour); err != nil {
 		return err
@@ -44,9 +44,9 @@ func (m *Mirror) Tidy(ctx context.Context) error {
 	return m.joinPacks(ctx)
 }
 
-// joinPacks makes few packs of many, each at least twice as large as the next.
-// The new pack is written first; then the index over all packs prefers it, and
-// packs of which the index needs nothing go.
+// joinPacks joins packs into a few, each at least twice as large as the next.
+// It writes the new pack first; then the index over all packs prefers it, and
+// packs from which the index uses nothing are deleted.
 func (m *Mirror) joinPacks(ctx context.Context) error {
 	before, err := m.packTimes()
 	if err != nil {
@@ -61,9 +61,10 @@ func (m *Mirror) joinPacks(ctx context.Context) error {
 	}
 	args := []string{"multi-pack-index", "write", "--no-progress"}
 	for p, written := range after {
-		// A pack is named by its bytes, so the new one may have taken the place of
-		// one that was there. Were none preferred, an object would be taken from
-		// any of the packs that came in the newest one's second.
+		// A pack is named by its bytes, so the new one may have replaced an
+		// existing one. Without a preferred pack, the index could take an
+		// object from any of the packs that were written in the same second as
+		// the newest.
 		if was, there := before[p]; !there || !was.Equal(written) {
 			args = append(args, "--preferred-pack="+strings.TrimSuffix(p, ".pack")+".idx")
 			break
@@ -87,7 +88,7 @@ func Packs(dir string) ([]string, error) {
 	return found, err
 }
 
-// Exclusive does what deletes packs, while nobody reads objects.
+// Exclusive runs do, which deletes packs, while no other call reads objects.
 func (m *Mirror) Exclusive(do func() error) error {
 	m.packs.Lock()
 	defer m.packs.Unlock()
@@ -142,19 +143,18 @@ func (m *Mirror) clean(age time.Duration) error {
 // unfinished are the packs of running and killed fetches.
 var unfinished = []string{"objects/pack/tmp_pack_*", "objects/tmp_objdir-*/pack/tmp_pack_*", "objects/incoming-*/pack/tmp_pack_*"}
 
-// dropUnfinished removes what a fetch left that has just failed: the next one
-// needs the room.
+// dropUnfinished removes what a failed fetch left: the next one needs the space.
 func (m *Mirror) dropUnfinished() {
 	for _, p := range unfinished {
 		found, _ := filepath.Glob(filepath.Join(m.Dir(), p))
 		for _, f := range found {
-			_ = os.Remove(f) // else Tidy does it
+			_ = os.Remove(f) // otherwise Tidy does it
 		}
 	}
 }
 
-// PackSpace returns how many bytes fetches that run now have written. Git's
-// own limit on pack sizes does not limit a fetch.
+// PackSpace returns how many bytes the running fetches have written. Git's own
+// limit on pack sizes does not limit a fetch.
 func (m *Mirror) PackSpace() int64 {
 	var n int64
 	for _, p := range unfinished {

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// mode is what a tree says of an entry.
+// mode is the type of an entry in a tree.
 type mode uint8
 
 const (
@@ -61,7 +61,7 @@ func parseTree(raw []byte, idBytes int) ([]treeEntry, error) {
 	return out, nil
 }
 
-// trees reads trees, and remembers as many as it may.
+// trees reads trees and caches them.
 type trees struct {
 	mirror  *Mirror
 	mu      sync.Mutex
@@ -71,9 +71,9 @@ type trees struct {
 	known   int // of facts
 }
 
-// maxTreeEntries and maxFacts bound how much of the trees is remembered, in
-// pieces of about 150 bytes each. Entries are kept of the folders on the way
-// to what sources follow; of those below only the facts.
+// maxTreeEntries and maxFacts limit the cache, in pieces of about 150 bytes
+// each. It keeps entries of the folders on the way to what sources follow; of
+// those below, only the facts.
 const (
 	maxTreeEntries = 100_000
 	maxFacts       = 100_000
@@ -83,8 +83,8 @@ func newTrees(m *Mirror) *trees {
 	return &trees{mirror: m, entries: map[string][]treeEntry{}, facts: map[string]*facts{}}
 }
 
-// read returns the entries of a tree, and keeps them if the tree is one that
-// will be asked for again.
+// read returns the entries of a tree, and caches them if the tree will be
+// needed again.
 func (t *trees) read(ctx context.Context, id string, keep bool) ([]treeEntry, error) {
 	t.mu.Lock()
 	got, ok := t.entries[id]
@@ -106,7 +106,7 @@ func (t *trees) read(ctx context.Context, id string, keep bool) ([]treeEntry, er
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.size += len(got) + 1; t.size > maxTreeEntries {
-		// Trees of the present commit come back at the next look.
+		// Trees of the current commit are cached again at the next read.
 		t.entries, t.size = map[string][]treeEntry{}, len(got)+1
 	}
 	t.entries[id] = got
@@ -127,7 +127,7 @@ func (t *trees) find(ctx context.Context, tree, name string) (treeEntry, bool, e
 	return treeEntry{}, false, nil
 }
 
-// Commit is what is read of a commit object.
+// Commit holds the parsed fields of a commit object.
 type Commit struct {
 	ID      string
 	Tree    string
@@ -137,7 +137,7 @@ type Commit struct {
 }
 
 // Commit reads a commit. errcode.Unprocessable when the mirror does not have
-// it, or it is something else.
+// it, or it is another kind of object.
 func (m *Mirror) Commit(ctx context.Context, id string) (Commit, error) {
 	raw, err := m.Object(ctx, id, "commit")
 	if errors.Is(err, errMissing) {

@@ -15,24 +15,24 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Skew is how far an issuer's clock may be off.
+// Skew is how far an issuer's clock may differ.
 const Skew = 5 * time.Minute
 
-// algorithms are those whose keys can be public.
+// algorithms are the accepted algorithms, all asymmetric.
 var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 
-// Config of Issuers. Client is required.
+// Config configures Issuers. Client is required.
 type Config struct {
 	// Client returns a client that trusts the authorities in PEM, or the
-	// system's when it is empty, and reaches only what it may.
+	// system's when it is empty, and connects only to allowed addresses.
 	Client func(caPEM string) (*http.Client, error)
-	// AllowHTTP lets issuers be http:// URLs, for tests.
+	// AllowHTTP allows http:// issuers, for tests.
 	AllowHTTP bool
 	Clock     clock.Clock
 	Log       *slog.Logger
 }
 
-// Issuers are those whose keys were asked for.
+// Issuers are the issuers whose keys were requested.
 type Issuers struct {
 	Config
 	mu   sync.Mutex
@@ -53,12 +53,12 @@ func New(c Config) (*Issuers, error) {
 	return &Issuers{Config: c, keys: map[[sha256.Size]byte]*keySet{}}, nil
 }
 
-// Verify returns the claims of a token that the issuer signed for the audience
-// and that is in force now. Unauthorized when it is not; Unavailable when the
-// issuer's keys cannot be had.
+// Verify returns the claims of a valid token that the issuer signed for the
+// audience. Unauthorized when it is not valid; Unavailable when the issuer's
+// keys cannot be fetched.
 func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string) (claims map[string]any, expires time.Time, err error) {
 	set := &heard{keySet: i.set(url, caPEM)}
-	// Times are checked below, with room for clocks that differ.
+	// Times are checked below, with tolerance for clocks that differ.
 	verifier := oidc.NewVerifier(url, set, &oidc.Config{ClientID: audience, SupportedSigningAlgs: algorithms, SkipExpiryCheck: true})
 	checked, err := verifier.Verify(ctx, token)
 	if err != nil {
@@ -66,7 +66,7 @@ func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string
 		if errors.As(set.err, &coded) && coded.Code == errcode.Unavailable {
 			return nil, time.Time{}, coded
 		}
-		// The library's words may quote claims of a token that nobody vouched for.
+		// The library's message may quote claims of an unverified token.
 		return nil, time.Time{}, errcode.Hide(errcode.Unauthorized, err, "the token is not one that %s signed for the audience %s", url, audience)
 	}
 	if err := checked.Claims(&claims); err != nil {
@@ -82,8 +82,8 @@ func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string
 	return claims, checked.Expiry, nil
 }
 
-// heard keeps why a signature was not verified: of the library's error only
-// words are left.
+// heard records why a signature was not verified: the library's error keeps
+// only the text.
 type heard struct {
 	*keySet
 	err error
@@ -95,7 +95,7 @@ func (h *heard) VerifySignature(ctx context.Context, token string) (payload []by
 	return payload, h.err
 }
 
-// before reports whether nbf lies in the future, clocks apart.
+// before reports whether nbf is in the future, beyond the tolerated skew.
 func before(nbf any, now time.Time) bool {
 	seconds, ok := nbf.(float64)
 	return ok && seconds > float64(now.Add(Skew).Unix())

@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	// askAgain is the least time between two fetches, old the age at which
-	// keys are fetched again, tooOld the one at which they count no more.
+	// askAgain is the minimum time between two fetches, old the age at which
+	// keys are fetched again, tooOld the age at which they are no longer
+	// accepted.
 	askAgain = 30 * time.Second
 	old      = time.Hour
 	tooOld   = 24 * time.Hour
-	// fetchTimeout bounds discovery and keys together; maxBody one answer.
+	// fetchTimeout limits discovery and keys together; maxBody one answer.
 	fetchTimeout = 10 * time.Second
 	maxBody      = 1 << 20
 )
@@ -51,7 +52,7 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 		return nil, err
 	}
 	if len(signed.Signatures) != 1 {
-		return nil, errors.New("a token has one signature")
+		return nil, errors.New("a token must have exactly one signature")
 	}
 	id := signed.Signatures[0].Header.KeyID
 	keys, err := s.known(ctx, id)
@@ -65,11 +66,11 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 			}
 		}
 	}
-	return nil, errors.New("no key of the issuer fits the signature")
+	return nil, errors.New("no key of the issuer matches the signature")
 }
 
-// known returns the issuer's keys, asking for them when they are old or lack
-// one. Others wait meanwhile: they would ask the same.
+// known returns the issuer's keys, and fetches them when they are old or lack
+// an id. Other callers wait meanwhile, because they would fetch the same.
 func (s *keySet) known(ctx context.Context, id string) ([]jose.JSONWebKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,16 +89,16 @@ func (s *keySet) known(ctx context.Context, id string) ([]jose.JSONWebKey, error
 			s.keys, s.fetchedAt = keys, now
 			return keys, nil
 		}
-		s.issuers.Log.Warn("the keys of an issuer cannot be had", logkey.Address, s.url, logkey.Error, err)
+		s.issuers.Log.Warn("the keys of an issuer cannot be fetched", logkey.Address, s.url, logkey.Error, err)
 	}
 	if s.fetchedAt.IsZero() || now.Sub(s.fetchedAt) > tooOld {
-		return nil, errcode.New(errcode.Unavailable, "the keys of %s cannot be had at present; try again in a minute", s.url).After(askAgain)
+		return nil, errcode.New(errcode.Unavailable, "the keys of %s cannot be fetched now; try again in a minute", s.url).After(askAgain)
 	}
 	return s.keys, nil
 }
 
 func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
-	// Whoever waits here may go away; the keys are for the others too.
+	// The first caller may go away; the keys are for the others too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	client, err := s.issuers.Client(s.caPEM)
@@ -134,7 +135,7 @@ func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 func (s *keySet) get(ctx context.Context, client *http.Client, address string, into any) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(s.issuers.AllowHTTP && u.Scheme == "http") {
-		return fmt.Errorf("%.200q is no https URL", address)
+		return fmt.Errorf("%.200q is not an https URL", address)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

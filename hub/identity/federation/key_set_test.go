@@ -29,7 +29,7 @@ func TestIssuersThatVouchForNothing(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		issuer    string // in place of the server's own
-		keys      string // where keys are said to be, in place of the server's own
+		keys      string // the announced keys URL, instead of the server's own
 		use       string
 		allowHTTP bool
 		want      errcode.Code

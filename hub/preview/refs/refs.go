@@ -1,6 +1,7 @@
-// Package refs is how previews see the rest of the hub: services, and what a
-// source is at a ref that nobody follows. The git cache does it at the gate that all fetches pass: where upstream is asked, the
-// ref is followed for an hour, for only refs in use are listed there.
+// Package refs gives previews access to the rest of the hub: services, and what
+// a source is at a ref that no service follows. The git cache resolves it under
+// the limits of all fetches. Where upstream must be asked, the ref is followed
+// for an hour, because only refs in use are listed.
 package refs
 
 import (
@@ -15,39 +16,39 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// New returns previews of a hub.
+// New returns the previews of a hub.
 func New(rows *store.Store, services *fleet.Fleet, cache *gitcache.Cache, c clock.Clock) *preview.Previews {
 	return &preview.Previews{Store: rows, Writer: rows, Fleet: Fleet{services}, Sources: Sources{cache, rows.Source}, Clock: c}
 }
 
-// Sources is preview.Sources.
+// Sources implements preview.Sources.
 type Sources struct {
 	Cache *gitcache.Cache
-	// Source is NotFound when nobody follows it any more.
+	// Source returns NotFound when no service follows it any more.
 	Source func(ctx context.Context, id string) (gitcache.Source, error)
 }
 
 var _ preview.Sources = Sources{}
 
-// Fleet is the fleet as previews see it.
+// Fleet is the view of the fleet for previews.
 type Fleet struct{ *fleet.Fleet }
 
 var _ preview.Fleet = Fleet{}
 
-// Declared is preview.Fleet.
+// Declared implements preview.Fleet.
 func (f Fleet) Declared(ctx context.Context, ref fleet.Ref) (fleet.Service, error) {
 	s, _, err := f.Fleet.Declared(ctx, ref)
 	return s, err
 }
 
-// SpecAt is preview.Fleet.
+// SpecAt implements preview.Fleet.
 func (f Fleet) SpecAt(ctx context.Context, now fleet.AgentSpec, revision int64) (fleet.AgentSpec, error) {
 	return fleet.SpecAt(ctx, f.Fleet, now, revision)
 }
 
 var fullCommit = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 
-// ResolveAt is preview.Sources.
+// ResolveAt implements preview.Sources.
 func (s Sources) ResolveAt(ctx context.Context, sourceID, ref string, refresh bool) (fleet.Content, error) {
 	source, err := s.Source(ctx, sourceID)
 	if err != nil {
@@ -87,7 +88,7 @@ func (s Sources) refresh(ctx context.Context, source gitcache.Source) error {
 	return s.Cache.RefreshAndWait(ctx, source.RepositoryID, commit)
 }
 
-// RepositoryID is preview.Sources.
+// RepositoryID implements preview.Sources.
 func (s Sources) RepositoryID(ctx context.Context, name string) (string, error) {
 	r, err := s.Cache.FindRepository(ctx, name, "")
 	return r.ID, err

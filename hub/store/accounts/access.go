@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// ofIDs runs a query of its own text, " WHERE column IN (…)" and its order: once
-// for nil, which is all, else in parts.
+// ofIDs runs a query with " WHERE column IN (…)" and its order: once for nil,
+// which means all rows, otherwise in batches of ids.
 func ofIDs[T any](ctx context.Context, db query.DB, table *rows.Table[T], of ids, chosen []string) (all []T, err error) {
 	if chosen == nil {
 		return query.All(ctx, db, table.Reader(), of.query+of.order)
@@ -24,10 +24,10 @@ func ofIDs[T any](ctx context.Context, db query.DB, table *rows.Table[T], of ids
 	return all, err
 }
 
-// ids is a query that may be of some.
+// ids is a query of all rows or of some ids.
 type ids struct{ query, column, order string }
 
-// People is identity.Store.
+// People implements identity.Store.
 func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.Person, error) {
 	users, err := ofIDs(ctx, s.db, userTable, ids{selectUsers, "id", " ORDER BY name"}, userIDs)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.P
 	return people, nil
 }
 
-// UpdateUser is identity.Store.
+// UpdateUser implements identity.Store.
 func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
 	changed, err := query.ExecOne(ctx, s.db, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
 	if err == nil && !changed {
@@ -59,7 +59,7 @@ func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
 	return err
 }
 
-// DeleteUser is identity.Store.
+// DeleteUser implements identity.Store.
 func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE user_id = $1",
@@ -77,12 +77,12 @@ func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 	return nil
 }
 
-// OwnedTokens is identity.Store.
+// OwnedTokens implements identity.Store.
 func (s *accessRows) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
 }
 
-// CountAdmins is identity.Store.
+// CountAdmins implements identity.Store.
 func (s *accessRows) CountAdmins(ctx context.Context) (int, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users WHERE admin <> 0 AND kind = $1", identity.KindUser)
 	return n, err
@@ -127,21 +127,21 @@ var (
 	insertBinding = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// Groups is identity.Store.
+// Groups implements identity.Store.
 func (s *accessRows) Groups(ctx context.Context, groupIDs []string) ([]identity.Group, error) {
 	return ofIDs(ctx, s.db, groupTable, ids{selectGroups, "id", " ORDER BY name"}, groupIDs)
 }
 
-// GroupByName is identity.Store.
+// GroupByName implements identity.Store.
 func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Group, error) {
 	g, found, err := query.One(ctx, s.db, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 	if err == nil && !found {
-		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows those that do", name)
+		return g, errcode.New(errcode.NotFound, "group %.80q does not exist; axle groups list shows the existing ones", name)
 	}
 	return g, err
 }
 
-// InsertGroup is identity.Store.
+// InsertGroup implements identity.Store.
 func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
 	inserted, err := insertGroup.ExecOne(ctx, s.db, &g)
 	if err == nil && !inserted {
@@ -150,7 +150,7 @@ func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
 	return err
 }
 
-// DeleteGroup is identity.Store.
+// DeleteGroup implements identity.Store.
 func (s *accessRows) DeleteGroup(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE group_id = $1",
@@ -164,27 +164,27 @@ func (s *accessRows) DeleteGroup(ctx context.Context, id string) error {
 	return nil
 }
 
-// Members is identity.Store.
+// Members implements identity.Store.
 func (s *accessRows) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
 	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
 }
 
-// MembershipsOf is identity.Store.
+// MembershipsOf implements identity.Store.
 func (s *accessRows) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
 	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
 }
 
-// PutMember is identity.Store.
+// PutMember implements identity.Store.
 func (s *accessRows) PutMember(ctx context.Context, m identity.Member) (bool, error) {
 	return insertMember.ExecOne(ctx, s.db, &m)
 }
 
-// DeleteMember is identity.Store.
+// DeleteMember implements identity.Store.
 func (s *accessRows) DeleteMember(ctx context.Context, m identity.Member) (bool, error) {
 	return query.ExecOne(ctx, s.db, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
 }
 
-// Bindings is identity.Store.
+// Bindings implements identity.Store.
 func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
 	all, err := ofIDs(ctx, s.db, bindingTable, ids{selectBindings, "b.subject_id", " ORDER BY b.created_at, b.id"}, subjectIDs)
 	if err != nil {
@@ -194,18 +194,18 @@ func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]ident
 	return all, nil
 }
 
-// InsertBinding is identity.Store.
+// InsertBinding implements identity.Store.
 func (s *accessRows) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
 	return insertBinding.ExecOne(ctx, s.db, &b)
 }
 
-// DeleteBinding is identity.Store.
+// DeleteBinding implements identity.Store.
 func (s *accessRows) DeleteBinding(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM bindings WHERE id = $1", id)
 	return err
 }
 
-// StaleBindings is identity.Store.
+// StaleBindings implements identity.Store.
 func (s *accessRows) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
 	return query.All(ctx, s.db, bindingTable.Reader(), selectBindings+`WHERE COALESCE(u.name, g.name, '') = ''
 		OR b.level = 'project' AND p.id IS NULL OR b.level = 'cluster' AND c.id IS NULL OR b.level = 'service' AND s.id IS NULL

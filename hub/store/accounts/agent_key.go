@@ -27,12 +27,12 @@ var (
 	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")
 )
 
-// AgentKey is identity.Store.
+// AgentKey implements identity.Store.
 func (s *agentKeyRows) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE cluster_id = $1", clusterID)
 }
 
-// AgentKeyByPublicKey is identity.Store.
+// AgentKeyByPublicKey implements identity.Store.
 func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
 	return s.agentKey(ctx, "WHERE public_key = $1", hex.EncodeToString(publicKey))
 }
@@ -45,7 +45,7 @@ func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (identit
 	return k, err
 }
 
-// PutAgentKey is identity.Store.
+// PutAgentKey implements identity.Store.
 func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
 	_, err := putAgentKey.ExecOne(ctx, s.db, &k)
 	if sqldb.Duplicate(err) {
@@ -54,13 +54,13 @@ func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) err
 	return err
 }
 
-// DeleteAgentKey is identity.Store.
+// DeleteAgentKey implements identity.Store.
 func (s *agentKeyRows) DeleteAgentKey(ctx context.Context, clusterID string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
 	return err
 }
 
-// UseNonce is identity.Store.
+// UseNonce implements identity.Store.
 func (s *agentKeyRows) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
 		return err

@@ -29,7 +29,7 @@ var (
 	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// InsertTrust is identity.FederationStore.
+// InsertTrust implements identity.FederationStore.
 func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
 	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
 	if err == nil && !inserted {
@@ -38,18 +38,18 @@ func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
 	return err
 }
 
-// DeleteTrust is identity.FederationStore.
+// DeleteTrust implements identity.FederationStore.
 func (s *trustRows) DeleteTrust(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
 	return err
 }
 
-// Trusts is identity.FederationStore.
+// Trusts implements identity.FederationStore.
 func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
 	return query.All(ctx, s.db, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
 }
 
-// TouchTrust is identity.FederationStore.
+// TouchTrust implements identity.FederationStore.
 func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
 	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 	if err == nil && !known {

@@ -33,7 +33,7 @@ var (
 	updatePasskey  = passkeyTable.Only("id", "credential", "last_used_at").Update("id")
 )
 
-// Password is identity.PasswordStore.
+// Password implements identity.PasswordStore.
 func (s *passwordRows) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
 	p, found, err := query.One(ctx, s.db, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 	if err == nil && !found {
@@ -42,23 +42,23 @@ func (s *passwordRows) Password(ctx context.Context, userID string) (identity.St
 	return p, err
 }
 
-// PutPassword is identity.PasswordStore.
+// PutPassword implements identity.PasswordStore.
 func (s *passwordRows) PutPassword(ctx context.Context, p identity.StoredPassword) error {
 	_, err := putPassword.ExecOne(ctx, s.db, &p)
 	return err
 }
 
-// UseTOTPStep is identity.PasswordStore.
+// UseTOTPStep implements identity.PasswordStore.
 func (s *passwordRows) UseTOTPStep(ctx context.Context, userID string, step int64) (bool, error) {
 	return query.ExecOne(ctx, s.db, "UPDATE login_passwords SET totp_step = $1 WHERE user_id = $2 AND totp_step < $1", step, userID)
 }
 
-// Passkeys is identity.PasswordStore.
+// Passkeys implements identity.PasswordStore.
 func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
 	return query.All(ctx, s.db, passkeyTable.Reader(), selectPasskeys+"WHERE user_id = $1 ORDER BY created_at, id", userID)
 }
 
-// InsertPasskey is identity.PasswordStore.
+// InsertPasskey implements identity.PasswordStore.
 func (s *passwordRows) InsertPasskey(ctx context.Context, k identity.Passkey) error {
 	inserted, err := insertPasskey.ExecOne(ctx, s.db, &k)
 	if err == nil && !inserted {
@@ -67,13 +67,13 @@ func (s *passwordRows) InsertPasskey(ctx context.Context, k identity.Passkey) er
 	return err
 }
 
-// UpdatePasskey is identity.PasswordStore.
+// UpdatePasskey implements identity.PasswordStore.
 func (s *passwordRows) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
 	_, err := updatePasskey.ExecOne(ctx, s.db, &k)
 	return err
 }
 
-// DeletePasskey is identity.PasswordStore.
+// DeletePasskey implements identity.PasswordStore.
 func (s *passwordRows) DeletePasskey(ctx context.Context, userID, id string) (bool, error) {
 	return query.ExecOne(ctx, s.db, "DELETE FROM login_passkeys WHERE user_id = $1 AND id = $2", userID, id)
 }

@@ -40,7 +40,7 @@ var (
 	putSubject     = subjectTable.All().Upsert("provider_id", "subject")
 )
 
-// InsertProvider is identity.ProviderStore.
+// InsertProvider implements identity.ProviderStore.
 func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
 	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !inserted {
@@ -49,7 +49,7 @@ func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProv
 	return err
 }
 
-// UpdateProvider is identity.ProviderStore.
+// UpdateProvider implements identity.ProviderStore.
 func (s *providerRows) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
 	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !changed {
@@ -62,7 +62,7 @@ func noProvider(name string) error {
 	return errcode.New(errcode.NotFound, "login provider %s does not exist", name)
 }
 
-// DeleteProvider is identity.ProviderStore.
+// DeleteProvider implements identity.ProviderStore.
 func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) error {
 	for _, drop := range []struct{ query, key string }{
 		{"DELETE FROM login_subjects WHERE provider_id = $1", p.ID},
@@ -77,7 +77,7 @@ func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) 
 	return nil
 }
 
-// ProviderByName is identity.ProviderStore.
+// ProviderByName implements identity.ProviderStore.
 func (s *providerRows) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
 	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 	if err == nil && !found {
@@ -86,37 +86,37 @@ func (s *providerRows) ProviderByName(ctx context.Context, name string) (identit
 	return p, err
 }
 
-// Providers is identity.ProviderStore.
+// Providers implements identity.ProviderStore.
 func (s *providerRows) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
 	return query.All(ctx, s.db, providerTable.Reader(), selectProviders+"ORDER BY name")
 }
 
-// Subject is identity.ProviderStore.
+// Subject implements identity.ProviderStore.
 func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
 	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 	if err == nil && !found {
-		return x, errcode.New(errcode.NotFound, "nobody came with this subject yet")
+		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
 	}
 	return x, err
 }
 
-// SubjectsOf is identity.ProviderStore.
+// SubjectsOf implements identity.ProviderStore.
 func (s *providerRows) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
 	return query.All(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
 }
 
-// UsersOf is identity.ProviderStore.
+// UsersOf implements identity.ProviderStore.
 func (s *providerRows) UsersOf(ctx context.Context, providerID string) ([]string, error) {
 	return query.All(ctx, s.db, query.Value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
 }
 
-// PutSubject is identity.ProviderStore.
+// PutSubject implements identity.ProviderStore.
 func (s *providerRows) PutSubject(ctx context.Context, x identity.Subject) error {
 	_, err := putSubject.ExecOne(ctx, s.db, &x)
 	return err
 }
 
-// DeleteSubjects is identity.ProviderStore.
+// DeleteSubjects implements identity.ProviderStore.
 func (s *providerRows) DeleteSubjects(ctx context.Context, userID string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
 	return err

@@ -44,13 +44,13 @@ var (
 	updateDevice  = deviceTable.Only("hash", "user_id", "user_token", "denied", "polled_at", "pause").Update("hash")
 )
 
-// PutSession is identity.SessionStore.
+// PutSession implements identity.SessionStore.
 func (s *sessionRows) PutSession(ctx context.Context, x identity.StoredSession) error {
 	_, err := putSession.ExecOne(ctx, s.db, &x)
 	return err
 }
 
-// Session is identity.SessionStore.
+// Session implements identity.SessionStore.
 func (s *sessionRows) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
 	x, found, err := query.One(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 	if err == nil && !found {
@@ -59,7 +59,7 @@ func (s *sessionRows) Session(ctx context.Context, tokenID string) (identity.Sto
 	return x, err
 }
 
-// SessionsOf is identity.SessionStore.
+// SessionsOf implements identity.SessionStore.
 func (s *sessionRows) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
 	if userID != "" {
 		return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE user_id = $1 ORDER BY token_id", userID)
@@ -67,19 +67,19 @@ func (s *sessionRows) SessionsOf(ctx context.Context, userID, providerID string)
 	return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
 }
 
-// LoginTokens is identity.SessionStore.
+// LoginTokens implements identity.SessionStore.
 func (s *sessionRows) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
 
-// Orphans remove what belongs to tokens that are gone. They look at logins and
-// bound tokens alone: a fleet has a token for each cluster.
+// Orphans delete the data of tokens that are gone. They read only logins and
+// bound tokens, because a fleet has a token for each cluster.
 var Orphans = []string{
 	"DELETE FROM tokens WHERE ends_with <> '' AND kind <> 'federated' AND NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = tokens.ends_with)",
 	"DELETE FROM login_sessions WHERE NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = login_sessions.token_id)",
 }
 
-// DropSessions is identity.SessionStore.
+// DropSessions implements identity.SessionStore.
 func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 	for _, sweep := range Orphans {
 		if _, err := s.db.Exec(ctx, sweep); err != nil {
@@ -93,7 +93,7 @@ func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 	return err
 }
 
-// UseOnce is identity.SessionStore.
+// UseOnce implements identity.SessionStore.
 func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) error {
 	noted, err := query.ExecOne(ctx, s.db, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 	if err == nil && !noted {
@@ -102,7 +102,7 @@ func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) e
 	return err
 }
 
-// InsertDevice is identity.DeviceStore.
+// InsertDevice implements identity.DeviceStore.
 func (s *sessionRows) InsertDevice(ctx context.Context, d identity.Device) error {
 	inserted, err := insertDevice.ExecOne(ctx, s.db, &d)
 	if err == nil && !inserted {
@@ -111,12 +111,12 @@ func (s *sessionRows) InsertDevice(ctx context.Context, d identity.Device) error
 	return err
 }
 
-// Device is identity.DeviceStore.
+// Device implements identity.DeviceStore.
 func (s *sessionRows) Device(ctx context.Context, hash []byte) (identity.Device, error) {
 	return s.device(ctx, "WHERE hash = $1", hex.EncodeToString(hash))
 }
 
-// DeviceByUserCode is identity.DeviceStore.
+// DeviceByUserCode implements identity.DeviceStore.
 func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (identity.Device, error) {
 	return s.device(ctx, "WHERE user_code = $1", code)
 }
@@ -124,24 +124,24 @@ func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (identi
 func (s *sessionRows) device(ctx context.Context, where, key string) (identity.Device, error) {
 	d, found, err := query.One(ctx, s.db, deviceTable.Reader(), selectDevices+where, key)
 	if err == nil && !found {
-		return d, errcode.New(errcode.NotFound, "no login waits for this code")
+		return d, errcode.New(errcode.NotFound, "no login is waiting for this code")
 	}
 	return d, err
 }
 
-// UpdateDevice is identity.DeviceStore.
+// UpdateDevice implements identity.DeviceStore.
 func (s *sessionRows) UpdateDevice(ctx context.Context, d identity.Device) error {
 	_, err := updateDevice.ExecOne(ctx, s.db, &d)
 	return err
 }
 
-// DeleteDevice is identity.DeviceStore.
+// DeleteDevice implements identity.DeviceStore.
 func (s *sessionRows) DeleteDevice(ctx context.Context, hash []byte) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }
 
-// CountDevices is identity.DeviceStore.
+// CountDevices implements identity.DeviceStore.
 func (s *sessionRows) CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error) {
 	counts, _, err := query.One(ctx, s.db, func(row query.Scan) (c [2]int, err error) {
 		err = row(&c[0], &c[1])
@@ -150,7 +150,7 @@ func (s *sessionRows) CountDevices(ctx context.Context, source string, now int64
 	return counts[0], counts[1], err
 }
 
-// DropBusiestDevice is identity.DeviceStore.
+// DropBusiestDevice implements identity.DeviceStore.
 func (s *sessionRows) DropBusiestDevice(ctx context.Context, now int64) error {
 	if n, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE expires_at <= $1", now); err != nil || n > 0 {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// InsertUser is identity.Store.
+// InsertUser implements identity.Store.
 func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
 	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
 	if err == nil && !inserted {
@@ -31,12 +31,12 @@ var (
 	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// UserByName is identity.Store.
+// UserByName implements identity.Store.
 func (s *userRows) UserByName(ctx context.Context, name string) (identity.User, error) {
 	return s.user(ctx, "WHERE name = $1", name)
 }
 
-// User is identity.Store.
+// User implements identity.Store.
 func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
 	return s.user(ctx, "WHERE id = $1", id)
 }
@@ -49,18 +49,18 @@ func (s *userRows) user(ctx context.Context, where, key string) (identity.User, 
 	return u, err
 }
 
-// CountUsers is identity.Store.
+// CountUsers implements identity.Store.
 func (s *userRows) CountUsers(ctx context.Context) (int, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users")
 	return n, err
 }
 
-// SigningKeys is identity.Store.
+// SigningKeys implements identity.Store.
 func (s *userRows) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
 	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
 }
 
-// RetiredSigningKeys is identity.Store.
+// RetiredSigningKeys implements identity.Store.
 func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
 	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
 }
@@ -78,10 +78,10 @@ var (
 	insertSigningKey  = signingKeyTable.All().Insert("")
 )
 
-// settingLatestKey names the signing key that was made last.
+// settingLatestKey is the setting with the newest signing key.
 const settingLatestKey = "latest_signing_key"
 
-// InsertSigningKey is identity.Store.
+// InsertSigningKey implements identity.Store.
 func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
 	_, err := insertSigningKey.ExecOne(ctx, s.db, &k)
 	if err != nil {
@@ -89,11 +89,11 @@ func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSignin
 	}
 	// Of two replicas that each saw no key, one must see the other's: agents
 	// that registered at one would never trust the other. Both write this row,
-	// and the later transaction runs again.
+	// so the later transaction is retried.
 	return s.setSetting(ctx, settingLatestKey, k.ID)
 }
 
-// RetireSigningKey is identity.Store.
+// RetireSigningKey implements identity.Store.
 func (s *userRows) RetireSigningKey(ctx context.Context, id string, at int64) error {
 	_, err := s.db.Exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
 	return err

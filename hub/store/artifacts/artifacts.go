@@ -1,15 +1,14 @@
-// Package artifacts keeps how tarballs are made again (recipes), and knows
-// which of them must stay possible to serve, in the hub's database. hub/store
-// embeds its Table.
+// Package artifacts stores in the hub's database how tarballs are rebuilt
+// (recipes), and knows which of them must remain servable. hub/store embeds its
+// Table.
 //
-// It keeps no tarball, which the git cache's replicas do, and begins no
-// transaction.
+// It stores no tarball (the git cache's replicas do) and begins no transaction.
 //
-// What holds:
-//   - A digest stays while a kept revision, a head, or a head of less than a
-//     day ago has it.
-//   - What a repository pins costs what that repository has, and what a look
-//     at old recipes costs is bounded: neither depends on the fleet.
+// Invariants:
+//   - A digest stays while a kept revision or a head has it, or a head had it
+//     less than a day ago.
+//   - The cost of a repository's pins depends on that repository, and the cost
+//     of one check of old recipes is bounded: neither depends on the fleet.
 package artifacts
 
 import (
@@ -25,10 +24,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// supersededKept is how long content that a head left stays pinned.
+// supersededKept is how long content stays pinned after a head moved on.
 const supersededKept = 24 * time.Hour
 
-// Table is all recipes. Its methods may be called by many goroutines.
+// Table holds all recipes. Its methods are safe for concurrent use.
 type Table struct {
 	db    query.DB
 	clock clock.Clock
@@ -37,10 +36,9 @@ type Table struct {
 // New returns the recipes in a database.
 func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
 
-// pinned is the condition that what a names must be possible to serve: a
-// service runs it or can be rolled back to it, a head points at it, or one left
-// it after the given time. Each of its questions is one of an index for one
-// digest.
+// pinned returns the condition that the digest of a must remain servable: a
+// service runs it or can be rolled back to it, a head points at it, or a head
+// left it after the given time. Each part is an index look-up of one digest.
 func pinned(after string) string {
 	return `(EXISTS (SELECT 1 FROM contents o JOIN revisions r ON r.content_id = o.id WHERE o.digest = a.digest)
 	OR EXISTS (SELECT 1 FROM content_parts p JOIN revisions r ON r.content_id = p.content_id WHERE p.digest = a.digest)
@@ -75,7 +73,8 @@ func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact,
 	return a, err
 }
 
-// PutArtifacts adds or replaces recipes; of several of one digest the last.
+// PutArtifacts adds or replaces recipes; of several for one digest, the last
+// one wins.
 func (t *Table) PutArtifacts(ctx context.Context, all []record.Artifact) error {
 	var recipes []record.Artifact
 	var parts query.Values
@@ -99,7 +98,7 @@ func (t *Table) PutArtifacts(ctx context.Context, all []record.Artifact) error {
 	})
 }
 
-// others adds the repositories that a recipe's parts are from.
+// others adds the repositories of a recipe's parts.
 func others(r record.Recipe, into map[string]bool) map[string]bool {
 	for _, p := range r.Parts {
 		into[p.Recipe.RepositoryID] = true
@@ -108,8 +107,8 @@ func others(r record.Recipe, into map[string]bool) map[string]bool {
 	return into
 }
 
-// Pins returns what must stay possible to serve from a repository, parts of
-// what others serve included.
+// Pins returns what a repository must be able to serve, including parts of what
+// others serve.
 func (t *Table) Pins(ctx context.Context, repositoryID string) ([]record.Pin, error) {
 	recipes, err := query.All(ctx, t.db, Artifacts.Reader(), selectArtifacts+`WHERE a.digest IN (SELECT digest FROM artifacts WHERE repository_id = $2
 		UNION SELECT digest FROM artifact_parts WHERE repository_id = $2) AND `+pinned("$1")+" ORDER BY a.digest", t.dayAgo(), repositoryID)
@@ -120,7 +119,7 @@ func (t *Table) Pins(ctx context.Context, repositoryID string) ([]record.Pin, er
 	return pins, err
 }
 
-// Pinned returns those of some digests that no cache may evict, sorted.
+// Pinned returns those of the digests that no cache may evict, sorted.
 func (t *Table) Pinned(ctx context.Context, of []digest.Digest) (kept []digest.Digest, err error) {
 	var list query.Values
 	for _, d := range of {
@@ -137,13 +136,13 @@ func (t *Table) Pinned(ctx context.Context, of []digest.Digest) (kept []digest.D
 	return kept, err
 }
 
-// page is how many recipes one look is at.
+// page is how many recipes one check covers.
 const page = 500
 
-// DropArtifacts forgets those of the next recipes after a digest that nobody
-// can ask for any more, and what heads left more than a day ago, in the
-// transaction of ctx. It returns the last digest that it looked at, empty at the
-// end: each look costs the same, however many there are.
+// DropArtifacts deletes those of the next recipes after a digest that are no
+// longer needed, and what heads left more than a day ago, in the transaction of
+// ctx. It returns the last digest that it checked, empty at the end: each check
+// costs the same, however many recipes there are.
 func (t *Table) DropArtifacts(ctx context.Context, after string) (last string, err error) {
 	old := t.dayAgo()
 	if _, err := t.db.Exec(ctx, "DELETE FROM superseded WHERE at <= $1", old); err != nil {

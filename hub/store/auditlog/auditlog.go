@@ -1,9 +1,9 @@
-// Package auditlog keeps the audit log, its head and its checkpoints, in the hub's
+// Package auditlog stores the audit log, its head and its checkpoints in the hub's
 // database. hub/store embeds its Table; hub/event/audit makes the records and
 // chains them.
 //
-// What holds: one replica at a time adds records, in transactions of nothing else,
-// and the head's hash is that of the last record.
+// Invariants: one replica at a time adds records, in transactions that contain
+// nothing else, and the head has the hash of the last record.
 package auditlog
 
 import (
@@ -22,17 +22,17 @@ import (
 
 var _ audit.Store = (*Table)(nil)
 
-// Table is the audit log. Its methods may be called by many goroutines.
+// Table is the audit log. Its methods are safe for concurrent use.
 type Table struct {
 	db *sqldb.DB
-	// end is where the audit log ended when this process last wrote to it.
+	// end is the end of the audit log when this process last wrote to it.
 	end atomic.Pointer[hashchain.End]
 }
 
 // New returns the audit log in a database.
 func New(db *sqldb.DB) *Table { return &Table{db: db} }
 
-// Queries read the tables, by their definitions.
+// Queries are the queries that read each table, for tests.
 var Queries = map[rows.Definition]string{auditTable: selectAudit, checkpointTable: selectCheckpoints}
 
 // auditInsert is how many rows one statement adds.
@@ -63,14 +63,14 @@ var (
 		rows.Col(c, "at", &v.At)
 		rows.Col(c, "newest", &v.Newest)
 		rows.Col(c, "key_id", &v.KeyID)
-		// What is no signature any more is found by whoever checks it.
+		// The verifier finds a damaged signature.
 		rows.LooseHex(c, "signature", &v.Signature)
 	})
 	selectCheckpoints = checkpointTable.Select()
 	insertCheckpoint  = checkpointTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// AppendAudit is audit.Store.
+// AppendAudit implements audit.Store.
 func (s *Table) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
 	if sqldb.Transaction(ctx) != nil {
 		return errcode.New(errcode.Internal, "audit records were written inside another transaction")
@@ -78,7 +78,7 @@ func (s *Table) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	var end hashchain.End
 	err := s.db.Write(ctx, func(ctx context.Context) error {
 		if !s.db.Postgres() {
-			// For each statement of a context that may end the driver starts a
+			// For each statement of a cancelable context the driver starts a
 			// goroutine, which costs more than the statement.
 			ctx = context.WithoutCancel(ctx)
 		}
@@ -103,9 +103,9 @@ func (s *Table) AppendAudit(ctx context.Context, extend func(end hashchain.End) 
 	return err
 }
 
-// advanceAudit moves the head behind the rows that it returns. Where this
-// replica was the last that wrote, it knows the head; the statement that moves
-// it says whether that is so, or it is asked.
+// advanceAudit moves the head past the rows that it returns. When this replica
+// was the last writer, it knows the head, and the statement that moves it
+// verifies that; otherwise the head is read first.
 func (s *Table) advanceAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) ([]audit.Row, error) {
 	if known := s.end.Load(); known != nil {
 		if rows, moved, err := s.moveAudit(ctx, *known, extend); err != nil || moved {
@@ -123,7 +123,7 @@ func (s *Table) advanceAudit(ctx context.Context, extend func(end hashchain.End)
 	return rows, err
 }
 
-// moveAudit moves the head from one end, unless it is elsewhere.
+// moveAudit moves the head from one end, unless it is somewhere else.
 func (s *Table) moveAudit(ctx context.Context, from hashchain.End, extend func(end hashchain.End) ([]audit.Row, error)) (rows []audit.Row, moved bool, err error) {
 	if rows, err = extend(from); err != nil || len(rows) == 0 {
 		return nil, true, err
@@ -133,10 +133,10 @@ func (s *Table) moveAudit(ctx context.Context, from hashchain.End, extend func(e
 	return rows, moved, err
 }
 
-// lockAudit lets one replica at a time add rows. Postgres takes the view of a
-// transaction at its first query, and a lock of the table is none: whoever
-// waits for it then sees what the one before wrote. A row's lock would make
-// him begin again.
+// lockAudit lets one replica at a time add rows. On Postgres a transaction
+// takes its snapshot at its first query, and a table lock is not a query: a
+// waiting transaction then sees what the previous one wrote. A row lock would
+// make it start again.
 func (s *Table) lockAudit(ctx context.Context) error {
 	if !s.db.Postgres() {
 		return nil
@@ -154,9 +154,9 @@ func (s *Table) insertAudit(ctx context.Context, records []audit.Row) error {
 	return err
 }
 
-// auditValues are the places of the values of some rows. Those of SQLite have
-// no numbers: a number is a name there, and each is looked for from the first
-// on whenever a row is bound.
+// auditValues returns the placeholders for some rows. On SQLite they have no
+// numbers: a number is a name there, and binding searches the names from the
+// first on for each.
 func (s *Table) auditValues(rows int) string {
 	if !s.db.Postgres() {
 		return strings.Repeat(", (?"+strings.Repeat(", ?", auditColumns-1)+")", rows)[len(", "):]
@@ -168,12 +168,13 @@ func (s *Table) auditValues(rows int) string {
 	return strings.Join(values, ", ")
 }
 
-// AuditEnd is audit.Store.
+// AuditEnd implements audit.Store.
 func (s *Table) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	end, found, err := query.One(ctx, s.db, func(row query.Scan) (e hashchain.End, err error) {
 		err = row(&e.Sequence, &e.Hash)
 		return e, err
-		// The argument makes it a statement that SQLite's connections keep compiled.
+		// With the argument it is a statement that SQLite's connections keep
+		// compiled.
 	}, "SELECT seq, hash FROM audit_head WHERE id = $1", 1)
 	if err == nil && !found {
 		return end, errcode.New(errcode.Internal, "the head of the audit log is gone from the database; restore a backup")
@@ -181,7 +182,7 @@ func (s *Table) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	return end, err
 }
 
-// AuditRows is audit.Store.
+// AuditRows implements audit.Store.
 func (s *Table) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
@@ -213,12 +214,12 @@ func (s *Table) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, erro
 	return query.All(ctx, s.db, auditTable.Reader(), selectAudit+"WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
 }
 
-// AuditCheckpoints is audit.Store.
+// AuditCheckpoints implements audit.Store.
 func (s *Table) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
 	return query.All(ctx, s.db, checkpointTable.Reader(), selectCheckpoints+"ORDER BY seq, kind")
 }
 
-// PutAuditCheckpoint is audit.Store.
+// PutAuditCheckpoint implements audit.Store.
 func (s *Table) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.db.Write(ctx, func(ctx context.Context) error { return s.addCheckpoint(ctx, c) })
 }
@@ -228,7 +229,7 @@ func (s *Table) addCheckpoint(ctx context.Context, c hashchain.Checkpoint) error
 	return err
 }
 
-// CutAudit is audit.Store.
+// CutAudit implements audit.Store.
 func (s *Table) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		further, found, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_checkpoints WHERE kind = $1 AND seq >= $2", hashchain.KindCut, c.Sequence)
@@ -245,13 +246,13 @@ func (s *Table) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	})
 }
 
-// AuditCursor is audit.Store.
+// AuditCursor implements audit.Store.
 func (s *Table) AuditCursor(ctx context.Context, sink string) (int64, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_cursors WHERE sink = $1", sink)
 	return n, err
 }
 
-// PutAuditCursor is audit.Store.
+// PutAuditCursor implements audit.Store.
 func (s *Table) PutAuditCursor(ctx context.Context, sink string, sequence int64) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		_, err := s.db.Exec(ctx, `INSERT INTO audit_cursors (sink, seq) VALUES ($1, $2)

@@ -1,6 +1,6 @@
-// Package configuration keeps values and where the documents of secrets are, in
-// the hub's database. hub/store embeds its Table; hub/config decides what is in
-// them, and seals it.
+// Package configuration stores configuration values, and where the documents of
+// secrets are, in the hub's database. hub/store embeds its Table; hub/config
+// decides what is in them, and seals it.
 package configuration
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Table is all of it. Its methods may be called by many goroutines.
+// Table holds all of it. Its methods are safe for concurrent use.
 type Table struct{ db query.DB }
 
 // New returns the configuration in a database.
 func New(db query.DB) *Table { return &Table{db} }
 
-// Queries read the tables, by their definitions.
+// Queries are the queries that read each table, for tests.
 var Queries = map[rows.Definition]string{documentTable: selectDocuments, bagTable: selectBags}
 
 var (
@@ -54,13 +54,13 @@ var (
 	putBag     = bagTable.All().Upsert("kind", "name")
 )
 
-// InsertDocument is config.Store.
+// InsertDocument implements config.Store.
 func (s *Table) InsertDocument(ctx context.Context, d config.Document) error {
 	_, err := insertDocument.ExecOne(ctx, s.db, &d)
 	return err
 }
 
-// UpdateDocument is config.Store.
+// UpdateDocument implements config.Store.
 func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
 	changed, err := updateDocument.ExecOne(ctx, s.db, &d)
 	if err == nil && !changed {
@@ -69,13 +69,13 @@ func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
 	return err
 }
 
-// DeleteDocument is config.Store.
+// DeleteDocument implements config.Store.
 func (s *Table) DeleteDocument(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM config_documents WHERE id = $1", id)
 	return err
 }
 
-// DocumentsByID is config.Store.
+// DocumentsByID implements config.Store.
 func (s *Table) DocumentsByID(ctx context.Context, ids []string) (all []config.Document, err error) {
 	err = query.Chunks(ids, func(args []any) error {
 		part, err := query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
@@ -85,7 +85,7 @@ func (s *Table) DocumentsByID(ctx context.Context, ids []string) (all []config.D
 	return all, err
 }
 
-// DocumentsIn is config.Store.
+// DocumentsIn implements config.Store.
 func (s *Table) DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]config.Document, error) {
 	column := "backend"
 	if stale {
@@ -94,7 +94,7 @@ func (s *Table) DocumentsIn(ctx context.Context, backend string, stale bool, aft
 	return query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
 }
 
-// CountDocuments is config.Store.
+// CountDocuments implements config.Store.
 func (s *Table) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.db.Each(ctx, "SELECT backend, COUNT(*) FROM config_documents GROUP BY backend", nil, func(row query.Scan) error {
@@ -109,7 +109,7 @@ func (s *Table) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// UnusedDocuments is config.Store.
+// UnusedDocuments implements config.Store.
 func (s *Table) UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []config.Document, last string, err error) {
 	ids, err := query.All(ctx, s.db, query.Value[string], "SELECT id FROM config_documents WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
 	if err != nil || len(ids) == 0 {
@@ -125,7 +125,7 @@ func (s *Table) UnusedDocuments(ctx context.Context, after string, before int64,
 	return unused, last, err
 }
 
-// PutValue is config.Store.
+// PutValue implements config.Store.
 func (s *Table) PutValue(ctx context.Context, path, sealed string) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO config_values (path, body) VALUES ($1, $2)
 		ON CONFLICT (path) DO UPDATE SET body = excluded.body`, path, sealed)
@@ -144,7 +144,7 @@ func (s *Table) valuesOf(ctx context.Context, into map[string]string, statement 
 	})
 }
 
-// Values is config.Store.
+// Values implements config.Store.
 func (s *Table) Values(ctx context.Context, paths []string) (map[string]string, error) {
 	all := map[string]string{}
 	err := query.Chunks(paths, func(args []any) error {
@@ -153,13 +153,13 @@ func (s *Table) Values(ctx context.Context, paths []string) (map[string]string, 
 	return all, err
 }
 
-// DeleteValue is config.Store.
+// DeleteValue implements config.Store.
 func (s *Table) DeleteValue(ctx context.Context, path string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM config_values WHERE path = $1", path)
 	return err
 }
 
-// ValuesNotUnder is config.Store.
+// ValuesNotUnder implements config.Store.
 func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.valuesOf(ctx, all, `SELECT path, body FROM config_values WHERE path > $1 AND substr(body, 1, $2) <> $3
@@ -167,13 +167,13 @@ func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit 
 	return all, err
 }
 
-// PutBag is config.Store.
+// PutBag implements config.Store.
 func (s *Table) PutBag(ctx context.Context, b config.BagRow) error {
 	_, err := putBag.ExecOne(ctx, s.db, &b)
 	return err
 }
 
-// BagByName is config.Store.
+// BagByName implements config.Store.
 func (s *Table) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
 	b, found, err := query.One(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 	if err == nil && !found {
@@ -182,29 +182,29 @@ func (s *Table) BagByName(ctx context.Context, kind, name string) (config.BagRow
 	return b, err
 }
 
-// Bags is config.Store.
+// Bags implements config.Store.
 func (s *Table) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
 	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 ORDER BY b.name", kind)
 }
 
-// UntoldBags is config.TellStore.
+// UntoldBags implements config.TellStore.
 func (s *Table) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
 	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
 }
 
-// ToldBag is config.TellStore.
+// ToldBag implements config.TellStore.
 func (s *Table) ToldBag(ctx context.Context, kind, name string, version int64) error {
 	_, err := s.db.Exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
 	return err
 }
 
-// DeleteBag is config.Store.
+// DeleteBag implements config.Store.
 func (s *Table) DeleteBag(ctx context.Context, kind, name string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM bags WHERE kind = $1 AND name = $2", kind, name)
 	return err
 }
 
-// PutUses is config.Store.
+// PutUses implements config.Store.
 func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM config_uses WHERE service_id = $1", serviceID); err != nil {
 		return err
@@ -217,14 +217,14 @@ func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use)
 	return nil
 }
 
-// UsedBy is config.Store.
+// UsedBy implements config.Store.
 func (s *Table) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
 	return query.All(ctx, s.db, query.Value[string], "SELECT service_id FROM config_uses WHERE kind = $1 AND name = $2 ORDER BY service_id", use.Kind, use.Name)
 }
 
-// UsedNames is config.Store.
+// UsedNames implements config.Store.
 func (s *Table) UsedNames(ctx context.Context, kind string) ([]string, error) {
-	// One look at an index for each name, however many services use it.
+	// One index look-up for each name, however many services use it.
 	return query.All(ctx, s.db, query.Value[string], `WITH RECURSIVE used(name) AS (SELECT min(name) FROM config_uses WHERE kind = $1
 		UNION ALL SELECT (SELECT min(u.name) FROM config_uses u WHERE u.kind = $1 AND u.name > used.name) FROM used WHERE used.name IS NOT NULL)
 		SELECT name FROM used WHERE name IS NOT NULL`, kind)

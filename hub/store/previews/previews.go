@@ -1,6 +1,6 @@
-// Package previews keeps what agents compared, in the hub's database: the last diff
-// of each service, and for an hour what else people want to see compared.
-// hub/store embeds its Table; hub/fleet and hub/preview decide what is asked.
+// Package previews stores in the hub's database what agents compared: the last
+// diff of each service, and previews that people asked for, for an hour.
+// hub/store embeds its Table; hub/fleet and hub/preview decide what to store.
 package previews
 
 import (
@@ -19,7 +19,7 @@ var (
 	_ fleet.DiffStore = (*Table)(nil)
 )
 
-// Table is all previews. Its methods may be called by many goroutines.
+// Table holds all previews. Its methods are safe for concurrent use.
 type Table struct{ db query.DB }
 
 // New returns the previews in a database.
@@ -44,8 +44,7 @@ var (
 	}).Unread("files")
 	selectPreviews = Previews.Select()
 	insertPreview  = Previews.Except("answered", "made_at", "error", "differences").Insert("")
-	// answerPreview drops the files: they are of no use any more.
-	answerPreview = Previews.Only("cluster_id", "service_id", "request", "made_at", "error", "differences").
+	answerPreview  = Previews.Only("cluster_id", "service_id", "request", "made_at", "error", "differences").
 			Set("answered", "1").Set("files", "''").Update("cluster_id", "service_id", "request")
 
 	Diffs = rows.Of("diffs", func(c *rows.Columns, d *fleet.Diff) {
@@ -62,7 +61,7 @@ var (
 	putDiff     = Diffs.All().Upsert("service_id")
 )
 
-// PutPreview is preview.Store.
+// PutPreview implements preview.Store.
 func (t *Table) PutPreview(ctx context.Context, p preview.Preview, dropBefore int64) error {
 	if _, err := t.db.Exec(ctx, Drop, dropBefore); err != nil {
 		return err
@@ -71,32 +70,32 @@ func (t *Table) PutPreview(ctx context.Context, p preview.Preview, dropBefore in
 	return err
 }
 
-// Preview is preview.Store.
+// Preview implements preview.Store.
 func (t *Table) Preview(ctx context.Context, serviceID string, request int64) (preview.Preview, error) {
 	p, found, err := query.One(ctx, t.db, Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
 	if err == nil && !found {
-		return p, errcode.New(errcode.NotFound, "there is no preview %d of the service any more; ask again", request)
+		return p, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request)
 	}
 	return p, err
 }
 
-// Open is the statement that agents ask by, and Drop the one that drops what is
-// over.
+// Open is the statement for an agent's open previews, and Drop the one that
+// deletes expired ones.
 var (
 	Open = selectPreviews + "WHERE cluster_id = $1 AND answered = 0 AND created_at >= $2 ORDER BY request"
 	Drop = "DELETE FROM previews WHERE created_at < $1"
 )
 
-// OpenPreviews is preview.Store.
+// OpenPreviews implements preview.Store.
 func (t *Table) OpenPreviews(ctx context.Context, clusterID string, since int64) ([]preview.Preview, error) {
 	return query.All(ctx, t.db, Previews.Reader(), Open, clusterID, since)
 }
 
-// PreviewFiles is preview.Store.
+// PreviewFiles implements preview.Store.
 func (t *Table) PreviewFiles(ctx context.Context, clusterID, digest string) ([]byte, error) {
 	text, found, err := query.One(ctx, t.db, query.Value[string], "SELECT files FROM previews WHERE cluster_id = $1 AND answered = 0 AND files_digest = $2 LIMIT 1", clusterID, digest)
 	if err == nil && !found {
-		return nil, errcode.New(errcode.NotFound, "there are no such files any more")
+		return nil, errcode.New(errcode.NotFound, "the files of this preview do not exist any more")
 	}
 	if err != nil {
 		return nil, err
@@ -104,19 +103,20 @@ func (t *Table) PreviewFiles(ctx context.Context, clusterID, digest string) ([]b
 	return base64.StdEncoding.DecodeString(text)
 }
 
-// AnswerPreview is preview.Store.
+// AnswerPreview implements preview.Store. It deletes the files, which are no
+// longer needed.
 func (t *Table) AnswerPreview(ctx context.Context, p preview.Preview) error {
 	_, err := answerPreview.Exec(ctx, t.db, &p)
 	return err
 }
 
-// PutDiff is fleet.DiffStore.
+// PutDiff implements fleet.DiffStore.
 func (t *Table) PutDiff(ctx context.Context, d fleet.Diff) error {
 	_, err := putDiff.Exec(ctx, t.db, &d)
 	return err
 }
 
-// Diff is fleet.DiffStore.
+// Diff implements fleet.DiffStore.
 func (t *Table) Diff(ctx context.Context, serviceID string) (fleet.Diff, error) {
 	d, _, err := query.One(ctx, t.db, Diffs.Reader(), selectDiffs+"WHERE service_id = $1", serviceID)
 	return d, err

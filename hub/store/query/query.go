@@ -1,13 +1,14 @@
-// Package query is how the parts of the hub's store run statements, whatever
-// the database: rows into values, lists of ids in pieces, columns of JSON. The
-// store hands each part a DB, which finds the transaction in the context.
+// Package query runs statements for the parts of the hub's store, on either
+// database: it scans rows into values, splits lists of ids, and encodes JSON
+// columns. The store gives each part a DB, which finds the transaction in the
+// context.
 //
-// It opens nothing, begins no transaction and knows no table; hub/store does
-// the first two, and hub/store and the packages below it the last. Everything
-// may be called by many goroutines.
+// It opens no database, begins no transaction and knows no table; hub/store
+// does the first two, and hub/store and its subpackages know the tables.
+// Everything is safe for concurrent use.
 //
-// What holds: a list of ids is asked for at most 500 at a time, and never in a
-// statement of its own for each.
+// Invariants: a list of ids is queried at most 500 at a time, and never with
+// one statement per id.
 package query
 
 import (
@@ -17,7 +18,7 @@ import (
 	"strings"
 )
 
-// MaxIn bounds the ids of one IN list.
+// MaxIn limits the ids of one IN list.
 const MaxIn = 500
 
 // Scan reads the columns of a row.
@@ -28,12 +29,12 @@ type Scan = func(into ...any) error
 type DB interface {
 	// Exec returns how many rows it changed.
 	Exec(ctx context.Context, statement string, args ...any) (int64, error)
-	// Each calls take for each row, which must not use the database: the
+	// Each calls take for each row. take must not use the database: the
 	// connection is busy until the last row was read.
 	Each(ctx context.Context, statement string, args []any, take func(Scan) error) error
 }
 
-// Encoder is an argument that becomes text when its statement runs.
+// Encoder is an argument that is encoded as text when its statement runs.
 type Encoder interface{ Encode() (string, error) }
 
 // All reads all rows fully, so that the caller may write afterwards.
@@ -113,7 +114,7 @@ func Chunks[S ~string](ids []S, fn func(args []any) error) error {
 	return nil
 }
 
-// JSON returns v as text. The types that are stored always encode.
+// JSON returns v as text. The stored types always encode.
 func JSON(v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -133,8 +134,8 @@ func FromJSON(text string, v any) error {
 	return nil
 }
 
-// List is a list's JSON, empty for an empty list: almost all services have one
-// source at their root and pay nothing for lists.
+// List returns a list's JSON, empty for an empty list: almost all services have
+// one source at their root and need no list.
 func List[T any](list []T) (string, error) {
 	if len(list) == 0 {
 		return "", nil

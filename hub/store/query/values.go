@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Expression stands in a list of Values as it is, and not as an argument.
+// Expression is inserted into a list of Values unchanged, not as an argument.
 type Expression string
 
 // Now is the database's clock in microseconds, as a column of Values.
 const Now = Expression("{now}")
 
-// Values are the rows of a VALUES list, each of as many columns.
+// Values are the rows of a VALUES list, all with the same number of columns.
 type Values struct{ rows [][]any }
 
 // Add adds a row.
 func (v *Values) Add(columns ...any) { v.rows = append(v.rows, columns) }
 
 // List returns all rows as a list, $1 its first argument, with the arguments.
-// For lists that the caller bounds.
+// It is for lists whose length the caller limits.
 func (v *Values) List() (list string, args []any) { return values(v.rows) }
 
 // Each calls fn with a list and its arguments, at most MaxIn rows at a time.

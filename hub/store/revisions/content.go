@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// contentID names content by all that it is, so that whoever makes it next
-// finds it.
+// contentID hashes all fields of a content, so that equal content gets the same
+// id.
 func contentID(m fleet.Made) (string, error) {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -50,7 +50,8 @@ var (
 	insertContents = Contents.All().InsertMany("ON CONFLICT DO NOTHING")
 )
 
-// putContents keeps contents, each once, and returns their ids in order.
+// putContents stores contents, without duplicates, and returns their ids in
+// order.
 func (t *Table) putContents(ctx context.Context, made []fleet.Made) ([]string, error) {
 	ids := make([]string, len(made))
 	seen := map[string]bool{}
@@ -80,16 +81,16 @@ func (t *Table) putContents(ctx context.Context, made []fleet.Made) ([]string, e
 }
 
 const (
-	// contentKept is how long content stays that no revision names.
+	// contentKept is how long content without a revision is kept.
 	contentKept = 24 * time.Hour
-	// contentPage is how many contents one look is at.
+	// contentPage is how many contents one check covers.
 	contentPage = 500
 )
 
-// DropContents removes those of the next contents after an id that no revision
-// has named for a day, in the transaction of ctx, and returns the last id that
-// it looked at, empty at the end. Each look costs the same, however many there
-// are.
+// DropContents deletes those of the next contents after an id that no revision
+// has referred to for a day, in the transaction of ctx, and returns the last id
+// that it checked, empty at the end. Each check costs the same, however many
+// there are.
 func (t *Table) DropContents(ctx context.Context, after string) (last string, err error) {
 	ids, err := query.All(ctx, t.db, query.Value[string], "SELECT id FROM contents WHERE id > $1 ORDER BY id LIMIT $2", after, contentPage)
 	if err != nil || len(ids) == 0 {

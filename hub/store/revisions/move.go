@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/rows"
 )
 
-// Revise is fleet.MoveStore.
+// Revise implements fleet.MoveStore.
 func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep int) error {
 	made := make([]fleet.Made, len(all))
 	for i, r := range all {
@@ -62,7 +62,7 @@ var Advanced = rows.Of("services s", func(c *rows.Columns, s *fleet.Service) {
 	rows.Col(c, "revision", &s.Revision)
 })
 
-// ServicesToAdvance is fleet.MoveStore.
+// ServicesToAdvance implements fleet.MoveStore.
 func (t *Table) ServicesToAdvance(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.Service, error) {
 	with, sources, args := Heads(heads)
 	next := len(args)
@@ -90,13 +90,13 @@ func Heads(heads []fleet.Head) (with, sources string, args []any) {
 }
 
 // MovedSources returns up to limit sources after an id, in order of id, whose
-// services were not told yet that the head moved.
+// head moved and whose services were not updated yet.
 func (t *Table) MovedSources(ctx context.Context, after string, limit int) ([]string, error) {
 	return query.All(ctx, t.db, query.Value[string], "SELECT source_id FROM moved_sources WHERE source_id > $1 ORDER BY source_id LIMIT $2", after, limit)
 }
 
-// FollowedSources notes that the services of sources were told of the heads
-// that the transaction of ctx sees.
+// FollowedSources records that the services of sources were updated to the
+// heads that the transaction of ctx sees.
 func (t *Table) FollowedSources(ctx context.Context, sourceIDs []string) error {
 	return query.Chunks(sourceIDs, func(args []any) error {
 		_, err := t.db.Exec(ctx, "DELETE FROM moved_sources WHERE source_id IN ("+query.Placeholders(1, len(args))+")", args...)

@@ -10,8 +10,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Table is the history of all services. Its methods may be called by many
-// goroutines.
+// Table holds the history of all services. Its methods are safe for concurrent
+// use.
 type Table struct {
 	db    query.DB
 	clock clock.Clock
@@ -47,16 +47,16 @@ var (
 	insertRevision = Revisions.All().Set("content_id", "{1}").Set("spec_version", "{2}").Insert("")
 )
 
-// madeBy says that a commit's author made its revision.
+// madeBy sets who made the revision: for a commit, its author.
 func madeBy(r *fleet.StoredRevision) {
 	if r.By == "" {
 		r.By = r.Author
 	}
 }
 
-// InsertRevision is fleet.RevisionStore. It writes to the service's row first,
-// so that of two transactions that want the same number the later one is run
-// again.
+// InsertRevision implements fleet.RevisionStore. It writes to the service's row
+// first, so that of two transactions that want the same number the later one is
+// retried.
 func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep int) error {
 	if _, err := t.db.Exec(ctx, "UPDATE services SET revision = revision WHERE id = $1", r.ServiceID); err != nil {
 		return err
@@ -76,8 +76,8 @@ func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep
 	return t.trim(ctx, r.ServiceID, keep)
 }
 
-// PutSpec keeps what an owner is declared as, with the names of its documents,
-// and returns its version: the one that has it already, else a new one.
+// PutSpec stores an owner's declaration, with the names of its documents, and
+// returns its version: the version that already has it, otherwise a new one.
 func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, secrets string) (int64, error) {
 	text, err := query.JSON(spec)
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 	})
 }
 
-// Revision is fleet.RevisionStore.
+// Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
 	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 AND r.number = $2", serviceID, number)
 	if err == nil && !found {
@@ -120,7 +120,7 @@ func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (f
 	return r, err
 }
 
-// PresentRevisions is fleet.RevisionStore.
+// PresentRevisions implements fleet.RevisionStore.
 func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredRevision, error) {
 	present := map[string]fleet.StoredRevision{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
@@ -134,7 +134,7 @@ func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[
 	return present, err
 }
 
-// Revisions is fleet.RevisionStore.
+// Revisions implements fleet.RevisionStore.
 func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revision, error) {
 	stored, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 ORDER BY r.number DESC", serviceID)
 	if err != nil {
@@ -147,8 +147,8 @@ func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revisi
 	return revisions, nil
 }
 
-// trim removes all but the newest revisions, and the specs that nothing names
-// any more.
+// trim removes all but the newest revisions, and the specs that nothing refers
+// to any more.
 func (t *Table) trim(ctx context.Context, serviceID string, keep int) error {
 	_, err := t.db.Exec(ctx, `DELETE FROM revisions WHERE service_id = $1 AND number <=
 		(SELECT max(number) FROM revisions WHERE service_id = $1) - $2`, serviceID, keep)
@@ -161,7 +161,7 @@ func (t *Table) trim(ctx context.Context, serviceID string, keep int) error {
 	return err
 }
 
-// Forget removes all of a service that is gone.
+// Forget removes the history of a deleted service.
 func (t *Table) Forget(ctx context.Context, serviceID string) error {
 	if _, err := t.db.Exec(ctx, "DELETE FROM revisions WHERE service_id = $1", serviceID); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package rollouts keeps rollouts and the clusters that they reach, in the hub's
+// Package rollouts stores rollouts and their target clusters in the hub's
 // database. hub/store embeds its Table; hub/fanout decides what happens next.
 package rollouts
 
@@ -13,13 +13,13 @@ import (
 
 var _ fanout.Store = (*Table)(nil)
 
-// Table is all rollouts. Its methods may be called by many goroutines.
+// Table holds all rollouts. Its methods are safe for concurrent use.
 type Table struct{ db query.DB }
 
 // New returns the rollouts in a database.
 func New(db query.DB) *Table { return &Table{db} }
 
-// Queries read the tables, by their definitions.
+// Queries are the queries that read each table, for tests.
 var Queries = map[rows.Definition]string{rolloutTable: selectRollouts, targetTable: selectTargets}
 
 var (
@@ -41,7 +41,7 @@ var (
 		rows.Col(c, "updated_at", &r.UpdatedAt)
 	})
 	selectRollouts = rolloutTable.Select()
-	// insertRollout adds one unless another of the same subject is under way.
+	// insertRollout adds one unless another of the same subject is running.
 	insertRollout = rolloutTable.All().Statement(`INSERT INTO rollouts ({columns}) SELECT {values}
 		WHERE NOT EXISTS (SELECT 1 FROM rollouts WHERE subject = {subject} AND phase IN ('Progressing', 'Paused', 'Stopped', 'Aborting'))`)
 	updateRollout = rolloutTable.Only("id", "phase", "wave", "wave_at", "accepted", "message", "updated_at").Update("id")
@@ -59,16 +59,16 @@ var (
 	putTargets    = targetTable.All().UpsertMany("rollout_id", "cluster_id")
 )
 
-// InsertRollout is fanout.Store.
+// InsertRollout implements fanout.Store.
 func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 	inserted, err := insertRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !inserted {
-		return errcode.New(errcode.Conflict, "a rollout of %s is under way; wait for its end or abort it", r.Subject)
+		return errcode.New(errcode.Conflict, "a rollout of %s is running; wait for its end or abort it", r.Subject)
 	}
 	return err
 }
 
-// UpdateRollout is fanout.Store.
+// UpdateRollout implements fanout.Store.
 func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	changed, err := updateRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !changed {
@@ -77,7 +77,7 @@ func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	return err
 }
 
-// LatestRollout is fanout.Store.
+// LatestRollout implements fanout.Store.
 func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
 	r, found, err := query.One(ctx, s.db, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 	if err == nil && !found {
@@ -86,7 +86,7 @@ func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 	return r, err
 }
 
-// RolloutTargets is fanout.Store.
+// RolloutTargets implements fanout.Store.
 func (s *Table) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
 	read := func(where string, args ...any) error {
 		return query.Stream(ctx, s.db, targetTable.Reader(), func(t fanout.Target) error {
@@ -102,9 +102,9 @@ func (s *Table) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs
 	})
 }
 
-// PutRolloutTargets is fanout.Store.
+// PutRolloutTargets implements fanout.Store.
 func (s *Table) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
-	at := map[string]int{} // of several of one cluster the last counts
+	at := map[string]int{} // of several for one cluster, the last one wins
 	for i, t := range targets {
 		at[t.ClusterID] = i
 	}
@@ -118,7 +118,7 @@ func (s *Table) PutRolloutTargets(ctx context.Context, targets []fanout.Target) 
 	return err
 }
 
-// DeleteRolloutTargets is fanout.Store.
+// DeleteRolloutTargets implements fanout.Store.
 func (s *Table) DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error {
 	return query.Chunks(clusterIDs, func(args []any) error {
 		_, err := s.db.Exec(ctx, "DELETE FROM rollout_targets WHERE rollout_id = $1 AND cluster_id IN ("+query.Placeholders(2, len(args))+")",

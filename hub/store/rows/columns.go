@@ -2,17 +2,17 @@ package rows
 
 import "reflect"
 
-// Scalar is what a column holds as it is: text or a whole number.
+// Scalar is a type that a column stores without an encoding: text or a whole number.
 type Scalar interface {
 	~string | ~bool | ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32
 }
 
-// Columns is what a definition names its columns to, always the same ones in
-// the same order. It is used within the definition alone.
+// Columns collects the columns of a definition, which must always name the same
+// ones in the same order. It is valid only within the definition.
 type Columns struct {
 	does purpose
-	// picked are the columns that are read or written, by their place in the
-	// definition; at is the next one's.
+	// picked are the columns that are read or written, by their position in the
+	// definition; at is the position of the next one.
 	picked []bool
 	at     int
 	into   []any
@@ -31,7 +31,7 @@ const (
 
 // Column is one column of a definition.
 type Column struct {
-	// Name is the column's, or an expression.
+	// Name is the name of the column, or an expression.
 	Name string
 	// Type is TEXT or BIGINT.
 	Type string
@@ -39,8 +39,8 @@ type Column struct {
 	Field any
 }
 
-// Own reports whether it is a column of the table itself, which is written. An
-// expression, as "c.name || c.id" or "o.digest", is read only.
+// Own reports whether it is a column of the table itself, which can be written. An
+// expression, such as "c.name || c.id" or "o.digest", is only read.
 func (c Column) Own() bool {
 	for i, r := range c.Name {
 		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
@@ -50,15 +50,15 @@ func (c Column) Own() bool {
 	return c.Name != ""
 }
 
-// field is one column's field: its argument, and what a definition tells of it.
-// What is not read as it is implements sql.Scanner too.
+// field is the field of one column. Fields with an encoding also implement
+// sql.Scanner.
 type field interface {
 	arg() any
 	pointer() any
 	kind() string
 }
 
-// add names a column that is read through into and written from f.
+// add adds a column that is scanned into into and written from f.
 func (c *Columns) add(name string, into any, f field) {
 	picked := c.does == lists || c.picked[c.at]
 	c.at++
@@ -78,7 +78,7 @@ const (
 	whole = "BIGINT"
 )
 
-// Col names a column of text, of whole numbers or of 0 and 1.
+// Col adds a column of text, whole numbers, or booleans as 0 and 1.
 func Col[F Scalar](c *Columns, name string, to *F) { c.add(name, to, scalar[F]{to}) }
 
 type scalar[F Scalar] struct{ to *F }

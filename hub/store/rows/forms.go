@@ -10,14 +10,14 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// JSON names a column of JSON text. Empty text and NULL are the zero value.
+// JSON adds a column of JSON text. Empty text and NULL are the zero value.
 func JSON[F any](c *Columns, name string, to *F) {
 	f := document[F]{to}
 	c.add(name, f, f)
 }
 
-// Sparse is JSON whose most frequent text, as "{}" or "null", is stored as empty
-// text.
+// Sparse is JSON whose most frequent text, such as "{}" or "null", is stored as
+// empty text.
 func Sparse[F any](c *Columns, name string, to *F, frequent string) {
 	f := document[F]{to}
 	if c.does == reads {
@@ -27,56 +27,55 @@ func Sparse[F any](c *Columns, name string, to *F, frequent string) {
 	c.add(name, nil, sparse[F]{f, frequent})
 }
 
-// List is JSON of a list, empty text for an empty one.
+// List adds a column of a JSON list; an empty list is empty text.
 func List[E any](c *Columns, name string, to *[]E) {
 	f := list[E]{document[[]E]{to}}
 	c.add(name, f, f)
 }
 
-// Text names a column that holds bytes as they are, which must be text.
+// Text adds a column of bytes that are text, without an encoding.
 func Text[F ~[]byte](c *Columns, name string, to *F) {
 	f := plain[F]{to}
 	c.add(name, f, f)
 }
 
-// Hex names a column of bytes in hexadecimal digits.
+// Hex adds a column of bytes in hexadecimal digits.
 func Hex(c *Columns, name string, to *[]byte) {
 	f := digits{to}
 	c.add(name, f, f)
 }
 
-// LooseHex is Hex that reads what is no hexadecimal number as nil.
+// LooseHex is Hex that reads invalid digits as nil.
 func LooseHex(c *Columns, name string, to *[]byte) {
 	f := loose{digits{to}}
 	c.add(name, f, f)
 }
 
-// Base64 names a column of many bytes.
+// Base64 adds a column of bytes in base64, for large values.
 func Base64(c *Columns, name string, to *[]byte) {
 	f := packed{to}
 	c.add(name, f, f)
 }
 
-// Micros names a column of microseconds since 1970 UTC; 0 is the zero time.
+// Micros adds a column of microseconds since 1970 UTC; 0 is the zero time.
 func Micros(c *Columns, name string, to *time.Time) {
 	f := moment{to}
 	c.add(name, f, f)
 }
 
-// Duration names a column of microseconds.
+// Duration adds a column of a duration in microseconds.
 func Duration(c *Columns, name string, to *time.Duration) {
 	f := span{to}
 	c.add(name, f, f)
 }
 
-// Flag names a column of whole numbers of which all but 0 are true.
+// Flag adds a column of whole numbers; all but 0 are true.
 func Flag(c *Columns, name string, to *bool) {
 	f := flag{to}
 	c.add(name, f, f)
 }
 
-// document is a field whose column is JSON. It encodes itself when its statement
-// runs.
+// document is the field of a JSON column. It is encoded when its statement runs.
 type document[F any] struct{ to *F }
 
 func (f document[F]) arg() any                { return f }
@@ -96,7 +95,7 @@ func (f document[F]) Scan(column any) error {
 	return query.FromJSON(encoded, f.to)
 }
 
-// sparse is a document with a text that is stored as empty text.
+// sparse is a document whose frequent text is stored as empty text.
 type sparse[F any] struct {
 	document[F]
 	frequent string

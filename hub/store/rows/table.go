@@ -8,7 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/query"
 )
 
-// Table is the definition of how values of T stand in a table.
+// Table defines how values of T are stored in a table.
 type Table[T any] struct {
 	name, alias string
 	define      func(c *Columns, v *T)
@@ -17,14 +17,14 @@ type Table[T any] struct {
 	read        []bool
 }
 
-// Definition is a Table of whatever values.
+// Definition is a Table of any type.
 type Definition interface {
 	Name() string
 	Describe() (v any, columns []Column)
 }
 
 // Of defines a table by its name, with an alias after a space where queries join
-// others. define names the columns of *v to c; it keeps neither.
+// others. define adds the columns of *v to c and must not keep either.
 func Of[T any](table string, define func(c *Columns, v *T)) *Table[T] {
 	name, alias, _ := strings.Cut(table, " ")
 	t := &Table[T]{name: name, alias: alias, define: define}
@@ -39,8 +39,8 @@ func Of[T any](table string, define func(c *Columns, v *T)) *Table[T] {
 	return t
 }
 
-// Unread leaves columns out of what queries read: they are large, and read by a
-// query of their own.
+// Unread excludes columns from queries: they are large, and have a separate
+// query.
 func (t *Table[T]) Unread(names ...string) *Table[T] {
 	for _, name := range names {
 		t.read[t.place(name)] = false
@@ -48,23 +48,23 @@ func (t *Table[T]) Unread(names ...string) *Table[T] {
 	return t
 }
 
-// Then calls fn with each value that was read.
+// Then calls fn with each value that was read, before the reader returns it.
 func (t *Table[T]) Then(fn func(v *T)) *Table[T] {
 	t.then = fn
 	return t
 }
 
-// Name is the table's.
+// Name returns the name of the table.
 func (t *Table[T]) Name() string { return t.name }
 
-// Describe returns an empty value and the columns, whose fields are that value's.
+// Describe returns an empty value and the columns with pointers to its fields.
 func (t *Table[T]) Describe() (v any, columns []Column) {
 	empty, c := new(T), Columns{}
 	t.define(&c, empty)
 	return empty, c.listed
 }
 
-// place returns where the definition has a column.
+// place returns the position of a column in the definition.
 func (t *Table[T]) place(name string) int {
 	at := slices.IndexFunc(t.columns, func(c Column) bool { return c.Own() && c.Name == name })
 	if at < 0 {
@@ -73,7 +73,7 @@ func (t *Table[T]) place(name string) int {
 	return at
 }
 
-// Names are the columns of Select, with commas between them.
+// Names returns the columns of Select, separated by commas.
 func (t *Table[T]) Names() string {
 	var names []string
 	for i, c := range t.columns {
@@ -88,8 +88,8 @@ func (t *Table[T]) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// Select begins a query of all columns that are read: "SELECT … FROM table ".
-// Joins and conditions follow it.
+// Select returns the beginning of a query of all columns that are read:
+// "SELECT … FROM table ". The caller appends joins and conditions.
 func (t *Table[T]) Select() string {
 	from := t.name + " "
 	if t.alias != "" {
@@ -98,7 +98,8 @@ func (t *Table[T]) Select() string {
 	return "SELECT " + t.Names() + " FROM " + from
 }
 
-// Reader returns what reads the rows of one query of Select, one after the other.
+// Reader returns a function that scans the rows of one query of Select, one after
+// the other.
 func (t *Table[T]) Reader() func(row query.Scan) (T, error) {
 	v := new(T)
 	c := Columns{does: reads, picked: t.read, into: make([]any, 0, len(t.columns))}

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/query"
 )
 
-// Written is what statements write of a table.
+// Written is the set of columns that a statement writes.
 type Written[T any] struct {
 	table  *Table[T]
 	picked []bool
@@ -18,10 +18,10 @@ type Written[T any] struct {
 	kept   []string
 }
 
-// assigned is a column that an expression gives.
+// assigned is a column that is written by an expression.
 type assigned struct{ name, expression string }
 
-// All writes each column of the table's own.
+// All writes all columns of the table itself.
 func (t *Table[T]) All() Written[T] {
 	picked := make([]bool, len(t.columns))
 	for i, c := range t.columns {
@@ -30,7 +30,7 @@ func (t *Table[T]) All() Written[T] {
 	return Written[T]{table: t, picked: picked}
 }
 
-// Only writes the columns named.
+// Only writes the named columns.
 func (t *Table[T]) Only(names ...string) Written[T] {
 	picked := make([]bool, len(t.columns))
 	for _, name := range names {
@@ -39,7 +39,7 @@ func (t *Table[T]) Only(names ...string) Written[T] {
 	return Written[T]{table: t, picked: picked}
 }
 
-// Except writes all columns but those named.
+// Except writes all columns of the table itself except the named ones.
 func (t *Table[T]) Except(names ...string) Written[T] {
 	w := t.All()
 	for _, name := range names {
@@ -48,9 +48,9 @@ func (t *Table[T]) Except(names ...string) Written[T] {
 	return w
 }
 
-// Set writes a column by an expression in place of a field, or one that the
-// definition does not have. {id} in it is the argument of the column id, {1} the
-// first of the further arguments of Exec, {now} the database's clock.
+// Set writes a column by an expression instead of a field; the definition need not
+// have the column. {id} in it is the argument of the column id, {1} the first of
+// the further arguments of Exec, {now} the database's clock.
 func (w Written[T]) Set(column, expression string) Written[T] {
 	w.picked, w.set = slices.Clone(w.picked), append(slices.Clone(w.set), assigned{column, expression})
 	for i, c := range w.table.columns {
@@ -61,13 +61,13 @@ func (w Written[T]) Set(column, expression string) Written[T] {
 	return w
 }
 
-// Keep leaves columns as they are in a row that an insert meets and replaces.
+// Keep leaves columns unchanged in an existing row that an insert replaces.
 func (w Written[T]) Keep(names ...string) Written[T] {
 	w.kept = append(slices.Clone(w.kept), names...)
 	return w
 }
 
-// names of what is written, fields first.
+// names returns the written columns, fields first.
 func (w Written[T]) names() []string {
 	var names []string
 	for i, c := range w.table.columns {
@@ -81,11 +81,11 @@ func (w Written[T]) names() []string {
 	return names
 }
 
-// mostFurther is how many further arguments a statement may have.
+// mostFurther is the most further arguments of a statement.
 const mostFurther = 9
 
-// expand puts arguments into a text: {column}, {1}; {columns} are the names of
-// all, {values} what is written to them. {now} stays.
+// expand inserts arguments into a text: {column}, {1}. {columns} are the names of
+// all written columns, {values} their values. {now} stays.
 func (w Written[T]) expand(template string) string {
 	var pairs, values []string
 	for i, c := range w.table.columns {
@@ -104,27 +104,27 @@ func (w Written[T]) expand(template string) string {
 	template = strings.NewReplacer("{columns}", strings.Join(w.names(), ", "), "{values}", strings.Join(values, ", ")).Replace(template)
 	expanded := arguments.Replace(template)
 	if left := strings.ReplaceAll(expanded, "{now}", ""); strings.ContainsAny(left, "{}") {
-		panic(fmt.Sprintf("rows: a statement of table %s names what it does not write: %s", w.table.name, left))
+		panic(fmt.Sprintf("rows: a statement of table %s refers to columns that it does not write: %s", w.table.name, left))
 	}
 	return expanded
 }
 
-// Statement is a statement of the caller's own text, in which {columns}, {values},
-// {a_column} and {1} stand for what is written.
+// Statement returns a statement of the caller's text, with {columns}, {values},
+// {a_column} and {1} replaced as in Set.
 func (w Written[T]) Statement(template string) Statement[T] {
 	return Statement[T]{text: w.expand(template), define: w.table.define, picked: w.picked}
 }
 
-// Insert adds one row. after follows the values, as "ON CONFLICT DO NOTHING".
+// Insert adds one row. after follows the values, such as "ON CONFLICT DO NOTHING".
 func (w Written[T]) Insert(after string) Statement[T] {
 	return w.Statement(strings.TrimSpace("INSERT INTO " + w.table.name + " ({columns}) VALUES ({values}) " + after))
 }
 
-// Upsert adds one row, or replaces the one that has the same keys.
+// Upsert adds one row, or replaces the row with the same keys.
 func (w Written[T]) Upsert(keys ...string) Statement[T] { return w.Insert(w.OrReplace(keys...)) }
 
-// OrReplace follows an insert: of a row that has the same keys it replaces the
-// columns that are written, but those of Keep.
+// OrReplace returns the text after an insert that replaces, in an existing row with
+// the same keys, the written columns except those of Keep.
 func (w Written[T]) OrReplace(keys ...string) string {
 	names, stay := w.names(), append(slices.Clone(keys), w.kept...)
 	for _, name := range stay {
@@ -141,7 +141,7 @@ func (w Written[T]) OrReplace(keys ...string) string {
 	return "ON CONFLICT (" + strings.Join(keys, ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
-// Update changes the row that has the keys.
+// Update changes the row with the keys.
 func (w Written[T]) Update(keys ...string) Statement[T] {
 	var sets, where []string
 	for i, c := range w.table.columns {
@@ -157,7 +157,7 @@ func (w Written[T]) Update(keys ...string) Statement[T] {
 		sets = append(sets, a.name+" = "+a.expression)
 	}
 	if len(where) != len(keys) {
-		panic(fmt.Sprintf("rows: an update of table %s is given not all of its keys %v", w.table.name, keys))
+		panic(fmt.Sprintf("rows: an update of table %s does not have all of its keys %v", w.table.name, keys))
 	}
 	return w.Statement("UPDATE " + w.table.name + " SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(where, " AND "))
 }
@@ -169,7 +169,7 @@ type Statement[T any] struct {
 	picked []bool
 }
 
-// Text is the statement's.
+// Text returns the statement's text.
 func (s Statement[T]) Text() string { return s.text }
 
 // Append adds a value's arguments to args.
@@ -179,28 +179,28 @@ func (s Statement[T]) Append(args []any, v *T) []any {
 	return c.args
 }
 
-// Exec runs the statement for a value, with the arguments {1}, {2}, … after its
-// own, and returns how many rows it changed.
+// Exec runs the statement for a value, with the further arguments {1}, {2}, …, and
+// returns how many rows it changed.
 func (s Statement[T]) Exec(ctx context.Context, db query.DB, v *T, further ...any) (int64, error) {
 	args := make([]any, 0, len(s.picked)+len(further))
 	return db.Exec(ctx, s.text, append(s.Append(args, v), further...)...)
 }
 
-// ExecOne is Exec of a statement that must change one row, and reports whether it
+// ExecOne is Exec for a statement that must change one row, and reports whether it
 // did.
 func (s Statement[T]) ExecOne(ctx context.Context, db query.DB, v *T, further ...any) (bool, error) {
 	n, err := s.Exec(ctx, db, v, further...)
 	return n == 1, err
 }
 
-// Many writes values of T, 500 with each statement.
+// Many writes values of T, 500 per statement.
 type Many[T any] struct {
 	head, tail string
 	each       Statement[T]
 	set        []any
 }
 
-// InsertMany adds rows; after follows their values. What is Set must be without
+// InsertMany adds rows; after follows their values. Expressions of Set must have no
 // arguments.
 func (w Written[T]) InsertMany(after string) Many[T] {
 	m := Many[T]{
@@ -213,8 +213,8 @@ func (w Written[T]) InsertMany(after string) Many[T] {
 	return m
 }
 
-// UpsertMany adds rows, or replaces those that have the same keys. No two values
-// may have the same.
+// UpsertMany adds rows, or replaces those with the same keys. No two values may
+// have the same keys.
 func (w Written[T]) UpsertMany(keys ...string) Many[T] { return w.InsertMany(w.OrReplace(keys...)) }
 
 // Exec runs the statement for values and returns how many rows it changed.

@@ -36,7 +36,7 @@ var (
 	selectHeads = headTable.Select()
 	headColumns = headTable.All().Keep("repository_id").Set("updated_at", "{now}")
 	upsertHeads = headColumns.InsertMany(headColumns.OrReplace("source_id") + " WHERE heads.epoch <= excluded.epoch")
-	// movedHeads are the columns that say whether there is something to tell.
+	// movedHeads are the columns whose change moves a head.
 	movedHeads = headTable.Only("source_id", "digest", "entry", "error").Statement("{columns}")
 )
 
@@ -65,7 +65,7 @@ func (s *Table) HeadsOf(ctx context.Context, sourceIDs []string) (heads []gitcac
 	return heads, err
 }
 
-// EachHead streams all heads, for indexes that are built anew.
+// EachHead streams all heads, to build indexes.
 func (s *Table) EachHead(ctx context.Context, fn func(gitcache.Head) error) error {
 	return query.Stream(ctx, s.db, headTable.Reader(), fn, selectHeads+"ORDER BY source_id")
 }
@@ -94,8 +94,8 @@ func (s *Table) WriteHeads(ctx context.Context, repositoryID string, epoch int64
 	})
 }
 
-// followed returns those of the heads whose sources the repository still has,
-// of several of one source the last.
+// followed returns those heads whose sources the repository still has; of
+// several for one source, the last.
 func (s *Table) followed(ctx context.Context, repositoryID string, heads []gitcache.Head) ([]gitcache.Head, error) {
 	given, ids := map[string]gitcache.Head{}, make([]string, 0, len(heads))
 	for _, h := range heads {
@@ -114,9 +114,9 @@ func (s *Table) followed(ctx context.Context, repositoryID string, heads []gitca
 	})
 }
 
-// noteMoved remembers what heads point at until now, since agents may still ask
-// for it, and which sources have services to tell: those with other content,
-// and those that began or ceased to fail.
+// noteMoved records what heads pointed at until now, since agents may still
+// request it, and which sources have services to update: those with other
+// content, and those that began or stopped failing.
 func (s *Table) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	var moved query.Values
 	for i := range heads {
@@ -131,8 +131,8 @@ func (s *Table) noteMoved(ctx context.Context, heads []gitcache.Head) error {
 	if err != nil {
 		return err
 	}
-	// A row that is there is written all the same: who takes it out meanwhile
-	// looked at older heads, and looks again.
+	// Write the row even if it exists: a concurrent transaction that deletes it
+	// has read older heads, and must retry.
 	_, err = s.db.Exec(ctx, with+`INSERT INTO moved_sources (source_id, at)
 		SELECT v.source_id, {now} FROM v WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.source_id = v.source_id
 			AND h.digest = v.digest AND h.entry = v.entry AND (h.error = '' AND v.error = '' OR h.error <> '' AND v.error <> ''))

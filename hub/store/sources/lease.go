@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Acquire makes h the holder of those whose lease is free, ran out more than
-// grace ago or is of an earlier life of h, and returns their new epochs.
+// Acquire makes h the holder of those leases that are free, expired more than
+// grace ago or belong to an earlier run of h, and returns their new epochs.
 func (s *leaseRows) Acquire(ctx context.Context, repositoryIDs []string, h gitcache.Holder, ttl, grace time.Duration) (map[string]int64, error) {
 	var epochs map[string]int64
 	err := s.db.Write(ctx, func(ctx context.Context) error {
@@ -37,7 +37,7 @@ func (s *leaseRows) Acquire(ctx context.Context, repositoryIDs []string, h gitca
 	return epochs, err
 }
 
-// repositoryLease is what a refused statement is explained with.
+// repositoryLease is read to explain a refused statement.
 type repositoryLease struct {
 	epoch               int64
 	expires, start, now int64
@@ -54,7 +54,7 @@ func (s *leaseRows) repositoryLease(ctx context.Context, repositoryID string) (r
 	return l, err
 }
 
-// Renew extends all leases of h that have not run out, and returns them.
+// Renew extends all leases of h that have not expired, and returns them.
 func (s *leaseRows) Renew(ctx context.Context, h gitcache.Holder, ttl time.Duration) (held []gitcache.Held, err error) {
 	err = s.db.WriteOne(ctx, func(ctx context.Context) (err error) {
 		held, err = query.All(ctx, s.db, func(row query.Scan) (one gitcache.Held, err error) {
@@ -71,9 +71,10 @@ func (s *leaseRows) Renew(ctx context.Context, h gitcache.Holder, ttl time.Durat
 	return held, err
 }
 
-// Release gives back, for anyone to have at once, those that h holds under their epoch.
+// Release releases those leases that h holds under the given epochs, so that
+// any replica may take them at once.
 func (s *leaseRows) Release(ctx context.Context, epochs map[string]int64, h gitcache.Holder) error {
-	// Most are of the same few epochs.
+	// Most leases have one of a few epochs.
 	byEpoch := map[int64][]string{}
 	for _, id := range slices.Sorted(maps.Keys(epochs)) {
 		byEpoch[epochs[id]] = append(byEpoch[epochs[id]], id)
@@ -94,8 +95,8 @@ func (s *leaseRows) Release(ctx context.Context, epochs map[string]int64, h gitc
 }
 
 // StartFetch records that a fetch starts now. errcode.Conflict when the epoch
-// is not current or the lease ran out; errcode.Exhausted with RetryAfter when
-// the last start is not gap ago.
+// is not current or the lease expired; errcode.Exhausted with RetryAfter when
+// the last start is less than gap ago.
 func (s *leaseRows) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		started, err := query.ExecOne(ctx, s.db, `UPDATE repository_leases SET fetch_started_at = {now}, kick_requested_at = 0
@@ -116,7 +117,7 @@ func (s *leaseRows) StartFetch(ctx context.Context, repositoryID string, epoch i
 	})
 }
 
-// RequestKick leaves a wish for a fetch for whoever is, or becomes, the holder.
+// RequestKick records a request for a fetch for the current or next holder.
 func (s *leaseRows) RequestKick(ctx context.Context, repositoryID string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		found, err := query.ExecOne(ctx, s.db, "UPDATE repository_leases SET kick_requested_at = {now} WHERE repository_id = $1", repositoryID)
@@ -127,10 +128,10 @@ func (s *leaseRows) RequestKick(ctx context.Context, repositoryID string) error 
 	})
 }
 
-// holdEpoch locks the lease and reports whether it is of this epoch. On
-// Postgres the row is only shared: renewing all leases of a replica waits for
-// whoever writes heads, and would fail if they had changed the row meanwhile.
-// While a thousand heads are written it would never succeed.
+// holdEpoch locks the lease and reports whether it has this epoch. On Postgres
+// the row lock is shared: renewing all leases of a replica waits for writers of
+// heads, and would fail if they had changed the row meanwhile. While a thousand
+// heads are written it would never succeed.
 func (s *leaseRows) holdEpoch(ctx context.Context, repositoryID string, epoch int64) (bool, error) {
 	if !s.db.Postgres() {
 		return query.ExecOne(ctx, s.db, "UPDATE repository_leases SET epoch = epoch WHERE repository_id = $1 AND epoch <= $2", repositoryID, epoch)
@@ -139,8 +140,8 @@ func (s *leaseRows) holdEpoch(ctx context.Context, repositoryID string, epoch in
 	return current, err
 }
 
-// fence refuses writers of an epoch that is over, and keeps the lease from
-// changing hands until this transaction ends.
+// fence refuses writers of an old epoch, and keeps the lease from changing
+// hands until this transaction ends.
 func (s *leaseRows) fence(ctx context.Context, repositoryID string, epoch int64) error {
 	current, err := s.holdEpoch(ctx, repositoryID, epoch)
 	if err != nil || current {

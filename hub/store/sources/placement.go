@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// placed is a placement with the times that it is told from.
+// placed is a placement with the times that its state is computed from.
 type placed struct {
 	shard.Placement
 	expires, moved, created, now int64
@@ -33,12 +33,12 @@ var (
 		rows.Micros(c, "fetch_started_at", &p.FetchStartedAt)
 		rows.Col(c, "r.created_at", &p.created)
 		rows.Col(c, "{now}", &p.now)
-	}).Then((*placed).tell)
+	}).Then((*placed).derive)
 	selectPlacements = placementTable.Select() + "JOIN repositories r ON r.id = l.repository_id LEFT JOIN replicas p ON p.name = l.replica "
 )
 
-// tell sets what follows from the times.
-func (p *placed) tell() {
+// derive sets the fields that follow from the times.
+func (p *placed) derive() {
 	ago := func(at int64) time.Duration { return time.Duration(p.now-at) * time.Microsecond }
 	p.Held, p.MovedAgo = p.Owner != "" && p.expires > p.now, ago(p.moved)
 	if p.Held {
@@ -57,12 +57,13 @@ func readPlacement() func(query.Scan) (shard.Placement, error) {
 	}
 }
 
-// Placements returns who owns each repository and who should, in order of id.
+// Placements returns which replica owns each repository and which should, in
+// order of id.
 func (s *leaseRows) Placements(ctx context.Context) ([]shard.Placement, error) {
 	return query.All(ctx, s.db, readPlacement(), selectPlacements+"ORDER BY l.repository_id")
 }
 
-// Placement returns one of them. errcode.NotFound.
+// Placement returns one placement. errcode.NotFound.
 func (s *leaseRows) Placement(ctx context.Context, repositoryID string) (shard.Placement, error) {
 	p, found, err := query.One(ctx, s.db, readPlacement(), selectPlacements+"WHERE l.repository_id = $1", repositoryID)
 	if err == nil && !found {
@@ -71,8 +72,8 @@ func (s *leaseRows) Placement(ctx context.Context, repositoryID string) (shard.P
 	return p, err
 }
 
-// Assign writes who should own and follow repositories, and announces it.
-// Repositories that are gone are left out.
+// Assign writes which replicas should own and follow repositories, and
+// announces it. Deleted repositories are left out.
 func (s *leaseRows) Assign(ctx context.Context, all []shard.Assignment) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		for _, a := range all {
@@ -97,7 +98,7 @@ func (s *leaseRows) Assign(ctx context.Context, all []shard.Assignment) error {
 	})
 }
 
-// Followed notes that a follower has all that the owner has now.
+// Followed records that a follower has everything that the owner has now.
 func (s *leaseRows) Followed(ctx context.Context, repositoryID, replica string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		_, err := s.db.Exec(ctx, "UPDATE repository_leases SET followed_at = {now} WHERE repository_id = $1 AND follower = $2", repositoryID, replica)

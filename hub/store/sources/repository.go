@@ -38,10 +38,10 @@ var (
 		rows.Col(c, "bytes", &r.Health.Bytes)
 	})
 	selectRepositories = repositoryTable.Select()
-	// insertRepository is given the sealed credentials.
+	// insertRepository also gets the sealed credentials.
 	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health").
 				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
-	// updateRepository is given whether its generation is another one.
+	// updateRepository also gets 1 when the generation changes, else 0.
 	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options").
 				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
 	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
@@ -62,8 +62,8 @@ func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitca
 	return all, err
 }
 
-// RepositoriesNamed returns those that have one of the names, or one of the
-// URLs without regard to case and to slashes at the end, in order of name.
+// RepositoriesNamed returns those with one of the names, or one of the URLs
+// ignoring case and trailing slashes, in order of name.
 func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
 	var all []gitcache.Repository
 	for i, url := range urls {
@@ -84,7 +84,7 @@ func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]
 }
 
 // FindRepository returns a repository by name or, when the name is empty, the
-// first by name of those that have the URL. errcode.NotFound.
+// first by name of those with the URL. errcode.NotFound.
 func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
 	where, key := "WHERE name = $1", name
 	if name == "" {
@@ -114,7 +114,7 @@ func nameTaken(name string) error {
 	return errcode.New(errcode.Conflict, "a repository named %q exists already; choose another name", name)
 }
 
-// Credentials returns a repository's secrets, opened. errcode.NotFound.
+// Credentials returns a repository's decrypted secrets. errcode.NotFound.
 func (s *Table) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
 	sealed, found, err := query.One(ctx, s.db, query.Value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Table) Credentials(ctx context.Context, repositoryID string) (c gitcach
 	return c, json.Unmarshal(text, &c)
 }
 
-// credentialsOf names the place of sealed credentials.
+// credentialsOf returns the purpose under which credentials are sealed.
 func credentialsOf(repositoryID string) string { return "repository " + repositoryID }
 
 func (s *Table) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
@@ -171,10 +171,10 @@ func (s *Table) CreateRepository(ctx context.Context, r gitcache.Repository, c g
 	return r, err
 }
 
-// UpdateRepository replaces name, project, URL, auth and options, and the credentials
-// unless c is nil. With another URL the repository begins anew. errcode.NotFound,
-// errcode.Conflict when the name is taken, errcode.Invalid when credentials that
-// are kept would go elsewhere.
+// UpdateRepository replaces name, project, URL, auth and options, and the
+// credentials unless c is nil. With another URL the repository starts over.
+// errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
+// when stored credentials would be sent elsewhere.
 func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
 	err = s.db.Write(ctx, func(ctx context.Context) error {
 		old, err := s.Repository(ctx, r.ID)
@@ -227,10 +227,11 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 	return updated, err
 }
 
-// forgetUpstream makes a repository what it was before its first fetch: nothing
-// that another upstream said is given as what this one says. The next epoch
-// begins with it, so that a pass which asked the old one writes nothing more.
-// Services keep their revisions, whose tarballs stay as superseded ones do.
+// forgetUpstream resets a repository to its state before the first fetch, so
+// that nothing from the previous upstream is attributed to the new one. It
+// starts the next epoch, so that a running pass for the previous upstream can
+// write nothing more. Services keep their revisions, whose tarballs are kept
+// like superseded ones.
 func forgetUpstream(ctx context.Context, s *Table, id string) error {
 	heads, err := s.Heads(ctx, id)
 	if err != nil {
@@ -279,7 +280,7 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 		}
 		for _, statement := range []string{
 			"DELETE FROM artifacts WHERE repository_id = $1",
-			"DELETE FROM repositories WHERE id = $1", // and, by reference, lease, sources and heads
+			"DELETE FROM repositories WHERE id = $1", // and, by foreign keys, lease, sources and heads
 		} {
 			if _, err := s.db.Exec(ctx, statement, id); err != nil {
 				return err
@@ -289,9 +290,8 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 	})
 }
 
-// WriteHealth records what an agent learnt of its upstream; the feed hears of
-// it when state or message changed. errcode.Conflict when a later epoch took
-// the lease.
+// WriteHealth records an upstream's health, and appends to the feed when state
+// or message changed. errcode.Conflict when a later epoch took the lease.
 func (s *Table) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		if err := s.fence(ctx, repositoryID, epoch); err != nil {

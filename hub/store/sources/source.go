@@ -26,8 +26,8 @@ var (
 	insertSource  = sourceTable.All().Set("put_at", "{now}").Insert("ON CONFLICT DO NOTHING")
 )
 
-// PutSource makes sure that a source is among those in use.
-// errcode.NotFound when its repository does not exist.
+// PutSource ensures that a source is in use. errcode.NotFound when its
+// repository does not exist.
 func (s *Table) PutSource(ctx context.Context, src gitcache.Source) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		if _, err := s.Repository(ctx, src.RepositoryID); err != nil {
@@ -45,12 +45,12 @@ func (s *Table) PutSource(ctx context.Context, src gitcache.Source) error {
 	})
 }
 
-// sourcesAtOnce is how many sources one look is at.
+// sourcesAtOnce is how many sources one check covers.
 const sourcesAtOnce = 2000
 
-// DropSources deletes, with their heads, sources that no service refers to and
-// that were last put before the given time. Each call looks at a number of them
-// and the next goes on from there, so that it costs the same in any fleet.
+// DropSources deletes sources, with their heads, that no service follows and
+// that were last put before the given time. Each call checks a number of them
+// and the next call continues, so its cost does not depend on the fleet.
 func (s *Table) DropSources(ctx context.Context, putBefore time.Time) (n int, err error) {
 	s.mu.Lock()
 	after := s.pruned

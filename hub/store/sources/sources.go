@@ -1,11 +1,12 @@
-// Package sources keeps what the git cache knows of repositories, in the hub's
-// database: their leases and places, their sources with the heads, and webhooks.
-// hub/store embeds its Table; hub/gitcache decides what is written. Credentials
-// and secrets are sealed here, and opened for those who ask for them alone.
+// Package sources stores the git cache's rows in the hub's database:
+// repositories with their leases and placements, sources with their heads, and
+// webhooks. hub/store embeds its Table; hub/gitcache decides what is written.
+// Credentials and secrets are sealed here, and decrypted only by the methods that
+// return them.
 //
-// What holds: whoever writes heads or health has the lease of the latest epoch,
-// which stays theirs until the transaction ends; a look at old sources costs the
-// same in any fleet; a repository with another URL has nothing of the former one.
+// Invariants: a writer of heads or health has the lease of the latest epoch and
+// keeps it until the transaction ends; a check of old sources costs the same in
+// any fleet; a repository with another URL keeps nothing of the previous one.
 package sources
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/axle-cd/axle/internal/seal"
 )
 
-// Table is all of it. Its methods may be called by many goroutines.
+// Table holds all of them. Its methods are safe for concurrent use.
 type Table struct {
 	*leaseRows
 	db           *sqldb.DB
@@ -26,20 +27,20 @@ type Table struct {
 	putArtifacts func(ctx context.Context, all []gitcache.Artifact) error
 
 	mu sync.Mutex
-	// pruned is how far DropSources came.
+	// pruned is the progress of DropSources.
 	pruned string
 }
 
-// leaseRows are who owns and follows repositories.
+// leaseRows are the replicas that own and follow repositories.
 type leaseRows struct{ db *sqldb.DB }
 
-// New returns the sources in a database, with the hub's key and what keeps the
-// artifacts that heads point at.
+// New returns the sources in a database. sealer returns the hub's key, and
+// putArtifacts stores the artifacts that heads point at.
 func New(db *sqldb.DB, sealer func() *seal.Sealer, putArtifacts func(ctx context.Context, all []gitcache.Artifact) error) *Table {
 	return &Table{leaseRows: &leaseRows{db}, db: db, sealer: sealer, putArtifacts: putArtifacts}
 }
 
-// Queries read the tables, by their definitions.
+// Queries are the queries that read each table, for tests.
 var Queries = map[rows.Definition]string{
 	headTable: selectHeads, placementTable: selectPlacements, repositoryTable: selectRepositories, sourceTable: selectSources,
 	webhookTable: selectWebhooks, secretWebhookTable: selectSecretWebhooks,

@@ -56,7 +56,7 @@ func (s *Table) WebhookSecret(ctx context.Context, id string) (w gitcache.Webhoo
 	return kept.Webhook, string(plain), err
 }
 
-// secretOfWebhook names the place of a sealed secret.
+// secretOfWebhook returns the purpose under which a secret is sealed.
 func secretOfWebhook(id string) string { return "webhook " + id }
 
 // CreateWebhook stores a new webhook. errcode.Conflict when the name is taken,
@@ -87,7 +87,7 @@ func (s *Table) DeleteWebhook(ctx context.Context, name string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		gone, err := query.ExecOne(ctx, s.db, "DELETE FROM webhooks WHERE name = $1", name)
 		if err == nil && !gone {
-			err = errcode.New(errcode.NotFound, "there is no webhook %q; see axle webhooks list", name)
+			err = errcode.New(errcode.NotFound, "webhook %q does not exist; axle webhooks list shows all", name)
 		}
 		return err
 	})

@@ -15,13 +15,13 @@ import (
 const (
 	// batchWindow is how long a report waits for others to share a commit.
 	batchWindow = 100 * time.Millisecond
-	// batchSize is the most that share one.
+	// batchSize is the most reports that share a commit.
 	batchSize = 500
-	// batchQueue is the most that wait; more are told to come back.
+	// batchQueue is the most reports that wait; more are told to retry.
 	batchQueue = 10_000
 )
 
-// batcher gathers small writes into few transactions with one feed row each.
+// batcher combines small writes into few transactions with one feed row each.
 type batcher struct {
 	db *DB
 
@@ -41,9 +41,9 @@ type batched struct {
 	err    error
 }
 
-// WriteBatched is Write for the many small writes of agents: it waits up to
-// 100 ms and shares one commit and one feed row with up to 499 others. An
-// error of fn undoes fn's part alone. It returns after the commit.
+// WriteBatched is Write for the many small writes of agents: it waits up to 100
+// ms and shares one commit and one feed row with up to 499 others. An error of
+// fn rolls back only fn's part. It returns after the commit.
 func (db *DB) WriteBatched(ctx context.Context, fn func(ctx context.Context) error) error {
 	if Transaction(ctx) != nil {
 		return fn(ctx)
@@ -80,7 +80,7 @@ func (b *batcher) add(one *batched) error {
 	return nil
 }
 
-// flush writes all that wait, in turns of batchSize.
+// flush writes all waiting reports, batchSize at a time.
 func (b *batcher) flush() {
 	defer b.flushes.Done()
 	b.turn.Lock()
@@ -96,7 +96,7 @@ func (b *batcher) flush() {
 	}
 }
 
-// close refuses new writes and waits for those that were taken.
+// close refuses new writes and waits for those that were accepted.
 func (b *batcher) close() {
 	b.mu.Lock()
 	b.closed = true
@@ -115,7 +115,7 @@ func (db *DB) writeBatch(batch []*batched) {
 	})
 	for _, b := range batch {
 		if err == nil && takenKey(b.err) != "" {
-			// Its view was too old; alone it gets a new one.
+			// Its snapshot was too old; alone it gets a new one.
 			b.result <- db.Write(b.ctx, b.fn)
 			continue
 		}
@@ -129,7 +129,7 @@ func (db *DB) writeBatch(batch []*batched) {
 	}
 }
 
-// writePart runs one caller's function behind a savepoint.
+// writePart runs one caller's function inside a savepoint.
 func (db *DB) writePart(ctx context.Context, b *batched) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (db *DB) writePart(ctx context.Context, b *batched) error {
 	return event.Append(ctx, collected.Changes()...)
 }
 
-// guarded turns a panic of fn into an error: it runs for one agent among many,
+// guarded turns a panic of fn into an error: fn runs for one agent among many,
 // and not on that agent's request.
 func guarded(ctx context.Context, log *slog.Logger, fn func(ctx context.Context) error) (err error) {
 	defer func() {
@@ -170,14 +170,15 @@ func guarded(ctx context.Context, log *slog.Logger, fn func(ctx context.Context)
 	return fn(ctx)
 }
 
-// partContext lives as long as the batch, since a caller that leaves must not
-// end the others' transaction, and knows its caller's values.
+// partContext lives as long as the batch, because a caller that leaves must not
+// end the others' transaction. It has its caller's values.
 type partContext struct {
 	context.Context
 	caller context.Context
 }
 
-// Value looks in the batch, which has the transaction, and then at the caller.
+// Value looks first in the batch, which has the transaction, and then in the
+// caller's context.
 func (c partContext) Value(key any) any {
 	if v := c.Context.Value(key); v != nil {
 		return v

@@ -14,22 +14,22 @@ import (
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// Use is who opens a database.
+// Use says for what a database is opened.
 type Use int
 
 const (
-	// Hub makes the database when it is missing and shares a Postgres with other
-	// replicas.
+	// Hub is for a hub. It creates a missing database and shares Postgres with
+	// other replicas.
 	Hub Use = iota
 	// Alone refuses to share the database with a running hub.
 	Alone
-	// Beside is for a command that shares it, and wants to find it.
+	// Beside is for a command that shares it; the database must exist.
 	Beside
 	// Reads is for a command that only reads, whether a hub runs or not.
 	Reads
 )
 
-// Config says where the rows are, and what a commit is told to.
+// Config configures where the rows are and which functions a commit calls.
 type Config struct {
 	// URL is postgres://…; empty means SQLite in DataDir.
 	URL string
@@ -39,28 +39,28 @@ type Config struct {
 	// Clock and Log must be set.
 	Clock clock.Clock
 	Log   *slog.Logger
-	// Finish runs as the last of each transaction of Write, with what its function
-	// collected, and returns the place of its feed row, zero for none.
+	// Finish runs last in each transaction of Write, with what its function
+	// collected, and returns the position of its feed row, zero for none.
 	Finish func(ctx context.Context, collected *event.Collector) (event.Position, error)
 	// Committed is called after a commit with a feed row. It must not block.
 	Committed func()
 }
 
-// DB is the hub's database. Its methods may be called by many goroutines.
+// DB is the hub's database. Its methods are safe for concurrent use.
 type DB struct {
 	dialect dialect
 	config  Config
-	// Pools are nil where a database has none of them.
+	// Pools are nil where the database or the Use does not need them.
 	Pools struct {
 		// Write is one connection on SQLite, a pool on Postgres.
 		Write *sql.DB
-		// Read cannot write.
+		// Read is read-only.
 		Read *sql.DB
-		// Head is one more connection, of Postgres alone, which reads what a
-		// transaction's own view is too old for.
+		// Head is one more connection, on Postgres only, which reads what a
+		// transaction's own snapshot is too old for.
 		Head *sql.DB
 	}
-	// Trace is told of each statement; tests alone set it.
+	// Trace is called for each statement; only tests set it.
 	Trace func(statement string, args []any)
 
 	release func() error
@@ -68,15 +68,14 @@ type DB struct {
 	batch   batcher
 
 	mu sync.Mutex
-	// awayAt is when the log last told of a database that cannot be used.
+	// awayAt is when the log last reported an unavailable database.
 	awayAt time.Time
 }
 
 var _ query.DB = (*DB)(nil)
 
-// Open opens the database and leaves its schema as it is. A second hub on one
-// SQLite file is a Conflict, a database that is not there NotFound where it is
-// not made.
+// Open opens the database and does not change its schema. A second hub on one
+// SQLite file is a Conflict; a missing database is NotFound for Beside and Reads.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	db := &DB{config: c, release: func() error { return nil }}
 	db.batch.db = db
@@ -90,7 +89,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return db, nil
 }
 
-// Close ends what is under way and closes the database; calls after it are
+// Close ends what is running and closes the database; calls after it are
 // Unavailable.
 func (db *DB) Close() error {
 	db.batch.close()
@@ -109,7 +108,7 @@ func (db *DB) Close() error {
 // Kind names the kind of database: "sqlite" or "postgres".
 func (db *DB) Kind() string { return db.dialect.name }
 
-// Postgres reports whether it is one.
+// Postgres reports whether the database is Postgres.
 func (db *DB) Postgres() bool { return db.dialect.name == "postgres" }
 
 // Ping returns an error when the database does not answer.

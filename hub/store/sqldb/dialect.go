@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// dialect is what differs between the databases. There is nothing else: if a
-// statement cannot be written for both, this is the place to say so.
+// dialect is everything that differs between the databases. A statement that
+// cannot be written for both belongs here.
 type dialect struct {
 	name string
 	// now is an expression for microseconds by the database's own clock.
 	now string
-	// text is how a column of type TEXT is declared, so that it is ordered by
-	// bytes whatever the locale.
+	// text is the declaration of a TEXT column, so that it is ordered by bytes
+	// whatever the locale.
 	text string
-	// isolation is what transactions ask for.
+	// isolation is the isolation level of transactions.
 	isolation sql.IsolationLevel
 }
 
@@ -32,7 +32,7 @@ var (
 	}
 )
 
-// statement puts the database's clock where a statement says {now}.
+// statement inserts the database's clock where a statement has {now}.
 func (d dialect) statement(query string) string {
 	return strings.ReplaceAll(query, "{now}", d.now)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// SQLite's result codes that mean something to us; the low byte is the class.
+// SQLite's result codes that are handled; the low byte is the class.
 const (
 	sqliteBusy       = 5
 	sqliteLocked     = 6
@@ -22,17 +22,16 @@ const (
 	sqliteUnique     = 2067
 )
 
-// ErrOvertaken makes Write run a transaction again: somebody changed what it was
-// made from.
-var ErrOvertaken = errors.New("somebody changed what the transaction was made from")
+// ErrOvertaken makes Write retry a transaction.
+var ErrOvertaken = errors.New("another transaction changed what this one relies on")
 
-// awayLogged is the least time between two log lines about a database that
-// does not answer, since every request meets it.
+// awayLogged is the minimum time between two log lines about a database that
+// does not answer, since every request fails then.
 const awayLogged = 10 * time.Second
 
-// Coded gives an error of the database the code that its callers act on: a
-// database that is away means "try again", and a full disk says so. The
-// database's own words go to the log and not to a user.
+// Coded gives an error of the database the code that callers act on: an
+// unavailable database means "try again", and a full disk is named. The
+// database's own message goes to the log and not to a user.
 func (db *DB) Coded(err error) error {
 	if err == nil {
 		return nil
@@ -46,7 +45,7 @@ func (db *DB) Coded(err error) error {
 		return errcode.Hide(errcode.Unavailable, err, "the hub is stopping; try again").After(time.Second)
 	case diskFull(err):
 		db.logAway(err)
-		return errcode.Hide(errcode.Exhausted, err, "the disk of the hub's database is full; make room on it, nothing needs to be started anew").After(30 * time.Second)
+		return errcode.Hide(errcode.Exhausted, err, "the disk of the hub's database is full; free some space; nothing needs to be restarted").After(30 * time.Second)
 	case away(err):
 		db.logAway(err)
 		return errcode.Hide(errcode.Unavailable, err, "the hub's database does not answer; the hub keeps trying").After(2 * time.Second)
@@ -76,7 +75,8 @@ func diskFull(err error) bool {
 	return errors.As(err, &lite) && lite.Code()&0xff == sqliteFull
 }
 
-// away reports whether the database, or the way to it, is gone for now.
+// away reports whether the database, or the connection to it, is temporarily
+// unavailable.
 func away(err error) bool {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -98,8 +98,8 @@ func away(err error) bool {
 	return false
 }
 
-// Retryable reports whether the database asks to run the transaction again, or
-// the feed does.
+// Retryable reports whether the database, or the feed, requests a retry of the
+// transaction.
 func Retryable(err error) bool {
 	if errors.Is(err, ErrOvertaken) {
 		return true
@@ -116,10 +116,10 @@ func Retryable(err error) bool {
 	return false
 }
 
-// takenKey names the key of a row that exists already, on Postgres. The other
-// row may be younger than the transaction's view, which counted up to the same
-// number, so the transaction is run once more: with the same key again, the
-// caller wants what cannot be.
+// takenKey returns the key of a row that exists already, on Postgres. The other
+// row may be younger than the transaction's snapshot, from which both computed
+// the same number, so the transaction is retried once; with the same key again,
+// the conflict is real.
 func takenKey(err error) string {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "23505" {

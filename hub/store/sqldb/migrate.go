@@ -17,26 +17,27 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Schema is the tables that a version of the product works with.
+// Schema is the schema that a version of the product works with.
 type Schema struct {
 	// Migrations are goose's files, written for SQLite.
 	Migrations fs.FS
-	// Minor is the minor version of the product that the newest belongs to.
+	// Minor is the minor version of the product that the newest migration belongs
+	// to.
 	Minor int
 }
 
-// settingMinor is the schema's version.
+// settingMinor is the setting with the version of the schema.
 const settingMinor = "schema_minor"
 
 var textColumn = regexp.MustCompile(`\bTEXT\b`)
 
-// schemaFiles are the migrations as one database wants them.
+// schemaFiles are the migrations in the dialect of one database.
 type schemaFiles struct {
 	files fs.FS
 	text  string
 }
 
-// Open opens a migration, its text columns declared as the database needs.
+// Open opens a migration with its text columns declared for the database.
 func (m schemaFiles) Open(name string) (fs.File, error) {
 	file, err := m.files.Open(name)
 	if err != nil || !strings.HasSuffix(name, ".sql") {
@@ -49,7 +50,7 @@ func (m schemaFiles) Open(name string) (fs.File, error) {
 	return schemaFile{File: file, Reader: bytes.NewReader(textColumn.ReplaceAll(text, []byte(m.text)))}, nil
 }
 
-// schemaFile is a file whose bytes come from elsewhere.
+// schemaFile is a file with changed content.
 type schemaFile struct {
 	fs.File
 	*bytes.Reader
@@ -58,9 +59,8 @@ type schemaFile struct {
 // Read reads the changed text.
 func (f schemaFile) Read(p []byte) (int, error) { return f.Reader.Read(p) }
 
-// Migrate brings the schema up to this version, one replica at a time. A hub can
-// work with the schema of the next minor version; one that is newer than that is
-// a Conflict.
+// Migrate upgrades the schema to this version, one replica at a time. A hub can
+// work with the schema of the next minor version; a newer schema is a Conflict.
 func (db *DB) Migrate(ctx context.Context, to Schema) (err error) {
 	unlock, err := db.lockMigrations(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (db *DB) migrations(to Schema) (*goose.Provider, error) {
 	return provider, nil
 }
 
-// CheckSchema returns Conflict unless the schema is that of this version.
+// CheckSchema returns Conflict unless the schema has this version.
 func (db *DB) CheckSchema(ctx context.Context, of Schema) error {
 	minor, err := db.databaseMinor(ctx)
 	if err != nil {
@@ -128,7 +128,7 @@ func (db *DB) CheckSchema(ctx context.Context, of Schema) error {
 	return nil
 }
 
-// databaseMinor returns which version last upgraded the schema, 0 for none.
+// databaseMinor returns the version that last upgraded the schema, 0 for none.
 func (db *DB) databaseMinor(ctx context.Context) (int, error) {
 	find := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'settings'"
 	if db.Postgres() {
@@ -149,8 +149,8 @@ func (db *DB) databaseMinor(ctx context.Context) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// lockMigrations keeps two replicas that start together from upgrading
-// together; SQLite has its lock file.
+// lockMigrations prevents two replicas that start at the same time from
+// upgrading concurrently; on SQLite the lock file does.
 func (db *DB) lockMigrations(ctx context.Context) (unlock func() error, err error) {
 	if !db.Postgres() {
 		return func() error { return nil }, nil

@@ -12,19 +12,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Advisory locks of the hub's database. They are keyed per database, so two
-// hubs on one server do not meet.
+// Advisory locks of the hub's database. They are scoped to a database, so two
+// hubs on one server do not conflict.
 const (
-	// FeedLock is held by a transaction that writes the feed.
+	// FeedLock is held by the transaction that writes the feed.
 	FeedLock    = 4_207_001
 	migrateLock = 4_207_002
-	// AliveLock is shared by running hubs and taken whole by a restore.
+	// AliveLock is shared by running hubs and taken exclusively by a restore.
 	AliveLock = 4_207_003
 )
 
-// writers and poolReaders bound the connections of one replica. With those for
+// writers and poolReaders limit the connections of one replica. With those for
 // the end of the feed, for the lock of a running hub, and for sending and
-// hearing announcements, a replica holds at most 28.
+// receiving announcements, a replica has at most 28.
 const (
 	writers     = 12
 	poolReaders = 12
@@ -40,7 +40,7 @@ func (db *DB) openPostgres(ctx context.Context) error {
 	return db.holdAlive(ctx)
 }
 
-// connectPostgres makes the pools; connections are made when they are needed.
+// connectPostgres creates the pools; connections are opened when they are needed.
 func (db *DB) connectPostgres() error {
 	db.dialect = postgresDialect
 	config, err := pgx.ParseConfig(db.config.URL)
@@ -54,8 +54,8 @@ func (db *DB) connectPostgres() error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "axle-hub"
 	}
-	// A replica that stands still within a transaction holds locks that others
-	// wait for, the feed's among them; the server ends it before a lease ends.
+	// A replica that stops within a transaction holds locks that others wait
+	// for, including the feed's; the server ends it before a lease expires.
 	db.Pools.Write = openPool(config, writers, map[string]string{"idle_in_transaction_session_timeout": "10000"})
 	db.Pools.Read = openPool(config, poolReaders, map[string]string{"default_transaction_read_only": "on"})
 	db.Pools.Head = openPool(config, 1, map[string]string{"default_transaction_read_only": "on", "statement_timeout": "10000"})
@@ -80,8 +80,8 @@ func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB 
 	return pool
 }
 
-// holdAlive holds the lock of running hubs, which they share and a restore has
-// alone, on a connection of its own for as long as the store is open.
+// holdAlive holds the lock of running hubs, which they share and a restore
+// takes exclusively, on a separate connection for as long as the store is open.
 func (db *DB) holdAlive(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, db.config.URL)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Runner is what a transaction and a pool have in common.
+// Runner is the common interface of a transaction and a pool.
 type Runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -20,17 +20,16 @@ type Runner interface {
 
 type transactionKey struct{}
 
-// Transaction returns the one of ctx, nil outside.
+// Transaction returns the transaction of ctx, nil outside one.
 func Transaction(ctx context.Context) *sql.Tx {
 	tx, _ := ctx.Value(transactionKey{}).(*sql.Tx)
 	return tx
 }
 
-// loneKey is of a context whose one statement is a transaction of its own.
+// loneKey marks a context whose single statement is its own transaction.
 type loneKey struct{}
 
-// writer returns what the statements of ctx change rows with, nil outside Write
-// and WriteOne.
+// writer returns the runner for writes of ctx, nil outside Write and WriteOne.
 func (db *DB) writer(ctx context.Context) Runner {
 	if tx := Transaction(ctx); tx != nil {
 		return tx
@@ -39,7 +38,7 @@ func (db *DB) writer(ctx context.Context) Runner {
 	return lone
 }
 
-// Reader returns the transaction of ctx, else the pool that cannot write.
+// Reader returns the transaction of ctx, otherwise the read-only pool.
 func (db *DB) Reader(ctx context.Context) Runner {
 	if w := db.writer(ctx); w != nil {
 		return w
@@ -65,7 +64,7 @@ func (db *DB) Exec(ctx context.Context, statement string, args ...any) (int64, e
 	return result.RowsAffected()
 }
 
-// statement is as the database wants it.
+// statement returns the query in the database's dialect.
 func (db *DB) statement(text string, args []any) string {
 	text = db.dialect.statement(text)
 	if db.Trace != nil {
@@ -74,8 +73,8 @@ func (db *DB) statement(text string, args []any) string {
 	return text
 }
 
-// Each calls take for each row, which must not use the store: the connection
-// is busy until the last row was read.
+// Each calls take for each row. take must not use the store: the connection is
+// busy until the last row was read.
 func (db *DB) Each(ctx context.Context, statement string, args []any, take func(query.Scan) error) error {
 	clean, err := storable(args)
 	if err != nil {
@@ -94,8 +93,8 @@ func (db *DB) Each(ctx context.Context, statement string, args []any, take func(
 	return db.Coded(rows.Err())
 }
 
-// Read gives fn a context in which all reads see one moment of the database,
-// for what must fit together: an index, a list with its position.
+// Read gives fn a context in which all reads see one snapshot of the database,
+// for data that must be consistent: an index, a list with its position.
 func (db *DB) Read(ctx context.Context, fn func(ctx context.Context) error) error {
 	if Transaction(ctx) != nil {
 		return fn(ctx)
@@ -108,9 +107,9 @@ func (db *DB) Read(ctx context.Context, fn func(ctx context.Context) error) erro
 	return fn(context.WithValue(ctx, transactionKey{}, tx))
 }
 
-// storable turns arguments into what every column can hold: whole numbers and
-// clean text. A time.Time is refused, since drivers store it as text that
-// sorts wrongly, and so are bytes, which a TEXT column of Postgres refuses.
+// storable converts arguments to what every column can hold: whole numbers and
+// clean text. A time.Time is refused because drivers store it as text that
+// sorts wrongly, and bytes because a TEXT column of Postgres refuses them.
 func storable(args []any) ([]any, error) {
 	clean := make([]any, len(args))
 	for i, arg := range args {
@@ -145,8 +144,7 @@ func storable(args []any) ([]any, error) {
 	return clean, nil
 }
 
-// CleanText drops what one of the databases refuses: NUL and bytes that are
-// not UTF-8.
+// CleanText drops what one of the databases refuses: NUL and invalid UTF-8.
 func CleanText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "")
 }

@@ -21,12 +21,12 @@ import (
 // databaseFile is the database's name in the data folder.
 const databaseFile = "hub.db"
 
-// readers is how many reads run at once beside the one writer.
+// readers is how many reads run concurrently beside the one writer.
 const readers = 8
 
-// openSQLite opens DataDir/hub.db: one writer whose transactions take the
-// write lock when they begin (one that reads first and writes later fails at
-// once when another wrote between, whatever the time-out), and readers that
+// openSQLite opens DataDir/hub.db. The one writer's transactions take the write
+// lock when they begin, because a transaction that reads first and writes later
+// fails at once when another wrote in between, whatever the time-out. Readers
 // cannot write.
 func (db *DB) openSQLite(ctx context.Context) error {
 	c := db.config
@@ -55,8 +55,8 @@ func (db *DB) openSQLite(ctx context.Context) error {
 	return err
 }
 
-// takeFolder makes the folder and the database when they are missing, and keeps
-// other hubs out; a command beside the hub wants to find both.
+// takeFolder creates the folder and the database when they are missing, and
+// locks out other hubs; a command beside the hub requires both to exist.
 func (db *DB) takeFolder(dir, file string) (err error) {
 	if db.config.Use == Beside || db.config.Use == Reads {
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (db *DB) takeFolder(dir, file string) (err error) {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
 	if db.release, err = lockFile(filepath.Join(dir, "hub.lock")); err != nil {
 		db.release = func() error { return nil }
@@ -74,16 +74,16 @@ func (db *DB) takeFolder(dir, file string) (err error) {
 	return keepPrivate(file)
 }
 
-// keepPrivate lets only this user read the database, whatever the folder's
-// mode: it holds hashes of tokens and sealed secrets. A new one is made here,
-// since SQLite would use the umask; its log and index take the file's mode.
+// keepPrivate lets only this user read the database, whatever the folder's mode:
+// it holds hashes of tokens and sealed secrets. A new file is created here,
+// since SQLite would use the umask; its log and index get the file's mode.
 func keepPrivate(file string) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		return f.Close()
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("make the database: %w", err)
+		return fmt.Errorf("create the database: %w", err)
 	}
 	for _, path := range []string{file, file + "-wal", file + "-shm"} {
 		if err := os.Chmod(path, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -103,14 +103,14 @@ func openSQLiteReaders(file string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// SQLiteURL is what the driver opens a file by.
+// SQLiteURL returns the driver's URL of a file.
 func SQLiteURL(file, lock string, pragmas []string) string {
 	query := url.Values{"_txlock": {lock}, "_pragma": pragmas}
 	return "file:" + strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(file) + "?" + query.Encode()
 }
 
-// lockFile takes the lock that says a process uses this data folder. The
-// kernel gives it back when the process ends, however it ends.
+// lockFile takes the lock of a process on this data folder. The kernel releases
+// it when the process ends, however it ends.
 func lockFile(path string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// writeLimit bounds one Write with all its tries.
+	// writeLimit limits one Write with all its retries.
 	writeLimit = 30 * time.Second
-	// writeTries bounds how often a transaction is run.
+	// writeTries limits how often a transaction is run.
 	writeTries = 12
 )
 
-// Write runs fn in a transaction that its context carries, and commits it with
-// the events and changes that fn appended. Inside another Write it joins that
-// one. When the database asks for it, fn runs again, so it must not change
-// anything but rows until it returns nil for good.
+// Write runs fn in a transaction that its context carries, and commits it with the
+// events and changes that fn appended. Inside another Write it joins that one. When
+// the database requires a retry, fn runs again, so fn must change nothing but rows.
 func (db *DB) Write(ctx context.Context, fn func(ctx context.Context) error) error {
 	if Transaction(ctx) != nil {
 		return fn(ctx)
@@ -37,9 +36,10 @@ func (db *DB) Write(ctx context.Context, fn func(ctx context.Context) error) err
 	return nil
 }
 
-// WriteOne is Write for a function of one statement that nobody is told of:
-// renewals, heartbeats. Postgres makes it a transaction by itself, with one
-// question in place of three, which a replica without work asks all day.
+// WriteOne is Write for a function of one statement without changes for the
+// feed: renewals, heartbeats. On Postgres the statement is its own transaction,
+// with one round trip instead of three, which matters because an idle replica
+// runs these all day.
 func (db *DB) WriteOne(ctx context.Context, fn func(ctx context.Context) error) error {
 	if !db.Postgres() || Transaction(ctx) != nil {
 		return db.Write(ctx, fn)
@@ -53,8 +53,8 @@ func (db *DB) WriteOne(ctx context.Context, fn func(ctx context.Context) error) 
 	return db.Coded(err)
 }
 
-// writeAgain runs transactions until one commits or fails for good, and
-// returns the position of its feed row, zero when it had none.
+// writeAgain runs a transaction until it commits or fails for good, and returns
+// the position of its feed row, zero when it had none.
 func (db *DB) writeAgain(ctx context.Context, fn func(ctx context.Context) error) (event.Position, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeLimit)
 	defer cancel()
@@ -98,14 +98,14 @@ func (db *DB) writeOnce(ctx context.Context, fn func(ctx context.Context) error)
 	return position, nil
 }
 
-// Once runs fn in one transaction, which is not run again and has no feed row.
+// Once runs fn in one transaction, without retries and without a feed row.
 func (db *DB) Once(ctx context.Context, fn func(ctx context.Context) error) error {
 	tx, err := db.Pools.Write.BeginTx(ctx, &sql.TxOptions{Isolation: db.dialect.isolation})
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	// After a commit this does nothing; after an error or a panic of fn it gives
-	// the connection back, which is the only one on SQLite.
+	// After a commit this does nothing; after an error or a panic of fn it
+	// releases the connection, which is the only one on SQLite.
 	defer func() { _ = tx.Rollback() }()
 	if err := fn(context.WithValue(ctx, transactionKey{}, tx)); err != nil {
 		return err

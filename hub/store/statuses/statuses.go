@@ -1,8 +1,9 @@
-// Package statuses keeps what agents report of services, in the hub's database,
-// and for each cluster what is stored of it as a whole. hub/store embeds its
-// Table; what is stored is decided by hub/fleet.
+// Package statuses stores what agents report about services in the hub's
+// database, and one summary row per cluster. hub/store embeds its Table;
+// hub/fleet decides what is stored.
 //
-// What holds: a report writes what it says, and one narrow row of its cluster.
+// Invariants: a report writes the statuses that it contains, and one narrow row
+// of its cluster.
 package statuses
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/rows"
 )
 
-// Table is all statuses. Its methods may be called by many goroutines.
+// Table holds all statuses. Its methods are safe for concurrent use.
 type Table struct{ db query.DB }
 
 // New returns the statuses in a database.
@@ -61,9 +62,9 @@ type ClusterSum struct {
 	reported.Sum
 }
 
-// PutStatuses is fleet.StatusStore.
+// PutStatuses implements fleet.StatusStore.
 func (t *Table) PutStatuses(ctx context.Context, clusterID string, all []fleet.StoredStatus, sum reported.Sum) error {
-	at := map[string]int{} // of several of one service the last counts
+	at := map[string]int{} // of several for one service, the last one wins
 	for i, s := range all {
 		at[s.ServiceID] = i
 	}
@@ -81,7 +82,7 @@ func (t *Table) PutStatuses(ctx context.Context, clusterID string, all []fleet.S
 	return err
 }
 
-// DeleteStatuses is fleet.StatusStore.
+// DeleteStatuses implements fleet.StatusStore.
 func (t *Table) DeleteStatuses(ctx context.Context, serviceIDs []string) error {
 	return query.Chunks(serviceIDs, func(args []any) error {
 		_, err := t.db.Exec(ctx, "DELETE FROM statuses WHERE service_id IN ("+query.Placeholders(1, len(args))+")", args...)
@@ -89,7 +90,7 @@ func (t *Table) DeleteStatuses(ctx context.Context, serviceIDs []string) error {
 	})
 }
 
-// ForgetCluster removes the statuses of a cluster that is gone.
+// ForgetCluster removes the statuses of a deleted cluster.
 func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
 	for _, table := range []string{"statuses", "status_sums", "heals_taken"} {
 		if _, err := t.db.Exec(ctx, "DELETE FROM "+table+" WHERE cluster_id = $1", clusterID); err != nil {
@@ -99,7 +100,7 @@ func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
 	return nil
 }
 
-// StatusesByID is fleet.StatusStore.
+// StatusesByID implements fleet.StatusStore.
 func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredStatus, error) {
 	all := map[string]fleet.StoredStatus{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
@@ -112,7 +113,7 @@ func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[stri
 	return all, err
 }
 
-// Components is fleet.StatusStore.
+// Components implements fleet.StatusStore.
 func (t *Table) Components(ctx context.Context, serviceID string) ([]byte, error) {
 	text, _, err := query.One(ctx, t.db, query.Value[string], "SELECT components FROM statuses WHERE service_id = $1", serviceID)
 	if err != nil || text == "" {
@@ -121,7 +122,7 @@ func (t *Table) Components(ctx context.Context, serviceID string) ([]byte, error
 	return base64.StdEncoding.DecodeString(text)
 }
 
-// StatusHashes is fleet.StatusStore.
+// StatusHashes implements fleet.StatusStore.
 func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]reported.Status, error) {
 	all := map[string]reported.Status{}
 	err := t.db.Each(ctx, "SELECT service_id, hash, sync, health FROM statuses WHERE cluster_id = $1", []any{clusterID}, func(row query.Scan) error {
@@ -134,7 +135,7 @@ func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]
 	return all, err
 }
 
-// StatusSums is fleet.StatusStore.
+// StatusSums implements fleet.StatusStore.
 func (t *Table) StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error) {
 	sums := map[string]reported.Sum{}
 	read := func(where string, args []any) error {

@@ -14,17 +14,18 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// reserved begins names of groups that only the hub gives.
+// reserved is the prefix of groups that only the hub gives.
 const reserved = "axle:"
 
-// admit finds out who asks, for which cluster, and whether he may.
+// admit determines the caller and the cluster, and whether the caller may use
+// it.
 func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
 	if len(r.Header["Authorization"]) == 0 {
 		return errcode.New(errcode.Unauthorized, "no token was sent; axle clusters kubeconfig makes a kubeconfig that sends one")
 	}
 	bearer := bearertoken.Of(r.Header)
 	if bearer == "" {
-		return errcode.New(errcode.Unauthorized, "send one Authorization: Bearer <token>; nothing else is known here")
+		return errcode.New(errcode.Unauthorized, "send one Authorization: Bearer <token>; no other authentication is supported here")
 	}
 	if a.cluster, err = p.authenticate(r.Context(), a, bearer); err != nil {
 		return err
@@ -32,8 +33,8 @@ func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
 	return p.allow(r.Context(), a)
 }
 
-// authenticate fills the caller and returns the cluster. Nobody who is not
-// known learns which clusters there are.
+// authenticate sets the caller and returns the cluster. Unauthenticated callers
+// do not learn which clusters exist.
 func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Cluster, error) {
 	if sealed, ok := strings.CutPrefix(bearer, credentialPrefix); ok {
 		c, err := p.openCredential(ctx, a, sealed)
@@ -50,7 +51,7 @@ func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Clus
 	if a.caller, err = p.Identity.Authenticate(ctx, bearer); err != nil {
 		return Cluster{}, err
 	}
-	// Whoever has no access at all hears that, whatever he names.
+	// A caller without any access gets this error for every name.
 	err = p.Identity.Authorize(ctx, a.caller, identity.ActionRead, identity.Scope{Project: a.caller.Project})
 	if errors.Is(err, identity.ErrNoAccess) {
 		return Cluster{}, err
@@ -58,7 +59,8 @@ func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Clus
 	return p.cluster(ctx, a.handle)
 }
 
-// allow asks whether the caller may use the cluster, and says as whom.
+// allow checks that the caller may use the cluster, and sets the impersonated
+// identity.
 func (p *Proxy) allow(ctx context.Context, a *asked) error {
 	if err := p.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
 		if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
@@ -67,14 +69,14 @@ func (p *Proxy) allow(ctx context.Context, a *asked) error {
 		return err
 	}
 	if !a.caller.HasScope(identity.ScopeWrite) && !a.info.Reads() {
-		return errcode.New(errcode.Forbidden, "this token has only the scope %q, which lets one get, list and watch; this is %s %s", identity.ScopeRead, a.info.Action(), a.info.Kind())
+		return errcode.New(errcode.Forbidden, "this token has only the scope %q, which allows get, list and watch; this is %s %s", identity.ScopeRead, a.info.Action(), a.info.Kind())
 	}
 	who, err := as(a.caller)
 	a.head.Identity = who
 	return err
 }
 
-// as is whom the cluster's API server shall see.
+// as returns the identity that the cluster's API server sees.
 func as(caller identity.Principal) (*agentv1.StreamIdentity, error) {
 	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
 	if caller.Admin {

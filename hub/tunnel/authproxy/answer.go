@@ -9,7 +9,7 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// harmless makes an answer one that a browser does nothing with: what a pod
+// harmless sets headers that make a browser ignore the content: what a pod
 // serves must not run as if it were the hub's own page.
 func harmless(h http.Header) {
 	h["Content-Security-Policy"] = []string{"sandbox; default-src 'none'"}
@@ -17,8 +17,8 @@ func harmless(h http.Header) {
 	h["Cache-Control"] = []string{"no-store"}
 }
 
-// lost are headers of an answer that would reach beyond it: into the browser's
-// store for this origin, or to its next request.
+// lost are response headers that would have effects beyond the response: on the
+// browser's storage for this origin, or on its next request.
 var lost = map[string]bool{
 	"Set-Cookie": true, "Set-Cookie2": true, "Clear-Site-Data": true, "Service-Worker-Allowed": true, "Strict-Transport-Security": true,
 	"Content-Security-Policy": true, "Content-Security-Policy-Report-Only": true, "X-Content-Type-Options": true, "Cache-Control": true,
@@ -41,7 +41,7 @@ func (a *asked) setHeaders(h http.Header, answer *agentv1.StreamAnswer) {
 	}
 }
 
-// refuse answers with an error of ours, as an API server would.
+// refuse answers with a hub error in the form of an API server's.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code, body, after := kubereq.Status(err)
 	h := w.Header()
@@ -53,10 +53,10 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		h.Set("WWW-Authenticate", `Bearer realm="axle"`)
 	}
 	if r.ProtoMajor == 1 && r.ContentLength != 0 {
-		// The rest of a body that nobody wants is not waited for.
+		// Do not wait for the rest of a body that is not needed.
 		h.Set("Connection", "close")
 	}
 	w.WriteHeader(code)
-	// Whoever asked may be gone.
+	// The client may be gone.
 	_, _ = w.Write(body)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// stage is a proxy whose people, clusters and time are the test's, and which
-// notes what would go to a cluster.
+// stage is a proxy whose people, clusters and time the test controls, and which
+// records what would be sent to a cluster.
 type stage struct {
 	*Proxy
 	t     *testing.T
@@ -219,7 +219,7 @@ func TestCredentialsAreForOneClusterAndEnd(t *testing.T) {
 	}
 }
 
-// A stream goes on for as long as its credential, its token and its binding.
+// A stream lasts as long as its credential, its token and its binding.
 func TestStreamsEndWithWhatLetThemBegin(t *testing.T) {
 	for name, test := range map[string]struct {
 		until time.Duration
@@ -315,8 +315,8 @@ func TestTicketsAreForPagesOfTheHub(t *testing.T) {
 	}
 }
 
-// Whoever has no right hears the same of clusters that are there and of those
-// that are not, and a token that may read lets nobody write.
+// A caller without access gets the same answer for existing and missing
+// clusters, and a read-only token cannot write.
 func TestWhoMayUseWhichCluster(t *testing.T) {
 	s := newStage(t, nil)
 	reader := s.people["tok_ann"]
@@ -405,7 +405,7 @@ func TestRequestsThatNoClusterGets(t *testing.T) {
 			t.Errorf("header %v goes along", h)
 		}
 	}
-	// A cluster cannot change to a protocol that nobody asked for.
+	// A cluster cannot switch to a protocol that was not requested.
 	s.answer = &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: kubereq.SPDY}
 	if got, _, _ := s.do("GET", pods+"/b/exec", append(slices.Clone(ann), webSocketAsked...)...); got != http.StatusServiceUnavailable {
 		t.Errorf("another protocol: %d", got)

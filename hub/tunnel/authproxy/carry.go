@@ -19,12 +19,12 @@ import (
 	"github.com/axle-cd/axle/internal/relay"
 )
 
-// handshakeLimit bounds writing the head of an upgraded answer.
+// handshakeLimit limits writing the head of an upgraded answer.
 const handshakeLimit = 10 * time.Second
 
-// carry takes an admitted request to its cluster and the answer back. It
-// returns an error only while nothing was answered; what breaks off later cuts
-// the connection, so that nobody takes half an answer for a whole one.
+// carry forwards an admitted request to its cluster and the answer back. It
+// returns an error only while nothing was answered; a later failure cuts the
+// connection, so that a client does not take half an answer for a complete one.
 func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -53,8 +53,7 @@ func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err err
 	return p.reply(ctx, w, a, answer, stream, l, t)
 }
 
-// openTo begins the stream. Who hears that there is no tunnel knows the cluster by
-// its name.
+// openTo opens the stream. Its error for a missing tunnel names the cluster.
 func (p *Proxy) openTo(ctx context.Context, a *asked) (Stream, error) {
 	stream, err := p.Open(ctx, a.cluster.ID, a.head)
 	if errors.Is(err, tunnel.ErrNone) {
@@ -63,7 +62,8 @@ func (p *Proxy) openTo(ctx context.Context, a *asked) (Stream, error) {
 	return stream, err
 }
 
-// reasonOf is why a stream was given up, when that is known better.
+// reasonOf returns the more specific reason why a stream was closed, if there
+// is one.
 func reasonOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
@@ -71,16 +71,16 @@ func reasonOf(ctx context.Context, err error) error {
 	return err
 }
 
-// reply hands an answer's head and body to the client.
+// reply writes an answer's head and body to the client.
 func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *asked, answer *agentv1.StreamAnswer, stream Stream, l *live, t *trail) error {
 	if s := answer.GetStatus(); s < 200 || s > 599 {
-		return errcode.New(errcode.Unavailable, "the cluster's agent answered with status %d, which is none", s)
+		return errcode.New(errcode.Unavailable, "the cluster's agent answered with the invalid status %d", s)
 	}
 	a.setHeaders(w.Header(), answer)
 	t.status = int(answer.GetStatus())
 	control := http.NewResponseController(w)
-	// A deadline in the past unblocks a write that waits; a connection that
-	// knows none is cut by its own end.
+	// A deadline in the past unblocks a waiting write; a connection without
+	// deadlines is cut when it ends.
 	l.setCut(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
 	w.WriteHeader(t.status)
 	var flush func() error
@@ -98,12 +98,12 @@ func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *asked, answ
 	return nil
 }
 
-// pieceBytes is what fills one record of TLS together with the head of its frame
-// of HTTP/2. Most clients take frames of 16 KiB, which are a record and another
-// one for the last 9 bytes, each with a system call.
+// pieceBytes fills one TLS record together with the head of its HTTP/2 frame.
+// Most clients accept frames of 16 KiB, which are a record and another one for
+// the last 9 bytes, each with a system call.
 const pieceBytes = 16<<10 - 9
 
-// pieces writes at most pieceBytes at once.
+// pieces writes at most pieceBytes at a time.
 type pieces struct{ to io.Writer }
 
 // Write implements io.Writer.
@@ -119,7 +119,8 @@ func (w pieces) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// broken ends a connection whose answer has begun, after the record of it.
+// broken ends a connection whose answer has begun, after its record was
+// written.
 func (p *Proxy) broken(ctx context.Context, a *asked, t *trail, err error) {
 	err = reasonOf(ctx, err)
 	p.log(ctx, a, err)
@@ -132,7 +133,7 @@ func (p *Proxy) log(ctx context.Context, a *asked, err error) {
 		slog.String(logkey.Cluster, a.cluster.Name), slog.String(logkey.User, a.caller.Name), slog.Any(logkey.Error, err))
 }
 
-// upload is a request's body on its way.
+// upload sends a request's body.
 type upload struct {
 	done    chan struct{}
 	ended   atomic.Bool
@@ -140,18 +141,18 @@ type upload struct {
 	stream  Stream
 }
 
-// sendBody sends the body beside the answer: an API server may answer before
-// it has all.
+// sendBody sends the body in parallel to the answer: an API server may answer
+// before it has read everything.
 func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *trail) *upload {
 	u := &upload{done: make(chan struct{}), control: http.NewResponseController(w), stream: stream}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		// A stream that is broken already says so when it answers.
+		// A broken stream reports its error with the answer.
 		_ = stream.CloseWrite()
 		u.ended.Store(true)
 		close(u.done)
 		return u
 	}
-	// HTTP/2 always can; HTTP/1.1 must be told.
+	// HTTP/2 is always full duplex; HTTP/1.1 must enable it.
 	_ = u.control.EnableFullDuplex()
 	go func() {
 		defer close(u.done)
@@ -162,7 +163,7 @@ func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *trail) *
 			u.ended.Store(true)
 			_ = stream.CloseWrite()
 		case !errors.Is(err, relay.ErrWrite):
-			// Half a body must not look like a whole one.
+			// Half a body must not look like a complete one.
 			u.ended.Store(true)
 			stream.Close()
 		}
@@ -170,8 +171,8 @@ func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *trail) *
 	return u
 }
 
-// stop waits for the end of the upload, which it brings about: a read that
-// waits for the client would hold the handler's end up.
+// stop ends the upload and waits for it: a read that waits for the client would
+// delay the handler's end.
 func (u *upload) stop() {
 	if !u.ended.Load() {
 		u.stream.Close()
@@ -180,7 +181,7 @@ func (u *upload) stop() {
 	<-u.done
 }
 
-// upgraded waits for the cluster to change protocols and then joins the two
+// upgraded waits until the cluster switches protocols and then joins the two
 // connections.
 func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, stream Stream, l *live, t *trail) error {
 	answer, err := stream.Answer(ctx)
@@ -192,7 +193,7 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 		return p.reply(ctx, w, a, answer, stream, l, t)
 	}
 	if answer.GetUpgrade() != a.head.GetUpgrade() {
-		return errcode.New(errcode.Unavailable, "the cluster changed to %.40q, which nobody asked for", answer.GetUpgrade())
+		return errcode.New(errcode.Unavailable, "the cluster switched to the protocol %.40q, which was not requested", answer.GetUpgrade())
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -200,7 +201,7 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { hurry(conn) })()
-	// The server's own deadlines were for the head alone.
+	// The server's own deadlines apply only to the head.
 	_ = conn.SetDeadline(time.Time{})
 	t.status = http.StatusSwitchingProtocols
 	word := newFarewell(a.head.GetUpgrade(), answer)
@@ -213,9 +214,9 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 		return nil
 	}
 	t.down.Add(int64(len(first)))
-	// What the server read ahead comes first, then the connection itself: the
+	// Read first what the server read ahead, then the connection itself: the
 	// server's reader would end the request, and with it the answer, at the end
-	// of what the client sends.
+	// of the client's data.
 	ahead, _ := buffered.Reader.Peek(buffered.Reader.Buffered())
 	if err := p.join(ctx, conn, io.MultiReader(bytes.NewReader(ahead), conn), stream, word, l, t); err != nil {
 		err = reasonOf(ctx, err)
@@ -229,22 +230,23 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	return nil
 }
 
-// firstBytes is the most that goes to the client together with the head.
+// firstBytes is the most that is sent to the client together with the head.
 const firstBytes = 1 << 10
 
-// firstOf is what the cluster said right behind its answer.
+// firstOf returns what the cluster sent directly after its answer.
 func firstOf(stream Stream) []byte {
 	source, ok := stream.(relay.Prompt)
 	if !ok {
 		return nil
 	}
 	first := make([]byte, firstBytes)
-	// An error is met again by who reads on.
+	// The next read returns the same error.
 	n, _ := source.ReadNow(first)
 	return first[:n]
 }
 
-// writeSwitch writes the head of the answer by hand, and what came behind it.
+// writeSwitch writes the head of the answer itself, and the bytes that came
+// after it.
 func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer, first []byte) error {
 	a.setHeaders(h, answer)
 	h.Del("Content-Length")
@@ -253,8 +255,8 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 	if err := conn.SetWriteDeadline(time.Now().Add(handshakeLimit)); err != nil {
 		return err
 	}
-	// In one piece: each write of a header's name and value alone would be a
-	// record of TLS and a packet.
+	// Write it in one piece: separate writes of each header's name and value
+	// would each be a TLS record and a packet.
 	var head bytes.Buffer
 	head.WriteString("HTTP/1.1 101 Switching Protocols\r\n")
 	if err := h.Write(&head); err != nil {
@@ -268,9 +270,9 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 	return conn.SetWriteDeadline(time.Time{})
 }
 
-// join carries raw bytes both ways until the cluster's side ends. The client's
-// end of its own direction is carried, and the other goes on. word, unless nil,
-// tells a client whose way was cut.
+// join copies raw bytes in both directions until the cluster's side ends. When
+// the client ends its direction, that is passed on, and the other direction
+// continues. word, unless nil, tells a client that its connection was cut.
 func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream Stream, word farewell, l *live, t *trail) error {
 	l.setCut(func() { hurry(conn) })
 	var to io.Reader = stream
@@ -285,13 +287,13 @@ func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream 
 		t.up.Add(n)
 		switch {
 		case err == nil:
-			// A stream that is broken says so to its reader.
+			// The reader of a broken stream gets the error.
 			_ = stream.CloseWrite()
 		case !errors.Is(err, relay.ErrWrite):
 			left.Store(ctx.Err() == nil)
 			stream.Close()
 		}
-		// A cluster that takes no more may still have something to say.
+		// A cluster that has stopped reading may still send.
 	}()
 	n, err := relay.Copy(meter{conn, l, &p.streams.now}, to, nil)
 	t.down.Add(n)
@@ -306,7 +308,7 @@ func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream 
 	stream.Close()
 	conn.Close()
 	<-sent
-	// A client that goes once it has what it wants ended nothing too early.
+	// A client that leaves once it has what it wants ended nothing too early.
 	if err != nil && !gone {
 		return fmt.Errorf("after %d bytes: %w", n, err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// around is everything that a proxy asks, which counts what it is asked.
+// around holds all dependencies of a proxy and counts their calls.
 type around struct {
 	clusters, opened, callers, nonces, added, now int
 	revoked                                       bool
@@ -66,9 +66,9 @@ func (pod) Answer(context.Context) (*agentv1.StreamAnswer, error) {
 	return &agentv1.StreamAnswer{Status: http.StatusOK, Headers: []*agentv1.StreamHeader{{Name: "Content-Length", Values: []string{"4"}}}}, nil
 }
 
-// TestAReadAsksNobodyTwice keeps what a read costs where it is: of a hundred
-// within a second, the first alone looks into the database and opens the
-// credential. The token is looked at each time, and each read is recorded.
+// TestAReadAsksNobodyTwice fixes the cost of a read: of a hundred within a
+// second, only the first reads the database and opens the credential. The token
+// is checked each time, and each read is recorded.
 func TestAReadAsksNobodyTwice(t *testing.T) {
 	a, now := &around{}, clock.NewManual(time.Unix(1_800_000_000, 0))
 	p, err := authproxy.New(authproxy.Config{

@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// credentialPrefix begins a short-lived bearer for one cluster.
+	// credentialPrefix is the prefix of a short-lived bearer token for one
+	// cluster.
 	credentialPrefix = "axle_k8s_"
-	// MaxCredential is the longest that one lives.
+	// MaxCredential is the longest life of a credential.
 	MaxCredential = time.Hour
-	// sealedCredential and sealedTicket bind what is sealed to its purpose.
+	// sealedCredential and sealedTicket bind a sealed text to its purpose.
 	sealedCredential = "credential of a cluster"
 	sealedTicket     = "ticket of a cluster"
 )
 
-// grant is what a credential or a ticket says. It names the token that it was
-// made with: when that one is revoked, it opens nothing.
+// grant is the content of a credential or a ticket. It names the token that it
+// was created with: when that token is revoked, it opens nothing.
 type grant struct {
 	Token   string `json:"t"`
 	Cluster string `json:"c"`
 	Until   int64  `json:"u"`
-	// Handle, URI and Nonce are a ticket's.
+	// Handle, URI and Nonce are set for tickets.
 	Handle string `json:"h,omitempty"`
 	URI    string `json:"p,omitempty"`
 	Nonce  []byte `json:"n,omitempty"`
@@ -43,9 +44,10 @@ func (p *Proxy) seal(g grant, purpose string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString([]byte(p.Sealer.Seal(text, purpose))), nil
 }
 
-// open returns what was sealed. Unauthorized when it was not, or is over.
+// open returns the sealed grant. Unauthorized when the text is not a grant of
+// this hub, or has expired.
 func (p *Proxy) open(text, purpose string) (g grant, err error) {
-	unknown := errcode.New(errcode.Unauthorized, "this is no %s of this hub, or it is over; make another", purpose)
+	unknown := errcode.New(errcode.Unauthorized, "this is not a %s of this hub, or it has expired; create another", purpose)
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return g, unknown
@@ -57,8 +59,8 @@ func (p *Proxy) open(text, purpose string) (g grant, err error) {
 	return g, nil
 }
 
-// Credential makes a bearer for one cluster, by handle, that lives at most an
-// hour and no longer than the caller's own token. It is kept nowhere.
+// Credential creates a bearer token for one cluster, by handle, that lives at
+// most an hour and no longer than the caller's own token. It is not stored.
 func (p *Proxy) Credential(ctx context.Context, caller identity.Principal, handle string, lifetime time.Duration) (bearer string, until int64, err error) {
 	if lifetime <= 0 || lifetime > MaxCredential {
 		lifetime = MaxCredential
@@ -84,7 +86,7 @@ func (p *Proxy) mayUse(ctx context.Context, caller identity.Principal, handle st
 	return c, p.Identity.Authorize(ctx, caller, identity.ActionRead, c.scope())
 }
 
-// openCredential fills the caller by the token that a credential was made
+// openCredential sets the caller from the token that a credential was created
 // with.
 func (p *Proxy) openCredential(ctx context.Context, a *asked, sealed string) (grant, error) {
 	g, err := p.credentials.open(sealed, clock.Micros(p.Clock.Now()), func() (grant, error) { return p.open(sealed, sealedCredential) })
@@ -96,12 +98,12 @@ func (p *Proxy) openCredential(ctx context.Context, a *asked, sealed string) (gr
 	return g, err
 }
 
-// maxOpened bounds the credentials that are remembered open, 300 B each.
+// maxOpened limits how many opened credentials are cached, 300 B each.
 const maxOpened = 10_000
 
-// openedCredentials are what credentials said, by the hash of their text: each
-// request sends its credential again. What they say never changes; whether its
-// token is still good is looked up each time.
+// openedCredentials caches the content of credentials by the hash of their
+// text, because each request sends its credential again. The content never
+// changes; whether its token is still valid is checked each time.
 type openedCredentials struct {
 	mu     sync.Mutex
 	byHash map[[sha256.Size]byte]grant

@@ -20,37 +20,37 @@ import (
 )
 
 const (
-	// farewellLimit bounds saying why a command's way ended, and waiting until
-	// its client has heard.
+	// farewellLimit limits sending a command's error, and waiting until its
+	// client has received it.
 	farewellLimit = 2 * time.Second
-	// maxHeadFrame bounds a frame of SPDY that opens a stream; client-go's have
-	// some 100 bytes. maxHeadField and maxHeadFields bound what it becomes when it
-	// is decompressed.
+	// maxHeadFrame limits a SPDY frame that opens a stream; client-go's have
+	// about 100 bytes. maxHeadField and maxHeadFields limit its size after
+	// decompression.
 	maxHeadFrame  = 2 << 10
 	maxHeadField  = 256
 	maxHeadFields = 16
-	// channelError is the channel of a WebSocket on which a command's outcome
-	// is told.
+	// channelError is the channel of a WebSocket that carries a command's
+	// result.
 	channelError = 3
 )
 
-// farewell knows how to tell the client of a command, within its own protocol,
-// that the way to it was cut. Without that a client of SPDY takes half an
-// output for a whole one and ends with success. It follows the frames of both
-// directions and changes none.
+// farewell sends an error to the client of a command, within its own protocol,
+// when its connection to the cluster was cut. Without it a SPDY client takes
+// partial output for complete output and ends with success. It follows the
+// frames of both directions and changes none.
 type farewell interface {
-	// sent sees what the client sends, and came what it gets; each is called by
-	// one goroutine.
+	// sent sees what the client sends, and came what it receives; one goroutine
+	// calls each.
 	sent(p []byte)
 	came(p []byte)
 	// say returns what to send so that the client ends with the error; nil when
-	// nothing can be said now, such as in the middle of a frame. It is called
-	// after the last came.
+	// nothing can be sent now, for example in the middle of a frame. It is
+	// called after the last call of came.
 	say(err error) []byte
 }
 
-// newFarewell returns nil when the protocol is not one of commands, or has no
-// place for an error.
+// newFarewell returns nil when the protocol is not used by commands, or cannot
+// carry an error.
 func newFarewell(upgrade string, answer *agentv1.StreamAnswer) farewell {
 	switch {
 	case strings.EqualFold(upgrade, "websocket"):
@@ -78,14 +78,15 @@ func answered(answer *agentv1.StreamAnswer, name string) string {
 	return ""
 }
 
-// webSocketFarewell follows the frames of a WebSocket that the client gets.
+// webSocketFarewell follows the frames of a WebSocket that are sent to the
+// client.
 type webSocketFarewell struct {
 	head []byte
 	rest uint64 // of a frame's payload
-	// within is set between the frames of one message, fresh before the first
-	// byte of one, which names its channel.
+	// within is set between the frames of one message; fresh is set before the
+	// first byte of a message, which names its channel.
 	within, fresh bool
-	// over is set once the cluster has told the outcome or ended the WebSocket.
+	// over is set once the cluster has sent the result or closed the WebSocket.
 	over bool
 }
 
@@ -118,8 +119,8 @@ func (w *webSocketFarewell) came(p []byte) {
 	}
 }
 
-// whole reports whether the head is, and sets rest then. A cluster masks
-// nothing; where it does, nothing is said.
+// whole reports whether the head is complete, and then sets rest. A cluster
+// does not mask frames; if it does, nothing is sent.
 func (w *webSocketFarewell) whole() bool {
 	if len(w.head) < 2 {
 		return false
@@ -145,37 +146,38 @@ func (w *webSocketFarewell) say(err error) []byte {
 	_, status, _ := kubereq.Status(err)
 	words := []byte{0x82, 126, 0, 0, channelError}
 	binary.BigEndian.PutUint16(words[2:], uint16(1+len(status)))
-	// A WebSocket that ends in order: client-go does not look at the error
-	// otherwise.
+	// Close the WebSocket in order: otherwise client-go ignores the error.
 	return append(append(words, status...), 0x88, 2, 0x03, 0xe8)
 }
 
-// spdyFarewell follows the frames of SPDY/3.1 both ways.
+// spdyFarewell follows the SPDY/3.1 frames of both directions.
 type spdyFarewell struct {
-	// asObject tells an error as an object of kind Status, not as text.
+	// asObject is set when the error is sent as an object of kind Status, not
+	// as text.
 	asObject bool
-	// errorStream is the one that the client opened for errors; 0 is none yet.
+	// errorStream is the stream that the client opened for errors; 0 means none
+	// yet.
 	errorStream atomic.Uint32
 	up, down    spdyFrames
-	// heads takes the client's frames that open streams, and framer reads them:
-	// their headers are compressed, each with what came before.
+	// heads buffers the client's frames that open streams, and framer parses
+	// them: their headers are compressed with a shared state.
 	heads  bytes.Buffer
 	framer *spdy.Framer
-	lost   bool // the client's frames are not understood
-	over   bool // the cluster has told the outcome
+	lost   bool // the client's frames cannot be parsed
+	over   bool // the cluster has sent the result
 }
 
-// newSPDYFarewell follows nothing yet.
+// newSPDYFarewell returns a farewell that has seen nothing yet.
 func newSPDYFarewell(asObject bool) *spdyFarewell { return &spdyFarewell{asObject: asObject} }
 
-// spdyFrames reads the heads of frames.
+// spdyFrames parses the heads of frames.
 type spdyFrames struct {
 	head []byte
 	rest uint32
 }
 
-// next takes one byte of a head, or the rest of a frame's payload. started is
-// set with the last byte of a head.
+// next consumes one byte of a head, or the rest of a frame's payload. started
+// is set with the last byte of a head.
 func (f *spdyFrames) next(p []byte) (n int, started bool) {
 	if f.rest > 0 {
 		n = int(min(uint32(len(p)), f.rest))
@@ -195,12 +197,12 @@ func (f *spdyFrames) next(p []byte) (n int, started bool) {
 
 func (f *spdyFrames) control() bool { return f.head[0]&0x80 != 0 }
 
-// kind is of a control frame.
+// kind returns the type of a control frame.
 func (f *spdyFrames) kind() spdy.ControlFrameType {
 	return spdy.ControlFrameType(binary.BigEndian.Uint16(f.head[2:]))
 }
 
-// between reports whether the last frame is whole.
+// between reports whether the last frame is complete.
 func (f *spdyFrames) between() bool { return f.rest == 0 && (len(f.head) == 0 || len(f.head) == 8) }
 
 func (w *spdyFarewell) sent(p []byte) {
@@ -234,7 +236,7 @@ func (w *spdyFarewell) opens() bool {
 	return false
 }
 
-// read reads one frame of headers.
+// read parses one frame of headers.
 func (w *spdyFarewell) read() {
 	if w.framer == nil {
 		framer, err := spdy.NewFramerWithOptions(io.Discard, &w.heads, spdy.WithMaxControlFramePayloadSize(maxHeadFrame),
@@ -285,7 +287,7 @@ func (w *spdyFarewell) say(err error) []byte {
 	return append(words, text...)
 }
 
-// watched shows somebody what is read.
+// watched passes what is read to a function as well.
 type watched struct {
 	io.Reader
 	see func([]byte)
@@ -298,20 +300,20 @@ func (w watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cutOff is the error of a command whose tunnel broke.
+// cutOff returns the error of a command whose tunnel broke.
 func cutOff(ctx context.Context, c Cluster, err error) error {
 	if cause := reasonOf(ctx, nil); cause != nil {
 		return cause
 	}
 	if coded := (*errcode.Error)(nil); errors.As(err, &coded) {
-		return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut: %s; whether the command goes on there is not known, so look before you repeat it", c.Name, coded.Message)
+		return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut: %s; the command may still be running there, so check before you repeat it", c.Name, coded.Message)
 	}
-	return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut; whether the command goes on there is not known, so look before you repeat it. axle clusters get %s shows when the tunnel is back", c.Name, c.Name)
+	return errcode.New(errcode.Unavailable, "the tunnel of cluster %s was cut; the command may still be running there, so check before you repeat it; axle clusters get %s shows when the tunnel is back", c.Name, c.Name)
 }
 
-// sayTo tells a command's client why its way ended, and waits until it has gone:
-// a connection that is closed while bytes lie unread takes the last ones with
-// it.
+// sayTo sends a command's client its error, and waits until the client has
+// closed: a connection that is closed while received bytes are unread loses the
+// last sent ones.
 func sayTo(conn net.Conn, words []byte) {
 	if len(words) == 0 {
 		return
@@ -325,11 +327,11 @@ func sayTo(conn net.Conn, words []byte) {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() != nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, conn) // until it went, or the time is up
+	_, _ = io.Copy(io.Discard, conn) // until the client closes, or time is up
 }
 
-// hurry ends what waits for a client: nothing more is read of it, and it has
-// little time left to take what it is sent.
+// hurry ends what waits for a client: nothing more is read from it, and little
+// time is left for writes.
 func hurry(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Unix(1, 0))
 	_ = conn.SetWriteDeadline(time.Now().Add(farewellLimit))

@@ -45,7 +45,7 @@ func TestFarewellIsForCommandsAlone(t *testing.T) {
 	}
 }
 
-// webSocketFrame is one that a server sends.
+// webSocketFrame returns a frame of a server.
 func webSocketFrame(first byte, payload string) string {
 	switch n := len(payload); {
 	case n < 126:
@@ -188,8 +188,8 @@ func TestSPDYFarewellGoesToTheErrorStream(t *testing.T) {
 	}
 }
 
-// FuzzFarewell: no bytes of client or cluster make it fall, nor let it speak
-// into the middle of a frame of what came.
+// FuzzFarewell checks that no bytes of client or cluster make it panic, or
+// write into the middle of a frame.
 func FuzzFarewell(f *testing.F) {
 	f.Add([]byte(spdyText(f, opening(1, "error"), data(1, "x"))), []byte(spdyText(f, data(3, "output"))), 3)
 	f.Add([]byte("\x82\x81abcd\x01"), []byte(webSocketFrame(0x82, "\x01output")), 1)

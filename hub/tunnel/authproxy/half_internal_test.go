@@ -15,7 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// lastWord is a cluster that speaks once the client has said all.
+// lastWord is a cluster that answers once the client has sent everything.
 type lastWord struct {
 	ctx   context.Context
 	heard chan struct{}
@@ -32,7 +32,7 @@ func (l *lastWord) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	l.said = true
-	// A stream that was given up says nothing any more.
+	// A closed stream returns nothing any more.
 	return copy(p, "the last word"), l.ctx.Err()
 }
 
@@ -43,7 +43,7 @@ func (*lastWord) Answer(context.Context) (*agentv1.StreamAnswer, error) {
 	return &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: kubereq.WebSocket}, nil
 }
 
-// earlyWord is one that has said something before.
+// earlyWord is a cluster that has answered something before.
 type earlyWord struct {
 	*lastWord
 	first string
@@ -62,8 +62,8 @@ type ends chan audit.Record
 func (e ends) Add(_ context.Context, r audit.Record)        { e <- r }
 func (ends) AddNow(_ context.Context, _ audit.Record) error { return nil }
 
-// A client that has said all it has to say still hears the end of the answer,
-// and what ended so is recorded as well ended.
+// A client that has sent everything still receives the end of the answer, and
+// the request is recorded as successful.
 func TestClientThatSaidAllHearsTheRest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ first, down string }{

@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// maxObjects bounds one answer that is held in memory here, and maxEvent
+	// maxObjects limits one answer that is held in memory here, and maxEvent
 	// one event of a watch.
 	maxObjects = 32 << 20
 	maxEvent   = 8 << 20
-	// asTable asks for what kubectl prints.
+	// asTable requests what kubectl prints.
 	asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 )
 
-// Asking is a read of somebody who was let in elsewhere.
+// Asking is a read by a caller who was authorized elsewhere.
 type Asking struct {
 	Caller identity.Principal
-	// Source is the address that he asks from.
+	// Source is the caller's address.
 	Source string
 	// Handle names the cluster; URI is path and query.
 	Handle, URI string
-	// Table asks for a Table.
+	// Table requests a Table.
 	Table bool
 }
 
-// get opens a stream for a read. The answer was good; its end must be called.
+// get opens a stream for a read. The answer is successful; the caller must call
+// its end function.
 func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*error), err error) {
 	if err := kubereq.CheckPath(q.URI); err != nil {
 		return nil, nil, err
@@ -48,7 +49,7 @@ func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*
 		Headers: []*agentv1.StreamHeader{{Name: "Accept", Values: []string{accept}}, {Name: "X-Forwarded-For", Values: []string{q.Source}}},
 	}}
 	if !a.info.Reads() {
-		return nil, nil, errcode.New(errcode.Invalid, "this call only reads; %s %s does more", a.info.Action(), a.info.Kind())
+		return nil, nil, errcode.New(errcode.Invalid, "this call can only read, and %s %s is not a read", a.info.Action(), a.info.Kind())
 	}
 	if a.cluster, err = p.cluster(ctx, q.Handle); err != nil {
 		return nil, nil, err
@@ -59,7 +60,7 @@ func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*
 	return p.opened(ctx, a)
 }
 
-// opened is get's second half, from the record on.
+// opened is the second half of get, from the audit record on.
 func (p *Proxy) opened(ctx context.Context, a *asked) (io.Reader, func(*error), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t, err := p.begin(ctx, a)
@@ -99,7 +100,7 @@ func (p *Proxy) opened(ctx context.Context, a *asked) (io.Reader, func(*error), 
 	return counted{s, t}, end, nil
 }
 
-// counted notes how much came.
+// counted counts the bytes that were read.
 type counted struct {
 	io.Reader
 	trail *trail
@@ -112,7 +113,7 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusal turns an API server's refusal into an error of its words.
+// refusal converts an API server's refusal into an error with its message.
 func refusal(answer *agentv1.StreamAnswer, body io.Reader) error {
 	status := answer.GetStatus()
 	if status == http.StatusOK {
@@ -132,7 +133,7 @@ func refusal(answer *agentv1.StreamAnswer, body io.Reader) error {
 	return errcode.New(code, "the cluster answered %d: %s", status, said.Message)
 }
 
-// Objects returns what the API server answers to a read, whole.
+// Objects returns the API server's complete answer to a read.
 func (p *Proxy) Objects(ctx context.Context, q Asking) (text []byte, err error) {
 	stream, end, err := p.get(ctx, q)
 	if err != nil {
@@ -141,7 +142,7 @@ func (p *Proxy) Objects(ctx context.Context, q Asking) (text []byte, err error) 
 	defer func() { end(&err) }()
 	text, err = io.ReadAll(io.LimitReader(stream, maxObjects+1))
 	if err == nil && len(text) > maxObjects {
-		err = errcode.New(errcode.Unprocessable, "the answer is larger than %d MiB; ask for fewer at a time by a limit", maxObjects>>20)
+		err = errcode.New(errcode.Unprocessable, "the answer is larger than %d MiB; request fewer objects at a time with a limit", maxObjects>>20)
 	}
 	return text, err
 }
@@ -152,8 +153,9 @@ type Event struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// Watch calls each with every event until it returns an error or the watch
-// ends, which is no error: an API server ends each after a while.
+// Watch calls each for every event until it returns an error or the watch ends.
+// The end of a watch is not an error, because an API server ends each after a
+// while.
 func (p *Proxy) Watch(ctx context.Context, q Asking, each func(Event) error) (err error) {
 	stream, end, err := p.get(ctx, q)
 	if err != nil {
@@ -165,7 +167,7 @@ func (p *Proxy) Watch(ctx context.Context, q Asking, each func(Event) error) (er
 	for lines.Scan() {
 		var e Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return errcode.New(errcode.Unavailable, "the cluster sent an event that is none: %w", err)
+			return errcode.New(errcode.Unavailable, "the cluster sent an invalid event: %w", err)
 		}
 		if err := each(e); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// cutting takes some writes and then none.
+// cutting accepts some writes and then none.
 type cutting struct {
 	bytes.Buffer
 	sizes []int

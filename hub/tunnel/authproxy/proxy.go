@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// Prefix is what clusters' handles stand behind.
+	// Prefix is the path before a cluster's handle.
 	Prefix = "/k8s/clusters/"
-	// TicketPath takes WebSockets from pages.
+	// TicketPath accepts WebSockets from pages.
 	TicketPath = "/ws/proxy"
-	// clusterFor is how long a handle's cluster is remembered.
+	// clusterFor is how long a handle's cluster is cached.
 	clusterFor = 2 * time.Second
 )
 
@@ -34,57 +34,59 @@ type Stream interface {
 	Write(p []byte) (int, error)
 	// CloseWrite ends the request's body.
 	CloseWrite() error
-	// Answer waits for the answer's head.
+	// Answer waits for the head of the answer.
 	Answer(ctx context.Context) (*agentv1.StreamAnswer, error)
 	Close() error
 }
 
-// Identity says who calls and what he may do; *identity.Directory is one.
+// Identity authenticates and authorizes callers; *identity.Directory implements
+// it.
 type Identity interface {
 	// Authenticate returns a bearer's caller.
 	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
-	// Caller returns the present caller of a token by its id.
+	// Caller returns the current caller of a token by its id.
 	Caller(ctx context.Context, tokenID string) (identity.Principal, error)
 	Authorize(ctx context.Context, p identity.Principal, action identity.Action, scope identity.Scope) error
 }
 
-// Log takes audit records; *audit.Log is one.
+// Log stores audit records; *audit.Log implements it.
 type Log interface {
-	// Add keeps a record soon.
+	// Add stores a record soon.
 	Add(ctx context.Context, r audit.Record)
-	// AddNow keeps a record before it returns.
+	// AddNow stores a record before it returns.
 	AddNow(ctx context.Context, r audit.Record) error
 }
 
-// Cluster is a cluster as its URL needs it.
+// Cluster is the part of a cluster that the proxy needs.
 type Cluster struct {
 	ID, Name, Handle, Project string
 }
 
 func (c Cluster) scope() identity.Scope { return identity.Scope{Project: c.Project, Cluster: c.ID} }
 
-// Config is what a Proxy needs. Origin, FailOpen, Clock and Log may be empty.
+// Config holds a Proxy's dependencies. Origin, FailOpen, Clock and Log may be
+// empty.
 type Config struct {
-	// Open begins a stream to a cluster by its id. ctx bounds its whole life.
+	// Open opens a stream to a cluster by its id. ctx limits its whole life.
 	Open     func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (Stream, error)
 	Identity Identity
 	// Cluster returns a cluster by its handle, or NotFound.
 	Cluster func(ctx context.Context, handle string) (Cluster, error)
 	Audit   Log
-	// Sealer makes tickets and credentials that only this hub can open.
+	// Sealer seals tickets and credentials so that only this hub can open them.
 	Sealer identity.Sealer
-	// UseNonce notes a nonce, or returns Conflict when any replica noted it
-	// before; it may forget those older than forget.
+	// UseNonce records a nonce, or returns Conflict when any replica recorded
+	// it before; it may forget those older than forget.
 	UseNonce func(ctx context.Context, nonce []byte, at, forget int64) error
-	// Origin is the one origin that clusters are served on; empty is any.
+	// Origin is the only origin that serves clusters; empty allows any.
 	Origin string
-	// FailOpen lets commands begin although their record cannot be kept.
+	// FailOpen allows commands to begin although their record cannot be stored.
 	FailOpen bool
 	Clock    clock.Clock
 	Log      *slog.Logger
 }
 
-// Over opens streams along the agents' tunnels.
+// Over opens streams through the agents' tunnels.
 func Over(t *tunnel.Tunnels) func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (Stream, error) {
 	return func(ctx context.Context, clusterID string, head *agentv1.StreamHead) (Stream, error) {
 		stream, err := t.Open(ctx, clusterID, head)
@@ -95,7 +97,7 @@ func Over(t *tunnel.Tunnels) func(ctx context.Context, clusterID string, head *a
 	}
 }
 
-// Proxy is the hub's half.
+// Proxy is the hub's half of the auth proxy.
 type Proxy struct {
 	Config
 	host        string
@@ -111,7 +113,8 @@ type knownCluster struct {
 	at time.Time
 }
 
-// New checks that nothing is missing. Run must run beside ServeHTTP.
+// New returns an error when a required part is missing. Run must run in
+// parallel to ServeHTTP.
 func New(c Config) (*Proxy, error) {
 	if c.Open == nil || c.Identity == nil || c.Cluster == nil || c.Audit == nil || c.Sealer == nil || c.UseNonce == nil {
 		return nil, errors.New("authproxy: a part is missing")
@@ -127,19 +130,18 @@ func New(c Config) (*Proxy, error) {
 	if c.Origin != "" {
 		u, err := url.Parse(c.Origin)
 		if err != nil || u.Host == "" {
-			return nil, errcode.New(errcode.Invalid, "--k8s-origin %q is no origin such as https://k8s.example.com", c.Origin)
+			return nil, errcode.New(errcode.Invalid, "--k8s-origin %q is not an origin such as https://k8s.example.com", c.Origin)
 		}
 		p.host = u.Host
 	}
 	return p, nil
 }
 
-// Owns reports whether a path is this package's to answer, before anybody
-// cleans it.
+// Owns reports whether this package must answer a path, before the path is
+// cleaned.
 func Owns(path string) bool { return strings.HasPrefix(path, "/k8s/") || path == TicketPath }
 
-// OwnHost reports whether a request came to the host that serves clusters
-// alone.
+// OwnHost reports whether a request came to the host that serves only clusters.
 func (p *Proxy) OwnHost(r *http.Request) bool {
 	return p.host != "" && strings.EqualFold(r.Host, p.host)
 }
@@ -160,7 +162,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if p.host != "" && r.URL.Path != TicketPath && !p.OwnHost(r) {
-		return errcode.New(errcode.NotFound, "clusters are served on %s alone", p.Origin)
+		return errcode.New(errcode.NotFound, "clusters are only served on %s", p.Origin)
 	}
 	if r.URL.Path == TicketPath {
 		err = p.redeem(r, a)
@@ -173,13 +175,13 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	return p.carry(w, r, a)
 }
 
-// noCluster is what one hears of a cluster that is not there, or that he may
-// not see.
+// noCluster returns the error for a cluster that does not exist or that the
+// caller may not see.
 func noCluster(handle string) error {
 	return errcode.New(errcode.NotFound, "no cluster has the handle %.80q; axle clusters list shows those that exist", handle)
 }
 
-// cluster finds a cluster by handle, from memory when it was just asked for.
+// cluster finds a cluster by handle, from the cache when it was just looked up.
 func (p *Proxy) cluster(ctx context.Context, handle string) (Cluster, error) {
 	now := p.Clock.Now()
 	p.mu.Lock()

@@ -13,15 +13,15 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// asked is one request on its way.
+// asked is a parsed request.
 type asked struct {
 	head    *agentv1.StreamHead
 	info    kubereq.Info
 	handle  string
 	cluster Cluster
 	caller  identity.Principal
-	// until is when a short-lived credential ends, in microseconds; 0 is with
-	// the caller's token.
+	// until is when a short-lived credential expires, in microseconds; 0 means
+	// with the caller's token.
 	until int64
 	// source is the client's address.
 	source string
@@ -31,8 +31,8 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 
 var errUpgradeOverHTTP2 = errcode.New(errcode.Invalid, "an upgrade is not possible on an HTTP/2 connection; ask for http/1.1 when you dial")
 
-// read takes a request apart and refuses what could be read in two ways, before
-// anybody is asked who sent it.
+// read parses a request and refuses ambiguous ones, before the caller is
+// authenticated.
 func (p *Proxy) read(r *http.Request) (*asked, error) {
 	if err := kubereq.CheckPath(r.RequestURI); err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 	if r.URL.Path != TicketPath {
 		rest, ok := strings.CutPrefix(r.RequestURI, Prefix)
 		if !ok {
-			return nil, errcode.New(errcode.NotFound, "nothing is here; a cluster's API is below %s<handle>", Prefix)
+			return nil, errcode.New(errcode.NotFound, "this path does not exist; a cluster's API is below %s<handle>", Prefix)
 		}
 		end := strings.IndexAny(rest, "/?")
 		if end < 0 {
@@ -67,7 +67,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 	return a, a.readHeaders(r)
 }
 
-// readUpgrade looks at what a connection is asked to become.
+// readUpgrade parses the requested protocol upgrade.
 func (a *asked) readUpgrade(r *http.Request) error {
 	upgrading := false
 	for _, line := range r.Header["Connection"] {
@@ -77,7 +77,7 @@ func (a *asked) readUpgrade(r *http.Request) error {
 				upgrading = true
 			case "keep-alive", "close", "":
 			default:
-				return errcode.New(errcode.Invalid, "Connection names %.40q; only upgrade, keep-alive and close are let through", strings.TrimSpace(name))
+				return errcode.New(errcode.Invalid, "Connection names %.40q; only upgrade, keep-alive and close are allowed", strings.TrimSpace(name))
 			}
 		}
 	}
@@ -88,9 +88,9 @@ func (a *asked) readUpgrade(r *http.Request) error {
 	case !upgrading && len(wanted) == 0:
 		return nil
 	case !upgrading || len(wanted) != 1:
-		return errcode.New(errcode.Invalid, "an upgrade takes one header Upgrade and one Connection: Upgrade")
+		return errcode.New(errcode.Invalid, "an upgrade needs exactly one Upgrade header and one Connection: Upgrade")
 	case r.ContentLength != 0 || len(r.TransferEncoding) > 0:
-		return errcode.New(errcode.Invalid, "an upgrade has no body")
+		return errcode.New(errcode.Invalid, "an upgrade must not have a body")
 	}
 	protocol, err := kubereq.CheckUpgrade(wanted[0])
 	if err != nil {
@@ -103,23 +103,23 @@ func (a *asked) readUpgrade(r *http.Request) error {
 	return nil
 }
 
-// dropped are headers that are not the API server's business, beside those of
-// one hop and those about identity.
+// dropped are headers that are not meant for the API server, beside hop-by-hop
+// and identity headers.
 var dropped = map[string]bool{
 	"Forwarded": true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true, "X-Forwarded-Port": true,
 	"X-Forwarded-Uri": true, "X-Real-Ip": true, "X-Original-Url": true, "X-Rewrite-Url": true, "Audit-Id": true, "Origin": true, "Referer": true,
 }
 
-// readHeaders keeps what may go along. Asking in another's name is refused
-// rather than left out: the call would run with the caller's own rights, which
-// may be more than he meant to use.
+// readHeaders keeps the headers to forward. It refuses impersonation headers
+// instead of dropping them: the call would run with the caller's own rights,
+// which may be more than the caller meant to use.
 func (a *asked) readHeaders(r *http.Request) error {
 	for name, values := range r.Header {
 		switch {
 		case kubereq.Impersonation(name):
-			return errcode.New(errcode.Invalid, "%s is refused: through the hub you are who you are; leave --as away, or use a token of whom you mean", name)
+			return errcode.New(errcode.Invalid, "%s is refused: impersonation is not possible through the hub; remove --as, or use a token of the account that you mean", name)
 		case name == "Sec-Websocket-Protocol" && slices.ContainsFunc(values, kubereq.BearerProtocol):
-			return errcode.New(errcode.Invalid, "a token within the WebSocket's protocols is refused; send Authorization: Bearer, or take a ticket for %s", TicketPath)
+			return errcode.New(errcode.Invalid, "a token within the WebSocket's protocols is refused; send Authorization: Bearer, or use a ticket for %s", TicketPath)
 		case dropped[name] || kubereq.HopHeader(name) || kubereq.IdentityHeader(name):
 		default:
 			a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: name, Values: values})
@@ -129,5 +129,6 @@ func (a *asked) readHeaders(r *http.Request) error {
 	return nil
 }
 
-// requestID joins the hub's record, the agent's log and the API server's own.
+// requestID returns an id that connects the hub's record, the agent's log and
+// the API server's own.
 func requestID() string { return strings.ToLower(rand.Text()) }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// lookEvery is how often streams are looked at.
+	// lookEvery is how often streams are checked.
 	lookEvery = time.Second
 	// slowAfter is how long bytes may wait for a client that reads nothing.
 	slowAfter = 30 * time.Second
@@ -23,15 +23,15 @@ var (
 	errRevoked = errcode.New(errcode.Unauthorized, "the token was revoked or has expired, or its owner may not use the cluster any more")
 )
 
-// streams are those under way.
+// streams are the running streams.
 type streams struct {
 	mu  sync.Mutex
 	all map[*live]struct{}
-	// now counts seconds, coarsely: a clock that costs nothing to read.
+	// now counts seconds: a clock that is cheap to read.
 	now atomic.Int64
 }
 
-// live is one stream that is looked at.
+// live is one checked stream.
 type live struct {
 	tokenID string
 	cluster Cluster
@@ -39,7 +39,7 @@ type live struct {
 	// waits is the second, plus one, since which a write to the client waits.
 	waits  atomic.Int64
 	cancel context.CancelCauseFunc
-	// cut unblocks a write to the client; set and called under mu.
+	// cut unblocks a write to the client; mu guards setting and calling it.
 	mu    sync.Mutex
 	cut   func()
 	ended bool
@@ -60,8 +60,8 @@ func (s *streams) remove(l *live) {
 	l.ended = true
 }
 
-// end gives a stream up. What cuts its client off is never called once the
-// stream was removed, since the connection may then be another request's.
+// end closes a stream. It never calls cut after the stream was removed, since
+// the connection may then serve another request.
 func (l *live) end(why error) {
 	l.cancel(why)
 	l.mu.Lock()
@@ -71,20 +71,20 @@ func (l *live) end(why error) {
 	}
 }
 
-// setCut says how to unblock a write from now on.
+// setCut sets how to unblock a write from now on.
 func (l *live) setCut(cut func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = cut
 }
 
-// Run looks at the streams under way until ctx ends, and then ends them.
+// Run checks the running streams until ctx ends, and then ends them.
 func (p *Proxy) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			for _, l := range p.streams.list() {
-				l.end(errcode.New(errcode.Unavailable, "the hub is stopping; ask again"))
+				l.end(errcode.New(errcode.Unavailable, "the hub is stopping; try again"))
 			}
 			return nil
 		case <-p.Clock.After(lookEvery):
@@ -103,8 +103,8 @@ func (s *streams) list() []*live {
 	return all
 }
 
-// look ends streams whose client is slow or may not have them any more. Each
-// pair of token and cluster is asked about once, however many watches it has.
+// look ends streams whose client is slow or may no longer have them. Each pair
+// of token and cluster is checked once, however many watches it has.
 func (p *Proxy) look(ctx context.Context) {
 	second := p.streams.now.Add(1)
 	now := clock.Micros(p.Clock.Now())
@@ -131,8 +131,8 @@ func (p *Proxy) look(ctx context.Context) {
 	}
 }
 
-// still returns why a stream may not go on. That the hub cannot tell right now
-// is no reason.
+// still returns why a stream may not continue. A check that fails for technical
+// reasons does not end it.
 func (p *Proxy) still(ctx context.Context, l *live) error {
 	caller, err := p.Identity.Caller(ctx, l.tokenID)
 	if err == nil {
@@ -145,7 +145,7 @@ func (p *Proxy) still(ctx context.Context, l *live) error {
 	return nil
 }
 
-// meter notes since when a write waits.
+// meter records since when a write waits.
 type meter struct {
 	to   interface{ Write(p []byte) (int, error) }
 	live *live

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// ticketFor is how long a ticket waits to be used.
+	// ticketFor is how long a ticket is valid.
 	ticketFor = 30 * time.Second
-	// nonceKept is how long used tickets are remembered, far beyond that.
+	// nonceKept is how long used tickets are remembered, far longer than that.
 	nonceKept = time.Hour
-	// ticketProtocol begins the WebSocket subprotocol that carries a ticket,
-	// for pages that would rather not have it in a URL.
+	// ticketProtocol is the prefix of the WebSocket subprotocol that carries a
+	// ticket, for pages that should not put it into a URL.
 	ticketProtocol = "axle.ticket."
 )
 
-var errTicketUsed = errcode.New(errcode.Unauthorized, "this ticket was used already; ask for another")
+var errTicketUsed = errcode.New(errcode.Unauthorized, "this ticket was already used; request another")
 
-// Ticket makes a ticket that opens one WebSocket to one path of a cluster, by
+// Ticket creates a ticket that opens one WebSocket to one path of a cluster, by
 // handle, once and within 30 s.
 func (p *Proxy) Ticket(ctx context.Context, caller identity.Principal, handle, uri string) (ticket string, until int64, err error) {
 	if err := kubereq.CheckPath(uri); err != nil {
@@ -45,10 +45,10 @@ func (p *Proxy) Ticket(ctx context.Context, caller identity.Principal, handle, u
 }
 
 // redeem turns a WebSocket with a ticket into the request that the ticket
-// names. Only the WebSocket's own headers go along.
+// names. Only the WebSocket's own headers are forwarded.
 func (p *Proxy) redeem(r *http.Request, a *asked) error {
 	if a.head.GetUpgrade() != kubereq.WebSocket {
-		return errcode.New(errcode.Invalid, "%s takes WebSockets alone", TicketPath)
+		return errcode.New(errcode.Invalid, "%s accepts only WebSockets", TicketPath)
 	}
 	if err := sameOrigin(r); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (p *Proxy) redeem(r *http.Request, a *asked) error {
 	return p.allow(r.Context(), a)
 }
 
-// offered are the subprotocols that a client offers.
+// offered returns the subprotocols that a client offers.
 func offered(r *http.Request) []string {
 	var all []string
 	for _, line := range r.Header["Sec-Websocket-Protocol"] {
@@ -114,7 +114,7 @@ func webSocketHeaders(r *http.Request, protocols []string, source string) []*age
 	return headers
 }
 
-// sameOrigin refuses pages of other sites; programs send no origin.
+// sameOrigin refuses pages of other sites; programs send no Origin header.
 func sameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

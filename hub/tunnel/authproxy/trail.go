@@ -18,9 +18,9 @@ import (
 const (
 	// auditAction is the Action of all records of calls to clusters.
 	auditAction = "kubernetes"
-	// auditLimit bounds the wait until a command's record is durable.
+	// auditLimit limits the wait until a command's record is durable.
 	auditLimit = 10 * time.Second
-	// maxCommand bounds how much of a command is kept.
+	// maxCommand limits how much of a command is recorded.
 	maxCommand = 4096
 )
 
@@ -34,8 +34,9 @@ type trail struct {
 	once     sync.Once
 }
 
-// begin makes the record. What lasts is noted at its beginning too, and what
-// runs in a container is not begun before that is durable.
+// begin creates the record. Long-running requests are recorded at their
+// beginning too, and a command in a container does not begin before that record
+// is durable.
 func (p *Proxy) begin(ctx context.Context, a *asked) (*trail, error) {
 	t := &trail{proxy: p, began: p.Clock.Now(), record: p.record(a)}
 	command := a.info.Connects() && a.head.GetUpgrade() != ""
@@ -60,7 +61,7 @@ func (p *Proxy) begin(ctx context.Context, a *asked) (*trail, error) {
 			p.log(ctx, a, err)
 			return t, nil
 		}
-		return nil, errcode.Hide(errcode.Unavailable, err, "the hub cannot keep a record of this command now, so it is not begun; try again")
+		return nil, errcode.Hide(errcode.Unavailable, err, "the hub cannot record this command now, so it was not started; try again")
 	}
 	return t, nil
 }
@@ -89,7 +90,7 @@ func (p *Proxy) record(a *asked) audit.Record {
 	return r
 }
 
-// end keeps the record, once.
+// end stores the record, once.
 func (t *trail) end(ctx context.Context, err error) {
 	t.once.Do(func() {
 		r := t.record
@@ -105,7 +106,8 @@ func (t *trail) end(ctx context.Context, err error) {
 	})
 }
 
-// resultOf is "ok" or a code, from our own error or the cluster's status.
+// resultOf returns "ok" or a code, from the hub's own error or the cluster's
+// status.
 func resultOf(status int, err error) string {
 	switch {
 	case err != nil:

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The back-off before a restart: a tenth of a kubelet's, so that a crash loop
-// is seen in seconds. It starts anew after a run of a minute.
+// The back-off before a restart: a tenth of a kubelet's, so that a crash loop is
+// visible within seconds. It is reset after a run of a minute.
 const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second

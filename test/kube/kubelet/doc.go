@@ -1,17 +1,16 @@
-// Package kubelet is a kubelet for tests that runs pods as processes of this
-// machine. It registers one node and takes the pods bound to it; a container of
-// image axle.test/<binary>:<version> is the file that its configuration gives
-// for that name, started with the pod's environment, arguments and volumes.
+// Package kubelet is a kubelet for tests that runs pods as processes of this machine.
+// It registers one node and takes the pods bound to it. A container of image
+// axle.test/<binary>:<version> is the file configured for that name, started with the
+// pod's environment, arguments and volumes.
 //
-// Each container start gets its own mount and process namespaces and a root of
-// its own: the machine's file system below, a memory file system above it that
-// takes all writes, the volumes and the service account's token at the paths
-// that the pod asks for, and all binaries of the configuration in
-// /usr/local/bin, so that a program finds its siblings beside it. The network
-// is the machine's: a pod's address is one of 127.0.0.0/8, and a program that
-// listens on all addresses competes for the port with every other. The user and
-// groups are those of the pod's security contexts, root without them;
-// capabilities and limits of CPU and memory are not enforced.
+// Each container start gets its own mount and process namespaces and its own root:
+// the machine's file system below, an in-memory file system above it that takes all
+// writes, the volumes and the service account's token at the paths in the pod's spec,
+// and all configured binaries in /usr/local/bin, so that a program finds its
+// siblings. The network is the machine's: a pod's address is one of 127.0.0.0/8, and
+// a program that listens on all addresses competes for the port with every other. The
+// user and groups are those of the pod's security contexts, or root; capabilities and
+// limits of CPU and memory are not enforced.
 //
 // Where namespaces are not permitted it falls back to plain processes: mount
 // paths that occur in arguments and environment values are rewritten to the
@@ -20,9 +19,8 @@
 // configuration does, then find nothing there.
 //
 // It reports status, restarts and exit codes as a kubelet does, with a shorter
-// back-off, and serves logs, exec, attach and port-forward. It knows Secret,
-// ConfigMap, projected, downward API, emptyDir and hostPath volumes, and
-// refreshes what came from the API every 5 s. It is not restarted: its pods end
-// with it. Package kube starts it; the caller's Start must tie each process to
-// the life of this one.
+// back-off, and serves logs, exec, attach and port-forward. It supports Secret,
+// ConfigMap, projected, downward API, emptyDir and hostPath volumes, and refreshes
+// those from the API every 5 s. It cannot be restarted: its pods end with it. Package
+// kube starts it. The caller's Start must tie the life of each process to this one.
 package kubelet

@@ -186,8 +186,8 @@ func lines(values map[string]string) string {
 	return strings.Join(all, "\n")
 }
 
-// resourceField gives requests and limits in bytes and in cores, rounded up. A
-// limit that is not set is what the node has.
+// resourceField returns requests and limits in bytes and in cores, rounded up. A
+// missing limit is the node's capacity.
 func resourceField(c *corev1.Container, ref *corev1.ResourceFieldSelector) (string, error) {
 	kind, name, _ := strings.Cut(ref.Resource, ".")
 	list := c.Resources.Limits

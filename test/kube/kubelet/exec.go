@@ -58,7 +58,7 @@ func (p *pod) runIn(ctx context.Context, r *process, args []string, s streams) e
 	return p.waitExec(ctx, cmd)
 }
 
-// waitExec kills the command and what it started when the context ends.
+// waitExec kills the command and its children when the context ends.
 func (p *pod) waitExec(ctx context.Context, cmd *exec.Cmd) error {
 	stop := context.AfterFunc(ctx, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 	err := cmd.Wait()
@@ -85,7 +85,7 @@ func (p *pod) plainExec(r *process, args []string) *exec.Cmd {
 	return cmd
 }
 
-// runTTY runs the command on a terminal of its own.
+// runTTY runs the command on its own terminal.
 func (p *pod) runTTY(ctx context.Context, cmd *exec.Cmd, s streams) error {
 	master, terminal, err := openTerminal()
 	if err != nil {
@@ -161,8 +161,8 @@ func follow(ctx context.Context, master *os.File, sizes <-chan remotecommand.Ter
 	}
 }
 
-// attach connects the client to a running container: what it writes from now
-// on, and its input if it has one.
+// attach connects the client to a running container: its output from now on, and its
+// input if it has one.
 func (p *pod) attach(ctx context.Context, r *process, s streams) error {
 	if s.in != nil && r.stdin != nil {
 		go func() {

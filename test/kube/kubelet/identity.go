@@ -60,8 +60,8 @@ func (id identity) become() string {
 	return line
 }
 
-// fsGroup gives a file of a volume to the pod's group, with what the owner may
-// read or write.
+// fsGroup gives a file of a volume to the pod's group, with the owner's read and
+// write permissions.
 func (p *pod) fsGroup(path string) error {
 	s := p.object.Spec.SecurityContext
 	if s == nil || s.FSGroup == nil {

@@ -13,14 +13,14 @@ const prefix = "axle.test/"
 // binDir is where a container finds the binaries.
 const binDir = "/usr/local/bin"
 
-// image is what a container runs.
+// image is the program of a container.
 type image struct {
 	name  string            // of the binary that the image is named for
 	files map[string]string // all binaries: name to file on this machine
 }
 
-// resolve finds the binaries of an image. The error is what a registry that
-// does not have the image would say.
+// resolve finds the binaries of an image. The error is that of a registry without the
+// image.
 func (k *Kubelet) resolve(ref string) (image, error) {
 	rest, ok := strings.CutPrefix(ref, prefix)
 	if !ok {
@@ -42,9 +42,9 @@ func (k *Kubelet) resolve(ref string) (image, error) {
 	return img, nil
 }
 
-// command is what a container executes: the pod's command and arguments, or
-// the image's binary. A command that is the binary by another path, as in
-// /ko-app/axle-agent, is the binary too.
+// command is what a container executes: the pod's command and arguments, or the
+// image's binary. A command that names the binary by another path, as in
+// /ko-app/axle-agent, is also the binary.
 func (i image) command(command, args []string) []string {
 	entry := path.Join(binDir, i.name)
 	if len(command) == 0 {

@@ -27,7 +27,7 @@ type Config struct {
 	Client kubernetes.Interface
 	// Node is the name under which it registers.
 	Node string
-	// Dir is an existing folder of its own.
+	// Dir is an existing folder for this kubelet only.
 	Dir string
 	// APIServer is the host and port that pods reach the API server at.
 	APIServer string
@@ -145,7 +145,7 @@ func (k *Kubelet) update(ctx context.Context, object *corev1.Pod) {
 	}
 }
 
-// forget ends a pod whose object is gone: somebody deleted it by force.
+// forget ends a pod whose object was deleted by force.
 func (k *Kubelet) forget(object *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

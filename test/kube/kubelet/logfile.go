@@ -16,8 +16,8 @@ import (
 // read.
 const maxLine = 16 << 10
 
-// logFile holds what one run of a container wrote: a line is the time, the
-// stream, F for a full line or P for a piece, and the text.
+// logFile holds the output of one run of a container. A line is the time, the stream,
+// F for a full line or P for a part, and the text.
 type logFile struct {
 	path string
 

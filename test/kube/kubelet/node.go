@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// register makes the node. Its taint keeps DaemonSets of ordinary images away.
+// register creates the node. Its taint keeps DaemonSets with ordinary images away.
 func (k *Kubelet) register(ctx context.Context) error {
 	now := metav1.Now()
 	node := &corev1.Node{
@@ -44,7 +44,7 @@ func (k *Kubelet) register(ctx context.Context) error {
 	return nil
 }
 
-// capacity is what the node says it has.
+// capacity is the capacity that the node reports.
 func capacity() corev1.ResourceList {
 	return corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),

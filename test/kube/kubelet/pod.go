@@ -109,7 +109,7 @@ func (p *pod) run(ctx context.Context) {
 	}
 }
 
-// prepare makes the folder and the volumes, waiting for what is missing.
+// prepare creates the folder and the volumes, and waits for what is missing.
 func (p *pod) prepare(ctx context.Context) bool {
 	for !p.isStopping() {
 		err := os.MkdirAll(filepath.Join(p.dir, "logs"), 0o755)
@@ -224,7 +224,7 @@ func (p *pod) isStopping() bool {
 	}
 }
 
-// pause waits, and says whether the pod still goes on.
+// pause waits, and reports whether the pod continues.
 func (p *pod) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -126,7 +126,7 @@ func (p *pod) askTCP(ctx context.Context, port int) error {
 	return err
 }
 
-// probes go to addresses of this machine, each on a connection of its own.
+// probes go to addresses of this machine, each on its own connection.
 var probeClient = &http.Client{
 	Transport: &http.Transport{
 		DisableKeepAlives: true,

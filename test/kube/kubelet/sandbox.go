@@ -49,7 +49,7 @@ func (p *pod) mounts(c *corev1.Container, img image) ([]mount, error) {
 		readOnly := m.ReadOnly || p.fromAPI(m.Name)
 		mounts = append(mounts, mount{source: source, target: path.Clean(m.MountPath), readOnly: readOnly, file: !info.IsDir()})
 	}
-	// An outer path is mounted before what lies inside it.
+	// An outer path is mounted before the paths inside it.
 	slices.SortFunc(mounts, func(a, b mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.target, "/"), strings.Count(b.target, "/")), cmp.Compare(a.target, b.target))
 	})

@@ -19,7 +19,7 @@ import (
 // idleLimit ends a stream on which nothing moved for that long.
 const idleLimit = 4 * time.Hour
 
-// server answers what the API server asks of a kubelet.
+// server answers the API server's requests to a kubelet.
 func (k *Kubelet) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") })

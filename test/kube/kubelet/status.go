@@ -22,7 +22,7 @@ func (p *pod) report(ctx context.Context) {
 	}
 }
 
-// reportUntilDone sends the status, trying again while the API server is away.
+// reportUntilDone sends the status, and retries while the API server is unavailable.
 func (p *pod) reportUntilDone(ctx context.Context) {
 	for ctx.Err() == nil {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -56,7 +56,7 @@ func (p *pod) reportOnce(ctx context.Context) error {
 	return err
 }
 
-// remove takes the pod's object away, after which it is no more.
+// remove deletes the pod's object.
 func (p *pod) remove(ctx context.Context) {
 	for ctx.Err() == nil {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -77,7 +77,8 @@ func (p *pod) remove(ctx context.Context) {
 	}
 }
 
-// writeStatus fills in what a kubelet reports. Conditions of others stay.
+// writeStatus sets the fields that a kubelet reports. Conditions of other components
+// stay.
 func (p *pod) writeStatus(s *corev1.PodStatus) {
 	s.Phase = p.phase()
 	s.HostIP, s.HostIPs = hostIP, []corev1.HostIP{{IP: hostIP}}

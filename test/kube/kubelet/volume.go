@@ -21,7 +21,7 @@ import (
 // refreshEvery is how often volumes from the API are read again.
 const refreshEvery = 5 * time.Second
 
-// payload is one file of a volume that comes from the API.
+// payload is one file of a volume that is read from the API.
 type payload struct {
 	data []byte
 	mode os.FileMode
@@ -35,8 +35,7 @@ type token struct {
 
 func (p *pod) volumeDir(name string) string { return filepath.Join(p.dir, "volumes", name) }
 
-// fillVolumes makes the pod's volumes, or brings those that come from the API
-// up to date.
+// fillVolumes creates the pod's volumes, or updates those that are read from the API.
 func (p *pod) fillVolumes(ctx context.Context) error {
 	for i := range p.object.Spec.Volumes {
 		v := &p.object.Spec.Volumes[i]
@@ -72,7 +71,7 @@ func (p *pod) fillVolume(ctx context.Context, v *corev1.Volume) error {
 	return writeFiles(dir, files, p.fsGroup)
 }
 
-// collect reads the content of a volume that comes from the API.
+// collect reads the content of a volume from the API.
 func (p *pod) collect(ctx context.Context, v *corev1.Volume) (map[string]payload, error) {
 	files := map[string]payload{}
 	switch {
@@ -233,7 +232,7 @@ func writeFiles(dir string, files map[string]payload, own func(path string) erro
 	return swap(dir, fresh, tops)
 }
 
-// swap lets ..data point at the fresh folder and drops what it replaces.
+// swap points ..data to the new folder and removes the one it replaces.
 func swap(dir, fresh string, tops map[string]bool) error {
 	data := filepath.Join(dir, "..data")
 	old, _ := os.Readlink(data)

@@ -32,7 +32,7 @@ func TestVolumeHoldsExactlyItsFiles(t *testing.T) {
 	}
 }
 
-// content reads what a program sees, through the links.
+// content reads a file as a program sees it, through the links.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -1,8 +1,8 @@
 // Command flux applies folders of manifests with Flux's engine, as its
-// kustomize-controller 1.10 drives it, so that a benchmark can set the product
-// beside it on one API server. It leaves out what the controller does around
-// the engine: fetching, kustomize build, its own status and its inventory. What
-// it measures is therefore less than Flux costs.
+// kustomize-controller 1.10 does, so that a benchmark can compare the product with it
+// on one API server. It leaves out what the controller does around the engine:
+// fetching, kustomize build, its own status and its inventory. So it measures less
+// than the full cost of Flux.
 //
 // It reads commands from stdin, a line each, and answers with one line of JSON:
 //
@@ -40,7 +40,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// What kustomize-controller 1.10 takes when nobody says otherwise.
+// The defaults of kustomize-controller 1.10.
 const (
 	concurrent     = 4
 	concurrentSSA  = 4
@@ -114,10 +114,9 @@ func newPeer(kubeconfig, namespace string) (*peer, error) {
 	return &peer{client: c, mapper: mapper, namespace: namespace}, err
 }
 
-// applyAll applies every folder, some at a time, waits until all objects are
-// ready, and counts those that were created or configured. The controller
-// waits in the worker that applied; here others go on meanwhile, which is in
-// its favour.
+// applyAll applies every folder, some at a time, waits until all objects are ready,
+// and counts those that were created or configured. The controller waits in the
+// worker that applied; here others continue meanwhile, which is in its favour.
 func (p *peer) applyAll(ctx context.Context, dir string) (int, error) {
 	folders, err := os.ReadDir(dir)
 	if err != nil {
@@ -159,8 +158,8 @@ func (p *peer) applyAll(ctx context.Context, dir string) (int, error) {
 	return changed, errors.Join(failed...)
 }
 
-// apply does what one reconciliation of a Kustomization does, and returns what
-// one with wait does then.
+// apply performs one reconciliation of a Kustomization, and returns what one with
+// wait then does.
 func (p *peer) apply(ctx context.Context, name, dir string) (changed int, wait func() error, err error) {
 	objects, err := p.read(dir)
 	if err != nil {

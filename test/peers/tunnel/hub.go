@@ -27,9 +27,8 @@ import (
 // bufferSize is that of the buffers on the way, as ours has them.
 const bufferSize = 32 << 10
 
-// startHub serves people over TLS and lets their requests through to the API
-// server, with credentials of its own. It checks a token and does nothing else
-// of what a hub has to do.
+// startHub serves people over TLS and forwards their requests to the API server, with
+// its own credentials. It checks a token and does nothing else that a hub does.
 func startHub(ctx context.Context, c config) (answer, error) {
 	certificate, authority, err := newCertificate()
 	if err != nil {
@@ -60,7 +59,7 @@ func startHub(ctx context.Context, c config) (answer, error) {
 	return a, nil
 }
 
-// only lets through whoever has the token.
+// only admits requests with the token.
 func only(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ import (
 	protoagent "sigs.k8s.io/apiserver-network-proxy/proto/agent"
 )
 
-// What proxy-server and proxy-agent 0.34 take when nobody says otherwise.
+// The defaults of proxy-server and proxy-agent 0.34.
 const (
 	serverKeepalive = time.Hour
 	agentKeepalive  = time.Hour
@@ -37,8 +37,8 @@ const (
 	probeInterval   = time.Second
 )
 
-// konnectivityHub is a proxy-server, and its client as an API server beside it
-// has one: over a Unix socket.
+// konnectivityHub is a proxy-server with a client like that of a local API server:
+// over a Unix socket.
 func konnectivityHub(ctx context.Context, tlsConfig *tls.Config, library string) (address string, through dial, err error) {
 	proxy := server.NewProxyServer("hub", []proxystrategies.ProxyStrategy{proxystrategies.ProxyStrategyDefault}, 1,
 		&server.AgentTokenAuthenticationOptions{}, serverChannel)

@@ -1,12 +1,12 @@
-// Command tunnel is what our way to a cluster's API is measured beside: a
-// plain reverse proxy whose connections to the API server go through the
-// tunnel of konnectivity or of Rancher's remotedialer. It is a module of its
-// own, so that the product links none of them.
+// Command tunnel is the comparison for our path to a cluster's API: a plain reverse
+// proxy whose connections to the API server go through the tunnel of konnectivity or
+// of Rancher's remotedialer. It is a module of its own, so that the product links
+// none of them.
 //
-// One process is the hub, with --kubeconfig, and one the agent, with --hub.
-// Each writes a line of JSON once it is ready, and answers each line that it
-// reads with one, after it collected its garbage when the line says collect; the
-// end of its input ends it. Only the benchmark runs it.
+// One process is the hub, with --kubeconfig, and one the agent, with --hub. Each
+// writes a line of JSON once it is ready, and answers each input line with one line;
+// on the line "collect" it first runs the garbage collector. It exits at the end of
+// its input. Only the benchmark runs it.
 package main
 
 import (
@@ -33,7 +33,7 @@ const (
 // dial connects to an address as seen from the agent.
 type dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// config is what a process is told.
+// config is the configuration of a process.
 type config struct {
 	library    string
 	kubeconfig string

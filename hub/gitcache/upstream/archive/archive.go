@@ -1,14 +1,14 @@
-// Package archive unpacks tar archives that strangers made: charts, layers of
-// artifacts. What it leaves on disk is what a tarball of the product may hold;
-// anything else in the archive is refused with the entry's name.
+// Package archive unpacks untrusted tar archives: charts and layers of
+// artifacts. It writes only what a tarball of the product may hold; for
+// anything else in the archive it returns an error with the entry's name.
 //
-// It reads tar that is plain, gzip or zstd, told apart by the first bytes. It
+// It reads plain, gzip and zstd tar, and detects which by the first bytes. It
 // makes no requests and computes no digest; callers put the folder into a
 // tarball of their own.
 //
-// Invariants: nothing is created outside the folder, nor through a link;
-// nothing but files, folders and links that stay inside; reading stops before
-// more than the limits allow was written, however the archive was compressed.
+// Invariants: nothing is created outside the folder, nor through a link; only
+// files, folders and links that stay inside are created; reading stops before
+// the output exceeds the limits, however the archive was compressed.
 package archive
 
 import (
@@ -31,21 +31,21 @@ import (
 	"github.com/axle-cd/axle/internal/tarball"
 )
 
-// Options of Unpack. The zero value takes every entry as it is.
+// Options configures Unpack. The zero value extracts every entry unchanged.
 type Options struct {
-	// Strip takes the first folder off each path; entries beside it are
-	// refused.
+	// Strip removes the first folder of each path; entries beside that folder
+	// are refused.
 	Strip bool
-	// Over lets entries replace files of earlier archives in the folder.
+	// Over allows entries to replace files of earlier archives in the folder.
 	Over bool
-	// Limits bound this archive.
+	// Limits apply to this archive.
 	Limits tarball.Limits
 }
 
-// headersPerFile bounds entries that leave nothing behind.
+// headersPerFile limits entries that create nothing.
 const headersPerFile = 4
 
-// Unpack reads an archive into dir, which exists. What is refused is
+// Unpack extracts an archive into dir, which must exist. Refused content is
 // errcode.Unprocessable.
 func Unpack(ctx context.Context, r io.Reader, dir string, o Options) error {
 	root, err := os.OpenRoot(dir)
@@ -78,7 +78,7 @@ func Unpack(ctx context.Context, r io.Reader, dir string, o Options) error {
 	}
 }
 
-// refused gives a code to what the archive is refused for.
+// refused adds a code to the error of an archive that is refused.
 func refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -165,11 +165,11 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	}
 	if dir := path.Dir(name); dir != "." {
 		if err := u.root.MkdirAll(dir, 0o755); err != nil {
-			return &digest.PathError{Path: name, Reason: "stands beneath a file or a link"}
+			return &digest.PathError{Path: name, Reason: "is below a file or a link"}
 		}
 	}
 	if u.options.Over {
-		_ = u.root.Remove(name) // a folder that is not empty stays, and fails below
+		_ = u.root.Remove(name) // a folder that is not empty stays, and the next step fails
 	}
 	if h.Typeflag == tar.TypeSymlink {
 		if err := digest.CheckLink(name, h.Linkname); err != nil {
@@ -180,7 +180,7 @@ func (u *unpacker) entry(h *tar.Header, body io.Reader) error {
 	return u.file(name, h, body)
 }
 
-// name is an entry's path in the folder.
+// name returns an entry's path in the folder.
 func (u *unpacker) name(raw string) (string, error) {
 	if path.IsAbs(raw) || strings.Contains(raw, `\`) {
 		return "", &digest.PathError{Path: raw, Reason: "is absolute or holds a backslash"}
@@ -194,7 +194,7 @@ func (u *unpacker) name(raw string) (string, error) {
 	if u.options.Strip {
 		_, rest, ok := strings.Cut(name, "/")
 		if !ok {
-			return "", &digest.PathError{Path: raw, Reason: "lies beside the archive's one folder"}
+			return "", &digest.PathError{Path: raw, Reason: "is outside the archive's top folder"}
 		}
 		name = rest
 	}
@@ -225,7 +225,7 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	if h.Mode&0o100 != 0 {
 		mode = 0o755
 	}
-	// Exclusive: an entry never writes through, or over, an earlier one.
+	// O_EXCL: an entry never writes through, or over, an earlier one.
 	f, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
 		return &digest.PathError{Path: name, Reason: "appears twice"}
@@ -237,7 +237,7 @@ func (u *unpacker) file(name string, h *tar.Header, body io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// reader ends a read at the next call after ctx is done.
+// reader fails the next read after ctx is done.
 type reader struct {
 	ctx context.Context
 	r   io.Reader

@@ -58,8 +58,8 @@ func TestFormsOfAnArchive(t *testing.T) {
 	}
 }
 
-// TestALaterArchiveDoesNotWriteThroughAnEarlierOne holds that a link which one
-// layer laid is replaced by the next, not followed.
+// TestALaterArchiveDoesNotWriteThroughAnEarlierOne checks that a link from one
+// layer is replaced by the next layer, not followed.
 func TestALaterArchiveDoesNotWriteThroughAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

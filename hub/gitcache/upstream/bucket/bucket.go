@@ -1,12 +1,12 @@
-// Package bucket reads object stores: what lies under a prefix, and the
-// objects. It speaks the S3 protocol, which Google's Cloud Storage answers too,
-// and the little of Azure's Blob Storage that is needed.
+// Package bucket lists and reads objects in object stores. It speaks the S3
+// protocol, which Google Cloud Storage supports too, and the few calls of Azure
+// Blob Storage that it needs.
 //
 // It signs nothing itself (a wire.Auth does), writes nothing, and keeps
 // nothing. The agent of artifact repositories calls it.
 //
-// Invariants: a listing is whole or an error, and at most as long as it was
-// allowed to be; an object is read only in the version that was listed.
+// Invariants: a listing is complete or an error, and no longer than the
+// caller's limit; an object is read only in the version that was listed.
 package bucket
 
 import (
@@ -22,15 +22,16 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Config of a Bucket. URL and Client are needed.
+// Config configures a Bucket. URL and Client are required.
 type Config struct {
 	// URL is s3://BUCKET, gs://BUCKET, azblob://ACCOUNT/CONTAINER, or the
 	// https URL of a bucket: https://s3.example.com/BUCKET.
 	URL string
-	// Endpoint is needed for s3, and replaces the cloud's own for gs and azblob.
+	// Endpoint is required for s3, and replaces the cloud's own for gs and
+	// azblob.
 	Endpoint string
 	Client   *wire.Client
-	Auth     wire.Auth // nil is nobody
+	Auth     wire.Auth // nil is anonymous
 }
 
 // Bucket is one bucket.
@@ -110,7 +111,7 @@ type azurePage struct {
 	} `xml:"Blobs>Blob"`
 }
 
-// maxPage bounds one page of a listing: a thousand keys of 1 KiB, escaped.
+// maxPage limits one page of a listing: a thousand keys of 1 KiB, escaped.
 const maxPage = 16 << 20
 
 // List lists the objects under a prefix, at most limit of them.
@@ -129,7 +130,7 @@ func (b *Bucket) List(ctx context.Context, prefix string, limit int) ([]Object, 
 			return all, nil
 		}
 		if after == next || page > limit {
-			return nil, errcode.New(errcode.Unavailable, "the bucket lists its objects in a circle")
+			return nil, errcode.New(errcode.Unavailable, "the bucket's listing repeats itself without end")
 		}
 		next = after
 	}
@@ -164,7 +165,7 @@ func (b *Bucket) page(ctx context.Context, prefix, next string) ([]Object, strin
 	if !p.More {
 		p.Next = ""
 	} else if p.Next == "" {
-		return nil, "", errcode.New(errcode.Unavailable, "the bucket says that there is more and not where")
+		return nil, "", errcode.New(errcode.Unavailable, "the bucket's listing has more pages but no marker of the next one")
 	}
 	var out []Object
 	for _, o := range p.Contents {
@@ -204,7 +205,7 @@ func (b *Bucket) header() http.Header {
 	return http.Header{}
 }
 
-// Get writes an object to w if it is still the one that was listed.
+// Get writes an object to w if it is still the listed version.
 func (b *Bucket) Get(ctx context.Context, o Object, w io.Writer) error {
 	header := b.header()
 	if o.ETag != "" {
@@ -232,8 +233,8 @@ func quoted(etag string) string {
 	return `"` + etag + `"`
 }
 
-// escape writes a key as a path, every byte escaped that a signature counts as
-// such.
+// escape encodes a key as a path, with every byte escaped that signatures
+// require.
 func escape(key string) string {
 	var out strings.Builder
 	for _, c := range []byte(key) {

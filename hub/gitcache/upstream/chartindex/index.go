@@ -11,19 +11,19 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Version is one version of a chart as the index lists it.
+// Version is one version of a chart in the index.
 type Version struct {
 	Chart, Version string
 	// URL may be relative to the index.
 	URL string
-	// Digest is the SHA-256 of the archive in hex; empty when the index does
-	// not say.
+	// Digest is the SHA-256 of the archive in hex; empty when the index has
+	// none.
 	Digest     string
 	Created    time.Time
 	Deprecated bool
 }
 
-// Index is the versions of all charts of one repository. It is immutable.
+// Index holds the versions of all charts of one repository. It is immutable.
 type Index struct {
 	text    []byte // all names, versions and URLs, one after the other
 	charts  []chart
@@ -62,13 +62,13 @@ func (x *Index) Versions() int { return len(x.rows) }
 // Skipped returns how many entries had no version or no URL.
 func (x *Index) Skipped() int { return x.skipped }
 
-// Bytes returns the memory that the index takes, nearly.
+// Bytes returns approximately the memory of the index.
 func (x *Index) Bytes() int { return cap(x.text) + cap(x.rows)*64 + cap(x.charts)*16 }
 
-// Find returns the version of a chart that a range picks, as Helm picks it: an
-// exact version if there is one of that name, else the newest in the range.
-// The empty range is "*". Pre-releases are picked only by a range that names
-// one. errcode.Unprocessable.
+// Find returns the version of a chart that Helm would select for a range: the
+// version of exactly that name if there is one, otherwise the newest in the
+// range. An empty range is "*". Pre-releases are selected only by a range that
+// names one. errcode.Unprocessable.
 func (x *Index) Find(name, wanted string) (Version, error) {
 	i, found := slices.BinarySearchFunc(x.charts, name, func(c chart, n string) int { return strings.Compare(x.str(c.name), n) })
 	if !found {
@@ -105,7 +105,7 @@ func (x *Index) Find(name, wanted string) (Version, error) {
 			return x.version(name, r), nil
 		}
 	}
-	return Version{}, errcode.New(errcode.Internal, "version %s was found and lost", best)
+	return Version{}, errcode.New(errcode.Internal, "version %s was selected but is not in the index", best)
 }
 
 func (x *Index) version(name string, r row) Version {
@@ -119,9 +119,9 @@ func (x *Index) version(name string, r row) Version {
 	return v
 }
 
-// Newest returns the highest of the versions that lie in a range, empty when
-// none does. Names that are no versions are passed by. errcode.Unprocessable
-// for a range that cannot be read.
+// Newest returns the highest of the versions in a range, empty when there is
+// none. Names that are not versions are skipped. errcode.Unprocessable for an
+// invalid range.
 func Newest(wanted string, versions []string) (string, error) {
 	c, err := semver.NewConstraint(wanted)
 	if err != nil {
@@ -140,7 +140,7 @@ func Newest(wanted string, versions []string) (string, error) {
 	return text, nil
 }
 
-// newestOf is for messages: pre-releases count.
+// newestOf is for messages, and includes pre-releases.
 func newestOf(versions []string) string {
 	text, err := Newest(">=0.0.0-0", versions)
 	if err != nil || text == "" {

@@ -215,7 +215,7 @@ func TestTooManyVersions(t *testing.T) {
 	}
 }
 
-// TestAnIndexIsSmallInMemory holds what a large index may cost: reading it
+// TestAnIndexIsSmallInMemory checks the cost of a large index: reading it
 // allocates at most a small part of its size, whatever the entries hold.
 func TestAnIndexIsSmallInMemory(t *testing.T) {
 	raw := large(200, 100)

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// MaxBytes bounds an index.
+	// MaxBytes limits an index.
 	MaxBytes = 128 << 20
-	// MaxVersions bounds its versions, of all charts together.
+	// MaxVersions limits its versions, of all charts together.
 	MaxVersions = 500_000
-	// maxLine is how much of a line is looked at. Icons as data URLs are
-	// longer; nobody asks for them.
+	// maxLine is how much of a line is read. Only icons as data URLs are
+	// longer, and they are not needed.
 	maxLine = 64 << 10
-	// maxUnusual bounds an index in a YAML style that needs a whole parser.
+	// maxUnusual limits an index in a YAML style that needs a complete parser.
 	maxUnusual = 4 << 20
 )
 
-// errUnusual says that the index is YAML that nobody generates.
+// errUnusual means that the YAML is in a style that no common tool generates.
 var errUnusual = errors.New("unusual YAML")
 
-// Parse reads an index. errcode.Unprocessable when it is none.
+// Parse parses an index. errcode.Unprocessable when it is invalid.
 func Parse(r io.ReadSeeker) (*Index, error) {
 	x, err := parse(r)
 	if errors.Is(err, errUnusual) {
@@ -56,7 +56,8 @@ func parse(r io.ReadSeeker) (*Index, error) {
 	return b.index()
 }
 
-// firstByte looks at the first byte that is no space and no byte order mark.
+// firstByte returns the first byte that is neither a space nor part of a byte
+// order mark.
 func firstByte(in *bufio.Reader) byte {
 	for i := 1; i < 1024; i++ {
 		head, err := in.Peek(i)
@@ -96,7 +97,7 @@ func garbage(format string, args ...any) error {
 	return errcode.New(errcode.Unprocessable, "the repository's index.yaml cannot be read: "+format, args...)
 }
 
-// item is one version while it is read.
+// item is one version while it is parsed.
 type item struct {
 	Version    string   `json:"version"`
 	URLs       []string `json:"urls"`
@@ -137,7 +138,7 @@ func (b *builder) put(s string) span {
 	return span{at, uint32(len(s))}
 }
 
-// add takes a version of the last chart.
+// add adds a version of the last chart.
 func (b *builder) add(i item) error {
 	if i.Version == "" || len(i.URLs) == 0 || i.URLs[0] == "" {
 		b.x.skipped++
@@ -173,7 +174,7 @@ func (b *builder) index() (*Index, error) {
 	return x, nil
 }
 
-// json reads an index in JSON, one version at a time.
+// json parses an index in JSON, one version at a time.
 func (b *builder) json(r io.Reader) error {
 	d := json.NewDecoder(r)
 	if err := delim(d, '{'); err != nil {
@@ -198,7 +199,7 @@ func (b *builder) json(r io.Reader) error {
 	return nil
 }
 
-// skip passes by one value.
+// skip skips one value.
 func skip(d *json.Decoder) error {
 	depth := 0
 	for {
@@ -236,7 +237,7 @@ func (b *builder) jsonEntries(d *json.Decoder) error {
 		}
 		return nil // null
 	} else if t != json.Delim('{') {
-		return garbage("its entries are no map")
+		return garbage("its entries are not a map")
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -255,7 +256,7 @@ func (b *builder) jsonEntries(d *json.Decoder) error {
 			continue
 		}
 		if t != json.Delim('[') {
-			return garbage("the versions of chart %.200q are no list", name)
+			return garbage("the versions of chart %.200q are not a list", name)
 		}
 		for d.More() {
 			if err := b.jsonItem(d); err != nil {
@@ -269,8 +270,8 @@ func (b *builder) jsonEntries(d *json.Decoder) error {
 	return delim(d, '}')
 }
 
-// jsonItem reads one version. A field of another type spoils its version
-// alone, as in Helm.
+// jsonItem parses one version. A field of a wrong type invalidates only its
+// version, as in Helm.
 func (b *builder) jsonItem(d *json.Decoder) error {
 	var i item
 	err := d.Decode(&i)

@@ -10,9 +10,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// lines reads an index as every tool writes it: block style, entries by name,
-// versions as lists of maps. It tells structure by indentation alone and looks
-// inside only those fields that are kept. Anything else is errUnusual.
+// lines parses an index in the form that every tool writes: block style,
+// entries by name, versions as lists of maps. It finds the structure by
+// indentation only, and parses only the fields that are kept. Anything else is
+// errUnusual.
 type lines struct {
 	b *builder
 
@@ -22,7 +23,7 @@ type lines struct {
 	field     int // of the fields of this item; -1 before the first
 	open      bool
 	current   item
-	name      string // of the field that is read, when it is one to keep
+	name      string // of the current field, when it is kept
 	text      []string
 	size      int
 }
@@ -68,7 +69,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")), err
 }
 
-// line takes one line; stop says that the document ends.
+// line handles one line; stop means that the document ends.
 func (l *lines) line(line []byte, content bool) (stop bool, err error) {
 	indent := 0
 	for indent < len(line) && line[indent] == ' ' {
@@ -93,7 +94,7 @@ func (l *lines) line(line []byte, content bool) (stop bool, err error) {
 	item := rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
 	switch {
 	case indent < l.key:
-		return false, garbage("a line is indented less than those before it: %.80q", line)
+		return false, garbage("a line is indented less than the lines before it: %.80q", line)
 	case indent == l.key && !item:
 		return false, l.chart(rest)
 	case len(l.b.x.charts) == 0:
@@ -106,7 +107,7 @@ func (l *lines) line(line []byte, content bool) (stop bool, err error) {
 	return false, l.inside(indent, rest)
 }
 
-// top takes a line without indentation.
+// top handles a line without indentation.
 func (l *lines) top(rest []byte, content bool) (stop bool, err error) {
 	if bytes.HasPrefix(rest, []byte("---")) {
 		return content, nil
@@ -126,7 +127,7 @@ func (l *lines) top(rest []byte, content bool) (stop bool, err error) {
 		return false, nil
 	}
 	if l.b.entries {
-		return false, garbage("it has entries twice")
+		return false, garbage("it has the key entries twice")
 	}
 	l.b.entries = true
 	switch value {
@@ -136,7 +137,8 @@ func (l *lines) top(rest []byte, content bool) (stop bool, err error) {
 	return false, errUnusual
 }
 
-// splitKey splits "key: value"; the key may be quoted, a comment is no value.
+// splitKey splits "key: value"; the key may be quoted, and a comment is not a
+// value.
 func splitKey(s []byte) (key, value string, ok bool) {
 	text := string(s)
 	if text[0] == '"' || text[0] == '\'' {
@@ -169,7 +171,7 @@ func splitKey(s []byte) (key, value string, ok bool) {
 	return key, value, true
 }
 
-// chart begins the chart whose name stands in a line.
+// chart begins the chart that a line names.
 func (l *lines) chart(rest []byte) error {
 	if err := l.finish(); err != nil {
 		return err
@@ -199,13 +201,13 @@ func (l *lines) item(indent int, rest []byte) error {
 	return l.inside(indent+len(rest)-len(body), body)
 }
 
-// inside takes a line of a version.
+// inside handles a line of a version.
 func (l *lines) inside(indent int, rest []byte) error {
 	if l.field < 0 {
 		l.field = indent
 	}
 	if indent < l.field {
-		return garbage("a line is indented less than those before it: %.80q", rest)
+		return garbage("a line is indented less than the lines before it: %.80q", rest)
 	}
 	sameDash := rest[0] == '-' && (len(rest) == 1 || rest[1] == ' ')
 	if indent > l.field || sameDash {
@@ -235,7 +237,7 @@ func (l *lines) keep(text string) {
 	}
 }
 
-// endField reads the field whose lines are all here.
+// endField parses the field whose lines are complete.
 func (l *lines) endField() error {
 	name, text, size := l.name, l.text, l.size
 	l.name, l.text, l.size = "", l.text[:0], 0
@@ -243,7 +245,7 @@ func (l *lines) endField() error {
 		return nil
 	}
 	if size > maxLine {
-		return nil // a version of 64 KiB is none
+		return nil // a version of 64 KiB is not valid
 	}
 	if values, ok := simple(name, text); ok {
 		l.set(name, values)
@@ -251,7 +253,7 @@ func (l *lines) endField() error {
 	}
 	var i item
 	if err := yaml.Unmarshal([]byte(name+": "+strings.Join(text, "\n")+"\n"), &i); err != nil {
-		return nil //nolint:nilerr // the entry is passed by for want of it
+		return nil //nolint:nilerr // the entry is skipped without it
 	}
 	switch name {
 	case "version":
@@ -287,8 +289,8 @@ func (l *lines) set(name string, values []string) {
 	}
 }
 
-// simple reads what nearly every field is: one scalar, or a list of them, each
-// on its line and without escapes.
+// simple parses the form of nearly every field: one scalar, or a list of
+// scalars, each on its line and without escapes.
 func simple(name string, text []string) ([]string, bool) {
 	if name != "urls" {
 		if len(text) != 1 {
@@ -315,7 +317,7 @@ func simple(name string, text []string) ([]string, bool) {
 	return values, true
 }
 
-// scalar reads a plain or quoted scalar that needs no YAML parser.
+// scalar parses a plain or quoted scalar that needs no YAML parser.
 func scalar(s string) (string, bool) {
 	if s == "" {
 		return "", false
@@ -338,7 +340,7 @@ func scalar(s string) (string, bool) {
 	return s, s != "null"
 }
 
-// finish ends the version that is read.
+// finish ends the current version.
 func (l *lines) finish() error {
 	if err := l.endField(); err != nil {
 		return err

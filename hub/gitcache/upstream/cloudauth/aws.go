@@ -19,14 +19,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// AWS are keys, or none for the hub's own role.
+// AWS holds access keys, or none for the hub's own role.
 type AWS struct {
 	AccessKeyID, SecretAccessKey, SessionToken string
 	AssumeRoleARN, Region                      string
-	// HubIdentity lets the hub's own role be used; without keys nothing works
-	// otherwise.
+	// HubIdentity allows the hub's own role; without it, keys are required.
 	HubIdentity bool
-	// Endpoint replaces that of ECR's API.
+	// Endpoint replaces the endpoint of ECR's API.
 	Endpoint string
 	Client   *wire.Client
 	Env      Environment
@@ -39,8 +38,8 @@ const defaultRegion = "us-east-1"
 
 func (a *AWS) own() bool { return a.AccessKeyID == "" }
 
-// mayLeave refuses what the hub's own role gives to whom it was not given, and
-// to other hosts than the service's.
+// mayLeave refuses to send the hub's own credentials for a repository without
+// HubIdentity, or to hosts other than the service's.
 func (a *AWS) mayLeave(to *url.URL, service hosts) error {
 	if !a.own() {
 		return nil
@@ -57,8 +56,8 @@ func (a *AWS) region() string {
 	return defaultRegion
 }
 
-// credentials are the keys to sign with, of the role that is taken on if there
-// is one.
+// credentials returns the keys to sign with: those of the assumed role, if
+// there is one.
 func (a *AWS) credentials(ctx context.Context) (aws.Credentials, error) {
 	return a.keys.get(func() (aws.Credentials, time.Time, error) {
 		first, until, err := a.first(ctx)
@@ -69,7 +68,7 @@ func (a *AWS) credentials(ctx context.Context) (aws.Credentials, error) {
 	})
 }
 
-// first are the keys of the repository or of the hub.
+// first returns the keys of the repository or of the hub.
 func (a *AWS) first(ctx context.Context) (aws.Credentials, time.Time, error) {
 	never := time.Now().Add(time.Hour)
 	if !a.own() {
@@ -92,7 +91,7 @@ func (a *AWS) first(ctx context.Context) (aws.Credentials, time.Time, error) {
 	return aws.Credentials{}, never, errcode.New(errcode.Unauthorized, "the repository has no AWS keys and the hub has no role: neither web identity nor pod identity is set in its environment")
 }
 
-// pod asks the agent of EKS pod identity.
+// pod asks the agent of EKS Pod Identity.
 func (a *AWS) pod(ctx context.Context) (aws.Credentials, time.Time, error) {
 	header := http.Header{}
 	if a.Env.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") != "" {
@@ -118,7 +117,7 @@ func (a *AWS) assume(ctx context.Context, first aws.Credentials) (aws.Credential
 	return a.sts(ctx, url.Values{"Action": {"AssumeRole"}, "RoleArn": {a.AssumeRoleARN}, "RoleSessionName": {"axle"}}, &first)
 }
 
-// sts asks the token service, signed where there are keys.
+// sts calls the token service, with a signature where there are keys.
 func (a *AWS) sts(ctx context.Context, form url.Values, keys *aws.Credentials) (aws.Credentials, time.Time, error) {
 	form.Set("Version", "2011-06-15")
 	where, err := a.Env.get("AWS_ENDPOINT_URL_STS"), error(nil)
@@ -170,7 +169,7 @@ type signer struct {
 	body            string
 }
 
-// Apply signs a request by version 4 of AWS's scheme.
+// Apply signs a request with AWS Signature Version 4.
 func (s signer) Apply(ctx context.Context, r *http.Request) error {
 	sum := sha256.Sum256([]byte(s.body))
 	hash := hex.EncodeToString(sum[:])
@@ -202,7 +201,7 @@ func (s s3auth) Apply(ctx context.Context, r *http.Request) error {
 	return signer{keys: keys, service: "s3", region: s.aws.region()}.Apply(ctx, r)
 }
 
-// Registry returns user and password for ECR, which are good for 12 h.
+// Registry returns user and password for ECR, which are valid for 12 h.
 func (a *AWS) Registry(ctx context.Context, host string) (user, password string, err error) {
 	region, known := registryOf(host)
 	if !known {
@@ -227,7 +226,7 @@ func (a *AWS) ask(ctx context.Context, region string) (string, time.Time, error)
 			return "", time.Time{}, err
 		}
 	} else if u, err := url.Parse(where); err != nil {
-		return "", time.Time{}, errcode.New(errcode.Invalid, "the endpoint is no URL")
+		return "", time.Time{}, errcode.New(errcode.Invalid, "the endpoint is not a URL")
 	} else if err := a.mayLeave(u, awsService("api.ecr")); err != nil {
 		return "", time.Time{}, err
 	}

@@ -11,13 +11,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Azure is an application's secret, or none for the hub's workload identity.
+// Azure holds an application's secret, or none for the hub's workload identity.
 type Azure struct {
 	TenantID, ClientID, ClientSecret string
-	// HubIdentity lets the hub's workload identity be used where there is no
-	// secret.
+	// HubIdentity allows the hub's workload identity where there is no secret.
 	HubIdentity bool
-	// Endpoint replaces the authority that gives tokens.
+	// Endpoint replaces the authority that issues tokens.
 	Endpoint string
 	Client   *wire.Client
 	Env      Environment
@@ -26,7 +25,8 @@ type Azure struct {
 	refresh cell[string]
 }
 
-// Registry returns the refresh token that a registry exchanges ours for.
+// Registry returns the registry's refresh token, in exchange for an Azure
+// token.
 func (a *Azure) Registry(ctx context.Context, host string, plainHTTP bool) (string, error) {
 	scheme := "https"
 	if plainHTTP {
@@ -46,7 +46,8 @@ func (a *Azure) Registry(ctx context.Context, host string, plainHTTP bool) (stri
 		if err == nil && said.Refresh == "" {
 			err = errcode.New(errcode.Unavailable, "%s exchanges the token for none", host)
 		}
-		// The registry's token lives three hours; it does not say so.
+		// The registry's token lives three hours, but its answer does not say
+		// so.
 		return said.Refresh, time.Now().Add(time.Hour), err
 	})
 }
@@ -56,7 +57,7 @@ func (a *Azure) Bucket() wire.Auth { return azureAuth{a} }
 
 type azureAuth struct{ azure *Azure }
 
-// Apply sets the Authorization header and the version that it needs.
+// Apply sets the Authorization header and the API version that it needs.
 func (b azureAuth) Apply(ctx context.Context, r *http.Request) error {
 	if err := b.azure.mayLeave(r.URL, azureStorage); err != nil {
 		return err
@@ -120,15 +121,15 @@ func (a *Azure) ask(ctx context.Context, scope string) (token, error) {
 	return said.token()
 }
 
-// authority is who gives tokens. Whoever it is hears the hub's own token, so
-// that one goes to the cloud's authorities, or to the one that the hub's
-// environment names.
+// authority returns the URL of the authority. The authority receives the hub's
+// own token, so that token goes only to the cloud's authorities, or to the one
+// in the hub's environment.
 func (a *Azure) authority() (string, error) {
 	authority := a.Endpoint
 	if authority == "" {
 		authority = a.Env.get("AZURE_AUTHORITY_HOST")
 	} else if u, err := url.Parse(authority); err != nil {
-		return "", errcode.New(errcode.Invalid, "the endpoint is no URL")
+		return "", errcode.New(errcode.Invalid, "the endpoint is not a URL")
 	} else if err := a.mayLeave(u, azureAuthorities); err != nil {
 		return "", err
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Environment is where the hub's own role is told. The zero value is the
-// process's.
+// Environment holds the settings of the hub's own role. The zero value is the
+// process's environment.
 type Environment struct {
 	Getenv func(string) string
-	// Own adds hosts that may be given what the hub's own role gives.
+	// Own adds hosts that may receive the hub's own credentials.
 	Own func(host string) bool
 }
 
@@ -39,23 +39,23 @@ func (e Environment) file(name string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// early is how long before its end a token is not used any more.
+// early is how long before its expiry a token is renewed.
 const early = 5 * time.Minute
 
-// token is a value that ends.
+// token is a value with an expiry.
 type token struct {
 	value string
 	until time.Time
 }
 
-// cell keeps one value for as long as it is good.
+// cell caches one value while it is valid.
 type cell[T any] struct {
 	mu    sync.Mutex
 	value T
 	until time.Time
 }
 
-// get returns the value, asking for another one when it ends soon.
+// get returns the value, and requests another one when it expires soon.
 func (c *cell[T]) get(ask func() (T, time.Time, error)) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *cell[T]) get(ask func() (T, time.Time, error)) (T, error) {
 		var none T
 		return none, err
 	}
-	// A token that is short-lived anyway is used for half its life.
+	// A short-lived token is used for half its life.
 	if half := time.Now().Add(time.Until(until) / 2); half.After(until.Add(-early)) {
 		until = half.Add(early)
 	}
@@ -75,10 +75,10 @@ func (c *cell[T]) get(ask func() (T, time.Time, error)) (T, error) {
 	return value, nil
 }
 
-// maxAnswer bounds what a token service may say.
+// maxAnswer limits the answer of a token service.
 const maxAnswer = 1 << 20
 
-// post sends a form and reads the JSON that comes back.
+// post sends a form and decodes the JSON answer.
 func post(ctx context.Context, client *wire.Client, where string, form url.Values, into any) error {
 	answer, err := client.Do(ctx, wire.Request{Method: http.MethodPost, URL: where, Body: form.Encode(),
 		Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}, Accept: []int{400, 401, 403}})
@@ -91,8 +91,8 @@ func post(ctx context.Context, client *wire.Client, where string, form url.Value
 		return err
 	}
 	if answer.StatusCode/100 != 2 {
-		// Services say in "error" what is wrong with a request, never its
-		// secret; descriptions are longer and quote.
+		// Services put a short code into "error", which never holds a secret;
+		// descriptions are longer and quote the request.
 		var said struct {
 			Error string `json:"error"`
 		}
@@ -100,7 +100,7 @@ func post(ctx context.Context, client *wire.Client, where string, form url.Value
 		return errcode.New(errcode.Unauthorized, "the token service %s refuses the repository's credentials: %s %.100s", hostOf(where), answer.Status, said.Error)
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return errcode.New(errcode.Unavailable, "the token service %s answers no JSON", hostOf(where))
+		return errcode.New(errcode.Unavailable, "the token service %s did not answer with JSON", hostOf(where))
 	}
 	return nil
 }
@@ -113,25 +113,25 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// local asks a metadata service, directly: its address is link-local, which
-// upstreams may not be.
+// local calls a metadata service directly: its address is link-local, which
+// upstreams may not have.
 func local(ctx context.Context, where string, header http.Header, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
-		return errcode.New(errcode.Invalid, "the hub's environment names a metadata service that is no URL")
+		return errcode.New(errcode.Invalid, "the hub's environment names a metadata service with an invalid URL")
 	}
 	r.Header = header
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := client.Do(r)
 	if err != nil {
-		return errcode.Hide(errcode.Unavailable, err, "the hub's own identity cannot be had: its metadata service %s does not answer", r.URL.Host)
+		return errcode.Hide(errcode.Unavailable, err, "the hub's own identity is not available: its metadata service %s does not answer", r.URL.Host)
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal(raw, into) != nil {
-		return errcode.New(errcode.Unavailable, "the hub's own identity cannot be had: its metadata service %s answers %s", r.URL.Host, answer.Status)
+		return errcode.New(errcode.Unavailable, "the hub's own identity is not available: its metadata service %s answers %s", r.URL.Host, answer.Status)
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Google is a service account's key, or none for the hub's own account.
+// Google holds a service account's key, or none for the hub's own account.
 type Google struct {
 	ServiceAccountJSON string
-	// HubIdentity lets the hub's own account be used where there is no key.
+	// HubIdentity allows the hub's own account where there is no key.
 	HubIdentity bool
 	Client      *wire.Client
 	Env         Environment
@@ -29,7 +29,8 @@ type Google struct {
 	access cell[token]
 }
 
-// scope of the tokens; what they may do is the account's roles' business.
+// scope is the scope of the tokens; the account's roles decide what they may
+// do.
 const scope = "https://www.googleapis.com/auth/cloud-platform"
 
 // Registry returns user and password for a registry.
@@ -65,7 +66,7 @@ func (g *Google) token(ctx context.Context, to *url.URL) (string, error) {
 	return t.value, err
 }
 
-// granted is how OAuth answers.
+// granted is an OAuth token response.
 type granted struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
@@ -102,13 +103,13 @@ func (g *Google) ask(ctx context.Context) (token, error) {
 	return said.token()
 }
 
-// CheckServiceAccount refuses JSON that is no key of a service account.
+// CheckServiceAccount refuses JSON that is not a service account key.
 func CheckServiceAccount(raw string) error {
 	_, _, err := sign(raw, time.Now())
 	return err
 }
 
-// sign makes the assertion that a service account's key is exchanged by.
+// sign creates the assertion that is exchanged for a token.
 func sign(raw string, now time.Time) (where, assertion string, err error) {
 	var account struct {
 		Type  string `json:"type"`
@@ -124,7 +125,7 @@ func sign(raw string, now time.Time) (where, assertion string, err error) {
 		return bad("cannot be read; give the file of a key that the cloud console made")
 	}
 	if account.Type != "service_account" {
-		return bad("is of a type that is not known; give a key of type service_account")
+		return bad("has an unsupported type; give a key of type service_account")
 	}
 	block, _ := pem.Decode([]byte(account.Key))
 	if block == nil {

@@ -9,13 +9,12 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// partition is one of AWS's clouds that know nothing of each other, as its SDK
-// lists them.
+// partition is one of AWS's separate clouds, as its SDK lists them.
 type partition struct {
 	region *regexp.Regexp
-	// domain ends the names of services, dual those that speak IPv6 as well.
+	// domain is the suffix of service names, dual that of dual-stack ones.
 	domain, dual string
-	// registry ends the names of registries that speak IPv6 as well.
+	// registry is the suffix of dual-stack registries.
 	registry string
 }
 
@@ -33,24 +32,24 @@ func region(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`^` + pattern + `-[0-9]{1,2}$`)
 }
 
-// partitionOf is the cloud of a region. A region is a tenant's word and part
-// of a host's name, so nothing but one of the cloud's own becomes one.
+// partitionOf returns the partition of a region. A region is tenant input and
+// becomes part of a host name, so only a region of that partition is accepted.
 func partitionOf(name string) (partition, error) {
 	for _, p := range partitions {
 		if p.region.MatchString(name) {
 			return p, nil
 		}
 	}
-	return partition{}, errcode.New(errcode.Invalid, "%.60q is no region of AWS; give one like eu-central-1", name)
+	return partition{}, errcode.New(errcode.Invalid, "%.60q is not a region of AWS; give one like eu-central-1", name)
 }
 
-// serviceURL is where a service of AWS answers in a region.
+// serviceURL returns the URL of an AWS service in a region.
 func serviceURL(service, region string) (string, error) {
 	p, err := partitionOf(region)
 	return "https://" + service + "." + region + "." + p.domain + "/", err
 }
 
-// S3URL is where S3 answers in a region; us-east-1 when it is empty.
+// S3URL returns the URL of S3 in a region; an empty region is us-east-1.
 func S3URL(region string) (string, error) {
 	if region == "" {
 		region = defaultRegion
@@ -59,25 +58,25 @@ func S3URL(region string) (string, error) {
 	return strings.TrimSuffix(raw, "/"), err
 }
 
-// label is what a store of one's own may call its region.
+// label matches region names of other S3-compatible stores.
 var label = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,39}$`)
 
-// CheckRegion refuses what is no name of a region, of AWS or of another store
-// that speaks S3.
+// CheckRegion refuses what is not a valid region name, of AWS or of another
+// S3-compatible store.
 func CheckRegion(name string) error {
 	if name != "" && !label.MatchString(name) {
-		return errcode.New(errcode.Invalid, "region %.60q is no name of a region; give one like eu-central-1", name)
+		return errcode.New(errcode.Invalid, "region %.60q is not a valid region name; give one like eu-central-1", name)
 	}
 	return nil
 }
 
-// hosts says which hosts of a cloud may be given what the hub's own role
-// gives: those of the service alone, since clouds run their customers' code
-// under names of their own, too.
+// hosts reports whether a host may receive the hub's own credentials. It
+// accepts only the hosts of the service itself, because clouds also run their
+// customers' code under names in their domains.
 type hosts func(host string) bool
 
-// awsService are the hosts of a service: SERVICE.REGION, with what may stand
-// before it, such as a bucket.
+// awsService returns the hosts of a service: SERVICE.REGION, with an optional
+// prefix such as a bucket.
 func awsService(name string) hosts {
 	return func(host string) bool {
 		for _, p := range partitions {
@@ -122,7 +121,8 @@ func registryOf(host string) (region string, ok bool) {
 // ecr is the host of a private registry: account, dkr, ecr, region, domain.
 var ecr = regexp.MustCompile(`^\d{12}\.dkr([.-])ecr(?:-fips)?\.([a-z0-9-]+)\.(.+)$`)
 
-// ends are hosts with these ends, or named exactly where no dot begins it.
+// ends accepts hosts with these suffixes, or equal to a name that has no
+// leading dot.
 func ends(names ...string) hosts {
 	return func(host string) bool {
 		for _, end := range names {
@@ -142,9 +142,10 @@ var (
 	azureAuthorities = ends("login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "login.chinacloudapi.cn")
 )
 
-// mayLeave refuses what the hub's own role gives to a repository that it was
-// not given to, on any way but the hub's own, to a host that is not the
-// service's, and in the open: all but the first are a tenant's word.
+// mayLeave refuses to send the hub's own credentials in four cases: for a
+// repository that may not use them, over any other transport than the hub's
+// own, to a host that is not the service's, and without TLS. All but the first
+// are tenant input.
 func (e Environment) mayLeave(given bool, way *wire.Client, to *url.URL, service hosts) error {
 	host := strings.ToLower(to.Hostname())
 	switch {
@@ -155,7 +156,7 @@ func (e Environment) mayLeave(given bool, way *wire.Client, to *url.URL, service
 	case e.Own != nil && e.Own(host):
 		return nil
 	case to.Scheme != "https" || to.Port() != "" && to.Port() != "443" || !service(host):
-		return errcode.New(errcode.Forbidden, "the hub's own identity is not given to %s, which is no host of this service of the cloud; give the repository credentials of its own", to.Host)
+		return errcode.New(errcode.Forbidden, "the hub's own identity is not given to %s, which is not a host of this cloud service; give the repository credentials of its own", to.Host)
 	}
 	return nil
 }

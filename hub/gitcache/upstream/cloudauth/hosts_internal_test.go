@@ -2,8 +2,8 @@ package cloudauth
 
 import "testing"
 
-// TestHostsOfServices holds which names are a service's: clouds run code of
-// their customers under names of theirs, too.
+// TestHostsOfServices checks which names belong to a service: clouds also run
+// their customers' code under names in their domains.
 func TestHostsOfServices(t *testing.T) {
 	t.Parallel()
 	registries := hosts(func(host string) bool { _, ok := registryOf(host); return ok })

@@ -7,11 +7,11 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream/wire"
 )
 
-// ServiceURL is a service's address in the region.
+// ServiceURL returns a service's URL in the region.
 func (a *AWS) ServiceURL(service string) (string, error) { return serviceURL(service, a.region()) }
 
-// Sign signs one request with its body for a service of AWS. What the hub's
-// own role gives goes to the cloud's hosts alone.
+// Sign signs one request with its body for a service of AWS. The hub's own
+// credentials are sent only to the cloud's hosts.
 func (a *AWS) Sign(ctx context.Context, service, body string, r *http.Request) error {
 	if err := a.mayLeave(r.URL, awsService(service)); err != nil {
 		return err

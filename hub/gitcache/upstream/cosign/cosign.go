@@ -1,16 +1,16 @@
-// Package cosign checks signatures of OCI artifacts that were made by a key:
-// the simple signing payload that cosign has stored since its first release,
-// and the Sigstore bundle of newer ones, as a signed in-toto statement or a
-// signed digest.
+// Package cosign checks key-based signatures of OCI artifacts: the simple
+// signing payload that cosign has stored since its first release, and the
+// Sigstore bundle of newer ones, as a signed in-toto statement or a signed
+// digest.
 //
 // It fetches nothing; the agent of artifact repositories brings the bytes. It
-// does not cover keyless signing: certificates of Fulcio, inclusion in Rekor
-// and signed timestamps are not looked at, a key that the user named is what
-// counts.
+// does not support keyless signing: it ignores Fulcio certificates, Rekor
+// inclusion and signed timestamps, and accepts only the keys that the user
+// named.
 //
-// Invariants: what is signed names the digest of the very manifest that is
-// asked about; one good signature by one of the keys is enough; bytes that
-// cannot be read count as no signature.
+// Invariants: the signed payload names the digest of exactly the manifest in
+// question; one valid signature by one of the keys is enough; bytes that cannot
+// be parsed count as no signature.
 package cosign
 
 import (
@@ -32,21 +32,21 @@ import (
 
 // Media types and annotations of signatures.
 const (
-	// SimpleSigning is the layer that holds a payload.
+	// SimpleSigning is the media type of the layer with a payload.
 	SimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	// SignatureAnnotation of that layer is the signature in base64.
+	// SignatureAnnotation holds, on that layer, the signature in base64.
 	SignatureAnnotation = "dev.cosignproject.cosign/signature"
-	// SignatureType is the artifact type of a signature that refers to what it
-	// signs.
+	// SignatureType is the artifact type of a signature that refers to its
+	// subject.
 	SignatureType = "application/vnd.dev.cosign.artifact.sig.v1+json"
-	// BundleType begins the artifact type, and the media type, of a bundle.
+	// BundleType is the prefix of a bundle's artifact type and media type.
 	BundleType = "application/vnd.dev.sigstore.bundle"
 )
 
-// Keys are the public keys that are trusted.
+// Keys are the trusted public keys.
 type Keys []crypto.PublicKey
 
-// ParseKeys reads public keys in PEM; each text may hold several.
+// ParseKeys parses public keys in PEM; each text may hold several.
 // errcode.Invalid.
 func ParseKeys(texts []string) (Keys, error) {
 	var keys Keys
@@ -64,7 +64,7 @@ func ParseKeys(texts []string) (Keys, error) {
 			keys = append(keys, key)
 		}
 		if len(bytes.TrimSpace(rest)) > 0 {
-			return nil, errcode.New(errcode.Invalid, "the trusted keys hold something that is no PEM; give the file that cosign generate-key-pair calls cosign.pub")
+			return nil, errcode.New(errcode.Invalid, "the trusted keys hold something that is not PEM; give the file that cosign generate-key-pair calls cosign.pub")
 		}
 	}
 	if len(keys) == 0 {
@@ -97,10 +97,10 @@ func parseKey(block *pem.Block) (crypto.PublicKey, error) {
 		}
 		return k, nil
 	}
-	return nil, errcode.New(errcode.Invalid, "a trusted key is of a kind that is not known; use ECDSA, RSA or Ed25519")
+	return nil, errcode.New(errcode.Invalid, "a trusted key is of an unsupported kind; use ECDSA, RSA or Ed25519")
 }
 
-// verifies reports whether one of the keys made a signature over a message.
+// verifies reports whether one of the keys signed a message.
 func (k Keys) verifies(message, signature []byte) bool {
 	sum := sha256.Sum256(message)
 	wide := sha512.Sum384(message)
@@ -110,7 +110,7 @@ func (k Keys) verifies(message, signature []byte) bool {
 		switch key := key.(type) {
 		case *ecdsa.PublicKey:
 			digest := sum[:]
-			// Bundles name no hash for a key: it goes by the curve.
+			// Bundles do not name the hash of a key: the curve determines it.
 			ok = ecdsa.VerifyASN1(key, digest, signature)
 			if !ok && key.Curve.Params().BitSize == 384 {
 				ok = ecdsa.VerifyASN1(key, wide[:], signature)
@@ -130,8 +130,8 @@ func (k Keys) verifies(message, signature []byte) bool {
 	return false
 }
 
-// Simple reports whether a payload is signed by one of the keys and speaks of
-// the manifest with this digest, "sha256:…".
+// Simple reports whether a payload is signed by one of the keys and names the
+// manifest with this digest, "sha256:…".
 func (k Keys) Simple(payload []byte, signature, digest string) bool {
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil || !k.verifies(payload, raw) {
@@ -165,12 +165,12 @@ type bundle struct {
 	} `json:"messageSignature"`
 }
 
-// signTypes are the predicates of a statement that says no more than "this is
-// mine". An attestation of a build or a scan is no signature.
+// signTypes are the predicates of a statement that only claims authorship. An
+// attestation of a build or a scan is not a signature.
 var signTypes = map[string]bool{"https://sigstore.dev/cosign/sign/v1": true}
 
-// Bundle reports whether a bundle is signed by one of the keys and speaks of
-// the manifest with these bytes and this digest, "sha256:…".
+// Bundle reports whether a bundle is signed by one of the keys and names the
+// manifest with these bytes and this digest, "sha256:…".
 func (k Keys) Bundle(raw, manifest []byte, digest string) bool {
 	var b bundle
 	if json.Unmarshal(raw, &b) != nil {
@@ -186,7 +186,7 @@ func (k Keys) Bundle(raw, manifest []byte, digest string) bool {
 	return (len(b.Message.Digest.Digest) == 0 || bytes.Equal(sum[:], b.Message.Digest.Digest)) && k.verifies(manifest, b.Message.Signature)
 }
 
-// statement checks an in-toto statement in its envelope.
+// statement verifies an in-toto statement in its envelope.
 func (k Keys) statement(b bundle, digest string) bool {
 	signed := []byte("DSSEv1 " + strconv.Itoa(len(b.DSSE.Type)) + " " + b.DSSE.Type + " " + strconv.Itoa(len(b.DSSE.Payload)) + " ")
 	signed = append(signed, b.DSSE.Payload...)

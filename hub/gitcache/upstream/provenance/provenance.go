@@ -1,13 +1,13 @@
 // Package provenance checks the files that helm package --sign makes: a chart's
 // metadata and the digest of its archive, signed in clear by OpenPGP.
 //
-// It fetches nothing and knows no web of trust and no key servers: the keys
-// that the user named count, and no others.
+// It fetches nothing and uses no web of trust and no key servers: it accepts
+// only the keys that the user named.
 //
-// Invariants: the signature covers the digest of the very archive and, where
-// they are known, the chart's name and version, so that an old signed chart
-// cannot be served under a new version; MD5 and SHA-1 are refused; a key must
-// be good now.
+// Invariants: the signature covers the digest of exactly this archive and,
+// where they are known, the chart's name and version, so that an old signed
+// chart cannot be served under a new version; MD5 and SHA-1 are refused; a key
+// must be valid now.
 package provenance
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// MaxBytes bounds a provenance file.
+// MaxBytes limits a provenance file.
 const MaxBytes = 1 << 20
 
-// Keys are the keys that are trusted.
+// Keys are the trusted keys.
 type Keys struct{ ring openpgp.EntityList }
 
-// ParseKeys reads public keys in OpenPGP armor. errcode.Invalid.
+// ParseKeys parses public keys in OpenPGP armor. errcode.Invalid.
 func ParseKeys(texts []string) (Keys, error) {
 	var k Keys
 	for _, text := range texts {
@@ -39,7 +39,7 @@ func ParseKeys(texts []string) (Keys, error) {
 			}
 			ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(part))
 			if err != nil {
-				return k, errcode.New(errcode.Invalid, "a trusted key is no OpenPGP public key in armor; gpg --export --armor KEY prints one")
+				return k, errcode.New(errcode.Invalid, "a trusted key is not an armored OpenPGP public key; gpg --export --armor KEY prints one")
 			}
 			k.ring = append(k.ring, ring...)
 		}
@@ -50,11 +50,11 @@ func ParseKeys(texts []string) (Keys, error) {
 	return k, nil
 }
 
-// Chart is what must be signed. An empty Name or Version is not compared.
+// Chart is what the file must sign. An empty Name or Version is not compared.
 type Chart struct{ Name, Version, SHA256 string }
 
 // Verify returns nil when a provenance file is signed by one of the keys and
-// speaks of the chart. errcode.Unprocessable.
+// names the chart. errcode.Unprocessable.
 func (k Keys) Verify(raw []byte, c Chart) error {
 	no := func(format string, args ...any) error { return errcode.New(errcode.Unprocessable, format, args...) }
 	block, rest := clearsign.Decode(raw)
@@ -81,13 +81,13 @@ func (k Keys) Verify(raw []byte, c Chart) error {
 		Files map[string]string `json:"files"`
 	}
 	if err := yaml.Unmarshal([]byte(meta), &signed); err != nil {
-		return no("the provenance file's metadata is no YAML")
+		return no("the provenance file's metadata is not YAML")
 	}
 	if err := yaml.Unmarshal([]byte(sums), &files); err != nil {
-		return no("the provenance file's digests are no YAML")
+		return no("the provenance file's digests are not YAML")
 	}
 	if c.Name != "" && signed.Name != c.Name || c.Version != "" && signed.Version != c.Version {
-		return no("the provenance file speaks of chart %.100s %.100s, not of %s %s", signed.Name, signed.Version, c.Name, c.Version)
+		return no("the provenance file is for chart %.100s %.100s, not for %s %s", signed.Name, signed.Version, c.Name, c.Version)
 	}
 	for _, sum := range files.Files {
 		if sum == "sha256:"+c.SHA256 {

@@ -28,20 +28,20 @@ const (
 	maxReferrers = 1_000
 )
 
-// Login are the credentials for a registry. The zero value is nobody.
+// Login are the credentials for a registry. The zero value is anonymous.
 type Login struct {
 	Username, Password string
-	// AccessToken is sent as it is, RefreshToken is exchanged for one.
+	// AccessToken is sent unchanged, RefreshToken is exchanged for one.
 	AccessToken, RefreshToken string
 }
 
-// Config of a Registry. Host and Client are needed.
+// Config configures a Registry. Host and Client are required.
 type Config struct {
 	// Host is the registry's name, with its port when it has one.
 	Host      string
 	PlainHTTP bool
 	Client    *wire.Client
-	// Login is asked when the registry wants to know; nil is nobody.
+	// Login is called when the registry requires credentials; nil is anonymous.
 	Login func(ctx context.Context) (Login, error)
 }
 
@@ -54,7 +54,7 @@ type Registry struct {
 	repos map[string]*remote.Repository
 }
 
-// New connects to nothing.
+// New opens no connection.
 func New(c Config) *Registry {
 	client := &auth.Client{Client: c.Client.HTTP(), Cache: auth.NewCache(), ClientID: "axle"}
 	if c.Login != nil {
@@ -69,10 +69,10 @@ func New(c Config) *Registry {
 	return &Registry{config: c, client: client, repos: map[string]*remote.Repository{}}
 }
 
-// name is what a repository's path may be, by the distribution specification.
+// name matches repository paths of the distribution specification.
 var name = regexp.MustCompile(`^[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$`)
 
-// ValidName reports whether a path names a repository.
+// ValidName reports whether a path is a valid repository name.
 func ValidName(path string) bool { return len(path) <= 255 && name.MatchString(path) }
 
 func (r *Registry) repo(path string) (*remote.Repository, error) {
@@ -98,7 +98,7 @@ func (r *Registry) repo(path string) (*remote.Repository, error) {
 	return repo, nil
 }
 
-// explain says what went wrong with a reference.
+// explain converts an error about a reference.
 func (r *Registry) explain(what string, err error) error {
 	var coded *errcode.Error
 	status := statusOf(err)
@@ -129,17 +129,17 @@ func (r *Registry) explain(what string, err error) error {
 	return wire.Explain(scheme+"://"+r.config.Host, err)
 }
 
-// Ping asks whether the registry answers and knows us.
+// Ping checks that the registry answers and accepts the credentials.
 func (r *Registry) Ping(ctx context.Context) error {
 	reg, err := remote.NewRegistry(r.config.Host)
 	if err != nil {
-		return errcode.New(errcode.Invalid, "%.200q is no host of a registry", r.config.Host)
+		return errcode.New(errcode.Invalid, "%.200q is not a registry host", r.config.Host)
 	}
 	reg.Client, reg.PlainHTTP = r.client, r.config.PlainHTTP
 	return r.explain(r.config.Host, reg.Ping(ctx))
 }
 
-// Resolve asks what a tag or digest is now. errcode.NotFound.
+// Resolve returns what a tag or digest is now. errcode.NotFound.
 func (r *Registry) Resolve(ctx context.Context, path, ref string) (ocispec.Descriptor, error) {
 	repo, err := r.repo(path)
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *Registry) Manifest(ctx context.Context, path string, d ocispec.Descript
 		Blobs []ocispec.Descriptor `json:"blobs"`
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return ocispec.Manifest{}, errcode.New(errcode.Unprocessable, "the manifest %s is no JSON of a manifest", r.name(path, d.Digest.String()))
+		return ocispec.Manifest{}, errcode.New(errcode.Unprocessable, "the manifest %s is not valid JSON", r.name(path, d.Digest.String()))
 	}
 	m.Layers = append(m.Layers, m.Blobs...)
 	return m.Manifest, nil
@@ -205,12 +205,12 @@ func (r *Registry) Index(ctx context.Context, path string, d ocispec.Descriptor)
 	}
 	var x ocispec.Index
 	if err := json.Unmarshal(raw, &x); err != nil {
-		return ocispec.Index{}, errcode.New(errcode.Unprocessable, "the index %s is no JSON of an index", r.name(path, d.Digest.String()))
+		return ocispec.Index{}, errcode.New(errcode.Unprocessable, "the index %s is not valid JSON", r.name(path, d.Digest.String()))
 	}
 	return x, nil
 }
 
-// ManifestBytes reads a manifest as it is stored.
+// ManifestBytes reads a manifest unchanged.
 func (r *Registry) ManifestBytes(ctx context.Context, path string, d ocispec.Descriptor) ([]byte, error) {
 	return r.bytes(ctx, path, d, true)
 }
@@ -243,12 +243,12 @@ func (r *Registry) bytes(ctx context.Context, path string, d ocispec.Descriptor,
 	return raw, r.explain(what, err)
 }
 
-// Copy writes a blob of at most limit bytes to w, compared with its digest: an
-// error comes after what was written.
+// Copy writes a blob of at most limit bytes to w and compares it with its
+// digest: an error may come after bytes were written.
 func (r *Registry) Copy(ctx context.Context, path string, d ocispec.Descriptor, limit int64, w io.Writer) error {
 	what := r.name(path, d.Digest.String())
 	if d.Size < 0 || d.Size > limit {
-		return errcode.New(errcode.Unprocessable, "%s has %d bytes; at most %d are taken", what, d.Size, limit)
+		return errcode.New(errcode.Unprocessable, "%s has %d bytes; at most %d are allowed", what, d.Size, limit)
 	}
 	repo, err := r.repo(path)
 	if err != nil {
@@ -266,9 +266,9 @@ func (r *Registry) Copy(ctx context.Context, path string, d ocispec.Descriptor, 
 	return r.explain(what, err)
 }
 
-// Referrers lists what refers to a manifest, those of the artifact types first:
-// by the registry's own list, or by the tag that stands for it. The others stay
-// in the list, since some registries say another type than the manifest.
+// Referrers lists the referrers of a manifest, those of the artifact types
+// first, from the registry's API or from the fallback tag. The others stay in
+// the list, because some registries report another type than the manifest.
 func (r *Registry) Referrers(ctx context.Context, path string, d ocispec.Descriptor, types ...string) ([]ocispec.Descriptor, error) {
 	repo, err := r.repo(path)
 	if err != nil {
@@ -295,7 +295,7 @@ func (r *Registry) Referrers(ctx context.Context, path string, d ocispec.Descrip
 	return append(out, others...), r.explain("the referrers of "+r.name(path, d.Digest.String()), err)
 }
 
-// FirstLine is the first line of an annotation, for messages.
+// FirstLine returns the first line of an annotation, for messages.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return string(bytes.ToValidUTF8([]byte(line), nil))

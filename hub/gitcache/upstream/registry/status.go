@@ -7,7 +7,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
-// wordsOf are the words of a registry's refusal, for the end of a sentence.
+// wordsOf returns the message of a registry's refusal, for the end of a
+// sentence.
 func (r *Registry) wordsOf(err error) string {
 	var answer *errcode.ErrorResponse
 	if !errors.As(err, &answer) {
@@ -20,7 +21,8 @@ func (r *Registry) wordsOf(err error) string {
 	return r.config.Client.Said(strings.Join(all, "; "))
 }
 
-// statusOf is the HTTP status of a registry's refusal, 0 when it is none.
+// statusOf returns the HTTP status of a registry's refusal, 0 for any other
+// error.
 func statusOf(err error) int {
 	var answer *errcode.ErrorResponse
 	if errors.As(err, &answer) {

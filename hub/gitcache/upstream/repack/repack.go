@@ -1,18 +1,19 @@
-// Package repack packs a mirror whole beside its use: one pack of what refs
-// reach, one of what they do not, and all others go. Of a large mirror that
-// takes many minutes, in which it is fetched into and read as ever. The agent of
-// a repository (hub/gitcache/gitagent) calls it about once a week, and before it
-// calls a mirror full.
+// Package repack repacks a whole mirror while it is in use: into one pack of
+// objects that refs reach and one of the others; all older packs are deleted.
+// For a large mirror this takes many minutes, during which fetches and reads
+// continue. The agent of a repository (hub/gitcache/gitagent) calls it about
+// once a week, and before it declares a mirror full.
 //
 //	Begin: refs and packs of now, by hard links, in a folder of the mirror
-//	  -> a goroutine packs there; fetches go on
+//	  -> a goroutine packs there; fetches continue
 //	Tidy, between two fetches: a pack of what was fetched since for the new
 //	  refs, the new packs into the mirror, the old ones away
 //
-// It decides neither when nor which commits are kept. Invariants: nothing that a
-// ref reaches when the old packs go is in them alone; what a kill leaves is a
-// folder that the next opening removes, or packs twice; one mirror is packed by
-// one Repacker at a time, and that of the lease holder.
+// It decides neither when to repack nor which commits to keep. Invariants: when
+// the old packs are deleted, every object that a ref reaches is in a new pack
+// too; a kill leaves behind at most a folder that the next open removes, or
+// duplicate packs; one Repacker at a time, the lease holder's, repacks a
+// mirror.
 package repack
 
 import (
@@ -28,28 +29,29 @@ import (
 )
 
 const (
-	// folder is where it works in a mirror; upstream removes it when a mirror is
-	// opened.
+	// folder is its working folder in a mirror; upstream removes it when a
+	// mirror is opened.
 	folder = "repack"
-	// cruftFor is how long objects stay that no ref reaches any more.
+	// cruftFor is how long unreachable objects are kept.
 	cruftFor = "2.weeks.ago"
 )
 
-// endings of a pack's files in the order in which they come. A pack without its
-// index is an unfinished one to git, so that comes last and goes first.
+// endings are the suffixes of a pack's files in the order in which they are
+// created. Git treats a pack without its index as unfinished, so the index is
+// created last and removed first.
 var (
 	endings = []string{".rev", ".bitmap", ".mtimes", ".pack", ".idx"}
 	going   = []string{".idx", ".pack", ".mtimes", ".bitmap", ".rev"}
 )
 
-// Repacker packs one mirror. The zero value is ready; one goroutine calls it.
+// Repacker repacks one mirror. The zero value is ready; one goroutine uses it.
 type Repacker struct{ run *run }
 
-// run is one time.
+// run is one repack.
 type run struct {
 	mirror *upstream.Mirror
 	dir    string
-	// tips are what refs named at its beginning, old the packs of then.
+	// tips are what refs pointed at when it began, old the packs of that time.
 	tips, old []string
 	cancel    context.CancelFunc
 	done      chan struct{}
@@ -57,8 +59,9 @@ type run struct {
 	err       error
 }
 
-// Begin starts packing, unless it is under way. Not while the mirror is fetched
-// into, which it may be afterwards. It ends with the context; Close waits.
+// Begin starts a repack, unless one is running. Do not call it during a fetch;
+// a fetch may start afterwards. The repack ends with the context; Close waits
+// for it.
 func (r *Repacker) Begin(ctx context.Context, m *upstream.Mirror) error {
 	if r.run != nil {
 		return nil
@@ -76,8 +79,8 @@ func (r *Repacker) Begin(ctx context.Context, m *upstream.Mirror) error {
 	return nil
 }
 
-// Tidy takes over what was packed; while it is being packed it does nothing, and
-// else it is Mirror.Tidy. It is called between fetches.
+// Tidy installs the packs of a finished repack; during a repack it does
+// nothing, and without one it is Mirror.Tidy. It is called between fetches.
 func (r *Repacker) Tidy(ctx context.Context, m *upstream.Mirror) error {
 	if r.run == nil {
 		return m.Tidy(ctx)
@@ -92,18 +95,18 @@ func (r *Repacker) Tidy(ctx context.Context, m *upstream.Mirror) error {
 	one := r.run
 	r.Close()
 	if one.mirror != m {
-		return nil // it was made anew
+		return nil // the mirror was created again
 	}
 	return one.takeOver(ctx)
 }
 
-// Whole packs at once and waits.
+// Whole repacks at once and waits.
 func (r *Repacker) Whole(ctx context.Context, m *upstream.Mirror) error {
 	r.Close()
 	return Now(ctx, m)
 }
 
-// Close ends what is under way and waits for it.
+// Close ends a running repack and waits for it.
 func (r *Repacker) Close() {
 	if r.run != nil {
 		r.run.cancel()
@@ -112,7 +115,7 @@ func (r *Repacker) Close() {
 	}
 }
 
-// Now packs a mirror that nobody fetches into.
+// Now repacks a mirror that is not being fetched into.
 func Now(ctx context.Context, m *upstream.Mirror) error {
 	one, err := begin(ctx, m)
 	if err != nil {
@@ -124,7 +127,7 @@ func Now(ctx context.Context, m *upstream.Mirror) error {
 	return one.takeOver(ctx)
 }
 
-// begin makes the folder: a repository with the refs and packs of now.
+// begin creates the folder: a repository with the current refs and packs.
 func begin(ctx context.Context, m *upstream.Mirror) (*run, error) {
 	one := &run{mirror: m, dir: filepath.Join(m.Dir(), folder), done: make(chan struct{})}
 	if err := errors.Join(m.PackRefs(ctx), os.RemoveAll(one.dir)); err != nil {
@@ -162,7 +165,7 @@ func (one *run) snapshot(refs string) error {
 			return err
 		}
 	}
-	// Single objects are the mirror's.
+	// Loose objects are the mirror's.
 	return errors.Join(os.WriteFile(filepath.Join(one.dir, "packed-refs"), []byte(refs), 0o644),
 		os.WriteFile(filepath.Join(one.dir, "objects/info/alternates"), []byte("../../objects\n"), 0o644))
 }
@@ -188,8 +191,8 @@ func (one *run) pack(ctx context.Context) ([]string, error) {
 	return append(keep, packNames(cruft)...), err
 }
 
-// takeOver makes the mirror's packs those that were packed, with what its refs
-// reach since.
+// takeOver replaces the mirror's packs with the new ones and a pack of what its
+// refs reach since.
 func (one *run) takeOver(ctx context.Context) error {
 	m := one.mirror
 	if one.err != nil {
@@ -212,7 +215,8 @@ func (one *run) takeOver(ctx context.Context) error {
 	}
 	keep := one.packs
 	if fresh {
-		// It may be in the old packs alone, as what no ref reached.
+		// An object may be only in the old packs, because no ref reached it
+		// before.
 		more, err := m.GitIn(ctx, m.Dir(), since.String(), "pack-objects", "-q", "--revs", "--non-empty", "--delta-base-offset", "objects/pack/pack")
 		if err != nil {
 			return err
@@ -228,7 +232,7 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 		err := eachFile(p, endings, func(f string) error {
 			err := os.Link(filepath.Join(one.dir, f), filepath.Join(to, f))
 			if errors.Is(err, fs.ErrExist) {
-				return nil // packs are named by what is in them
+				return nil // packs are named by their content
 			}
 			return err
 		})
@@ -236,7 +240,8 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 			return err
 		}
 	}
-	// The index over all packs names those that go, so it goes first.
+	// The index over all packs names those that are removed, so it is removed
+	// first.
 	if err := os.Remove(filepath.Join(to, "objects/pack/multi-pack-index")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -251,7 +256,7 @@ func (one *run) swap(ctx context.Context, keep []string) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// eachFile does something with each of a pack's files that there is.
+// eachFile calls do for each existing file of a pack.
 func eachFile(pack string, order []string, do func(file string) error) error {
 	for _, ending := range order {
 		err := do(filepath.Join("objects/pack", strings.TrimSuffix(pack, ".pack")+ending))
@@ -262,7 +267,7 @@ func eachFile(pack string, order []string, do func(file string) error) error {
 	return nil
 }
 
-// tips are the objects that refs name, sorted, each once.
+// tips returns the objects that refs point at, sorted, without duplicates.
 func tips(refs string) []string {
 	var list []string
 	for line := range strings.Lines(refs) {
@@ -273,7 +278,8 @@ func tips(refs string) []string {
 	return slices.Compact(list)
 }
 
-// packNames are the file names of the packs whose hashes pack-objects printed.
+// packNames returns the file names of the packs whose hashes pack-objects
+// printed.
 func packNames(out string) []string {
 	var names []string
 	for hash := range strings.FieldsSeq(out) {

@@ -16,28 +16,28 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Dialer connects to upstreams and refuses addresses that none may have.
+// Dialer connects to upstreams and refuses forbidden addresses.
 type Dialer interface {
 	DialContext(ctx context.Context, network, addr string) (net.Conn, error)
-	// Check is the same rule for an address that somebody else will connect to.
+	// Check applies the same rule to an address that a proxy will connect to.
 	Check(addr netip.Addr) error
 }
 
-// Config of a Client. Only Dialer is needed.
+// Config configures a Client. Only Dialer is required.
 type Config struct {
 	Dialer Dialer
 	// AllowHTTP permits http:// URLs.
 	AllowHTTP bool
-	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy; empty takes the
-	// hub's environment.
+	// Proxy is the URL of an HTTP, HTTPS or SOCKS5 proxy; empty uses the hub's
+	// environment.
 	Proxy, ProxyUsername, ProxyPassword string
-	// CA, ClientCertificate and ClientKey are PEM; empty is the system's, and
-	// none.
+	// CA, ClientCertificate and ClientKey are PEM. An empty CA is the system's;
+	// the others are optional.
 	CA, ClientCertificate, ClientKey string
-	// Scrub takes the repository's secrets out of what servers say; nil takes
-	// nothing out.
+	// Scrub removes the repository's secrets from servers' messages; nil
+	// removes nothing.
 	Scrub func(string) string
-	// Silence is how long an answer may bring nothing; default 60 s.
+	// Silence is how long an answer may send nothing; default 60 s.
 	Silence time.Duration
 }
 
@@ -55,7 +55,7 @@ type Client struct {
 	client    *http.Client
 }
 
-// New checks the configuration. It connects to nothing.
+// New checks the configuration. It opens no connection.
 func New(c Config) (*Client, error) {
 	if c.Silence <= 0 {
 		c.Silence = silence
@@ -83,7 +83,7 @@ func New(c Config) (*Client, error) {
 func (c Config) tls() (*tls.Config, error) {
 	out := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {
-		// Beside the system's: token services of clouds are public.
+		// Add it to the system's: token services of clouds are public.
 		pool, err := x509.SystemCertPool()
 		if err != nil {
 			pool = x509.NewCertPool()
@@ -97,7 +97,7 @@ func (c Config) tls() (*tls.Config, error) {
 		pair, err := tls.X509KeyPair([]byte(c.ClientCertificate), []byte(c.ClientKey))
 		if err != nil {
 			// The cause may quote the key.
-			return nil, errcode.New(errcode.Invalid, "the repository's client certificate and key are no PEM pair")
+			return nil, errcode.New(errcode.Invalid, "the repository's client certificate and key are not a PEM pair")
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}
@@ -124,7 +124,7 @@ func (c *Client) chooseProxy() (func(*http.Request) (*url.URL, error), error) {
 	return func(r *http.Request) (*url.URL, error) { return u, c.literal(r.URL) }, nil
 }
 
-// CheckProxy parses the URL of a proxy, which must hold no password.
+// CheckProxy parses the URL of a proxy, which must not hold a password.
 func CheckProxy(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -133,7 +133,7 @@ func CheckProxy(raw string) (*url.URL, error) {
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":
 	default:
-		return nil, errcode.New(errcode.Invalid, "proxy scheme %.20q is not known; use http, https or socks5", u.Scheme)
+		return nil, errcode.New(errcode.Invalid, "proxy scheme %.20q is not supported; use http, https or socks5", u.Scheme)
 	}
 	if u.User != nil {
 		return nil, errcode.New(errcode.Invalid, "the proxy's URL holds a user or password; give them as the proxy's credentials")
@@ -141,8 +141,8 @@ func CheckProxy(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// literal refuses an internal address behind a proxy. What a name means is the
-// proxy's to know.
+// literal refuses an internal address behind a proxy. Names are left to the
+// proxy.
 func (c *Client) literal(u *url.URL) error {
 	addr, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *Client) literal(u *url.URL) error {
 	return c.dialer.Check(addr)
 }
 
-// dial checks the address, unless it is the proxy of the hub's environment:
-// that one is the operator's word, not a tenant's.
+// dial checks the address, except for a proxy from the hub's environment, which
+// the operator chose and not a tenant.
 func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	if c.config.Proxy == "" && c.isOwnProxy(addr) {
 		d := net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}
@@ -178,16 +178,16 @@ func (c *Client) isOwnProxy(addr string) bool {
 	return false
 }
 
-// Private reports whether somebody but the hub's operator chose the way: a
-// proxy, an authority, or a certificate to show.
+// Private reports whether anybody but the hub's operator chose the route: a
+// proxy, a certificate authority, or a client certificate.
 func (c *Client) Private() bool {
 	return c.config.Proxy != "" || c.config.CA != "" || c.config.ClientCertificate != ""
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// allowed refuses URLs that no request may go to.
+// allowed refuses URLs that no request may use.
 func (c *Client) allowed(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" && (u.Scheme != "http" || !c.config.AllowHTTP):
@@ -198,22 +198,22 @@ func (c *Client) allowed(u *url.URL) error {
 	return nil
 }
 
-// HTTP is the client for libraries that bring requests of their own. What Do
-// promises holds for it, but that a refusal other than 429 and 5xx is theirs
-// to explain.
+// HTTP returns the client for libraries that build their own requests. It
+// follows the rules of Do, except that they handle refusals other than 429 and
+// 5xx themselves.
 func (c *Client) HTTP() *http.Client { return c.client }
 
 type otherHosts struct{}
 
-// OtherHosts returns a context whose requests may be answered by where a
-// redirect points, without credentials. Only for content that is compared with
-// a digest.
+// OtherHosts returns a context whose requests may follow redirects to other
+// hosts, without credentials. Use it only for content that is compared with a
+// digest.
 func OtherHosts(ctx context.Context) context.Context {
 	return context.WithValue(ctx, otherHosts{}, true)
 }
 
-// redirect follows to the same host, and to others only where the caller said
-// that it is content which will be compared with a digest; never with
+// redirect follows redirects to the same host, and to others only where the
+// caller declared content that will be compared with a digest; never with
 // credentials, never from https to http.
 func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
@@ -230,7 +230,7 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 		return nil
 	}
 	if others, _ := r.Context().Value(otherHosts{}).(bool); !others {
-		return errcode.New(errcode.Forbidden, "%s redirects to another host, %s; use that one's URL if it is meant", Redact(first), r.URL.Host)
+		return errcode.New(errcode.Forbidden, "%s redirects to another host, %s; if that is intended, give that URL", Redact(first), r.URL.Host)
 	}
 	for _, h := range []string{"Authorization", "Cookie", "X-Amz-Security-Token", "X-Amz-Date", "Referer"} {
 		r.Header.Del(h)
@@ -256,7 +256,7 @@ func Redact(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// Explain gives a code to what the client said of a request to a URL.
+// Explain adds a code to the client's error for a URL.
 func Explain(raw string, err error) error {
 	u, bad := url.Parse(raw)
 	if bad != nil {
@@ -284,7 +284,7 @@ func explain(u *url.URL, err error) error {
 	case errors.As(err, &dns):
 		return errcode.New(errcode.Unavailable, "host %s cannot be found: %s", u.Hostname(), dns.Err)
 	case errors.As(err, &wrapped):
-		// Its own text quotes the URL with its query.
+		// The error's own text quotes the URL with its query.
 		return errcode.Hide(errcode.Unavailable, err, "%s cannot be reached: %s", Redact(u), wrapped.Err)
 	}
 	return errcode.New(errcode.Unavailable, "%s cannot be reached: %w", Redact(u), fmt.Errorf("%w", err))

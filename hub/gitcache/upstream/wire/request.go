@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/httpwords"
 )
 
-// Auth puts credentials on a request. It may ask a token service first.
+// Auth adds credentials to a request. It may call a token service first.
 type Auth interface {
 	Apply(ctx context.Context, r *http.Request) error
 }
@@ -30,7 +30,7 @@ func (b Basic) Apply(_ context.Context, r *http.Request) error {
 	return nil
 }
 
-// Bearer is a token that is sent as it is.
+// Bearer is a token that is sent unchanged.
 type Bearer string
 
 // Apply sets the Authorization header.
@@ -45,18 +45,17 @@ type Request struct {
 	URL    string
 	Header http.Header
 	Body   string
-	// Auth is used for the URL's own host alone; nil sends nothing.
+	// Auth is used only for the URL's own host; nil sends nothing.
 	Auth Auth
-	// OtherHosts lets the answer come from where a redirect points, without
-	// credentials. Only for content that is compared with a digest.
+	// OtherHosts allows redirects to other hosts, without credentials. Use it
+	// only for content that is compared with a digest.
 	OtherHosts bool
-	// Accept lists statuses that are no errors, besides 2xx.
+	// Accept lists statuses that are no errors, in addition to 2xx.
 	Accept []int
 }
 
-// Do makes a request and returns its answer, whose body the caller closes. A
-// status that was not asked for is a coded error. The context bounds the body
-// too.
+// Do makes a request and returns its answer, whose body the caller closes. An
+// unexpected status is a coded error. The context limits the body too.
 func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 	u, err := url.Parse(q.URL)
 	if err != nil {
@@ -97,11 +96,11 @@ func (c *Client) Do(ctx context.Context, q Request) (*http.Response, error) {
 	return nil, c.refusal(u, answer)
 }
 
-// guarded is the transport with this package's rules.
+// guarded is the transport that applies this package's rules.
 type guarded struct{ client *Client }
 
-// RoundTrip makes one request, of which there are several when redirects are
-// followed. An answer that says to come back later is an error.
+// RoundTrip makes one request; a redirect makes another one. An answer with a
+// rate limit is an error.
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := g.client.allowed(r.URL); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// refusal is the error of a status.
+// refusal returns the error of a status.
 func (c *Client) refusal(u *url.URL, a *http.Response) error {
 	words := c.Said(httpwords.Read(a.Header.Get("Content-Type"), a.Body))
 	where := Redact(u)
@@ -142,8 +141,8 @@ func (c *Client) refusal(u *url.URL, a *http.Response) error {
 	return errcode.New(errcode.Unavailable, "%s answers %.60s%s", where, a.Status, words).After(retryAfter(a.Header))
 }
 
-// Said puts a server's own words at the end of a sentence, on one bounded line
-// without the repository's secrets.
+// Said formats a server's message for the end of a sentence: one line of
+// limited length, without the repository's secrets.
 func (c *Client) Said(words string) string {
 	if words = c.config.Scrub(httpwords.Line(words)); words == "" {
 		return ""
@@ -151,7 +150,7 @@ func (c *Client) Said(words string) string {
 	return ": " + words
 }
 
-// maxRetryAfter bounds what an upstream may ask for.
+// maxRetryAfter limits an upstream's Retry-After.
 const maxRetryAfter = time.Hour
 
 func retryAfter(h http.Header) time.Duration {
@@ -168,7 +167,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// patient gives an answer up that is silent for too long.
+// patient aborts an answer that is silent for too long.
 type patient struct {
 	body   io.ReadCloser
 	limit  time.Duration
@@ -204,7 +203,7 @@ func (p *patient) Close() error {
 }
 
 // Copy writes a body to w and returns its length and SHA-256 in hex. More than
-// limit bytes are refused.
+// limit bytes are an error.
 func Copy(w io.Writer, body io.Reader, limit int64, what string) (int64, string, error) {
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(w, h), io.LimitReader(body, limit+1))
@@ -217,7 +216,7 @@ func Copy(w io.Writer, body io.Reader, limit int64, what string) (int64, string,
 	return n, hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ReadAll is a small body as bytes.
+// ReadAll reads a small body.
 func ReadAll(body io.Reader, limit int64, what string) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(body, limit+1))
 	if err == nil && int64(len(raw)) > limit {

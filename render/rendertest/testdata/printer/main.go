@@ -1,5 +1,5 @@
-// Command printer is a tool, and built for WASI a module, as tests want one: it
-// prints the manifests of its folder, or does what its parameter "do" says.
+// Command printer is a tool for tests and, built for WASI, a module: it prints the
+// manifests of its folder, or does what its parameter "do" says.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	print(in)
 }
 
-// all keeps what "grow" takes.
+// all holds the memory that "grow" allocates.
 var all [][]byte
 
 var deeds = map[string]func(told){
@@ -58,7 +58,7 @@ var deeds = map[string]func(told){
 	},
 }
 
-// attempt prints as an object how something went.
+// attempt prints the outcome of do as an object.
 func attempt(name string, do func() error) {
 	outcome := "worked"
 	if err := do(); err != nil {

@@ -4,7 +4,7 @@ package main
 
 import "syscall"
 
-// socket opens one of each kind.
+// socket tries to open one of each kind.
 func socket() error {
 	for _, family := range []int{syscall.AF_INET, syscall.AF_INET6, syscall.AF_UNIX, syscall.AF_NETLINK} {
 		fd, err := syscall.Socket(family, syscall.SOCK_DGRAM, 0)

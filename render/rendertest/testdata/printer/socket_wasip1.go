@@ -11,8 +11,8 @@ import (
 //go:wasmimport wasi_snapshot_preview1 sock_accept
 func accept(fd, flags int32, result unsafe.Pointer) (errno uint32)
 
-// socket looks for a socket among all that is open: what cannot be accepted on
-// says so otherwise than a socket without a caller does (EAGAIN, 6).
+// socket looks for a socket among all open descriptors: on one that cannot accept,
+// the error differs from that of a socket without a caller (EAGAIN, 6).
 func socket() error {
 	for fd := int32(0); fd < 16; fd++ {
 		var connection int32

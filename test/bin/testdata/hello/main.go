@@ -1,4 +1,4 @@
-// Command hello is what the tests of package bin build.
+// Command hello is a program for the tests of package bin.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command greeter is a small program for the process kubelet's own tests. It
-// says what it finds in its surroundings, serves a page, and ends as it is
-// told: -exit ends it at once with that code.
+// Command greeter is a small program for the process kubelet's own tests. It reports
+// its environment, serves a page, and exits as it is told: -exit ends it at once with
+// that code.
 package main
 
 import (

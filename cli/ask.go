@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/cli/confirm"
+	"github.com/axle-cd/axle/cli/output"
+)
+
+// questions are asked on a terminal before a command destroys something that
+// cannot be brought back by the opposite command. %s is the arguments.
+var questions = map[string]string{
+	"agents abort":             "Abort the agent upgrade and roll agents back",
+	"clusters delete":          "Delete %s from the hub (cluster; its tokens are revoked)",
+	"clusters delete --detach": "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
+	"contexts delete":          "Delete %s (context, with its values)",
+	"federation delete":        "Delete %s (trust; its CI jobs can no longer log in)",
+	"groups delete":            "Delete %s (group, with its bindings)",
+	"hub confirm-restore":      "Let agents delete again, also objects that the restored hub does not know",
+	"outputs delete":           "Delete %s (outputs, with their values)",
+	"projects delete":          "Delete %s (project)",
+	"providers delete":         "Delete %s (login provider, with its sessions and group memberships)",
+	"repos delete":             "Delete %s (repository)",
+	"serviceaccounts delete":   "Delete %s (service account, with its tokens)",
+	"services approve-prune":   "Delete the objects that the held prune of %s named",
+	"services delete":          "Delete %s (service, with all its objects on the cluster)",
+	"services delete --detach": "Delete %s (service; its objects stay on the cluster)",
+	"sessions end":             "End %s (session, with the tokens that it made)",
+	"sessions end --all":       "End all sessions and command-line logins",
+	"tokens revoke":            "Revoke %s (token)",
+	"users delete":             "Delete %s (user, with their tokens, bindings and group memberships)",
+	"webhooks delete":          "Delete %s (webhook)",
+}
+
+// askFirst adds --yes and a question to each command of questions.
+func askFirst(a *app, c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		askFirst(a, sub)
+	}
+	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
+	if questions[path] == "" {
+		return
+	}
+	var yes bool
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation; without a terminal the command never asks")
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if on(c, "dry-run") {
+			return run(c, args)
+		}
+		text := questions[path]
+		for _, flag := range []string{"detach", "all"} {
+			if other := questions[path+" --"+flag]; other != "" && on(c, flag) {
+				text = other
+			}
+		}
+		q := confirm.Question{
+			Terminal: a.interactive() && output.IsTerminal(a.Err), Yes: yes, In: a.In, Err: a.Err,
+			Text: strings.ReplaceAll(text, "%s", strings.Join(args, ", ")), Command: confirm.Line(slices.Concat([]string{"axle"}, a.args, []string{"--yes"})),
+		}
+		if err := q.Ask(); err != nil {
+			return err
+		}
+		return run(c, args)
+	}
+}
+
+// on reports whether a command has a flag and it is true.
+func on(c *cobra.Command, flag string) bool {
+	is, err := c.Flags().GetBool(flag)
+	return err == nil && is
+}

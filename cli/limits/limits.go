@@ -1,0 +1,137 @@
+// Package limits reads the limits of projects and the sync windows of anything
+// from a command line, and writes them for people.
+//
+// It makes no calls and judges nothing: the hub decides whether a schedule or a
+// pattern is valid. cli's projects and hub sync-windows call it.
+package limits
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/exitcode"
+)
+
+// WindowForm is the syntax of a window on the command line.
+const WindowForm = "allow|deny:SCHEDULE:DURATION[:TIMEZONE][:manual]"
+
+// ParseWindows parses windows. A single empty text means no windows.
+func ParseWindows(texts []string) ([]*hubv1.SyncWindow, error) {
+	var all []*hubv1.SyncWindow
+	for _, text := range texts {
+		if text == "" && len(texts) == 1 {
+			return nil, nil
+		}
+		parts := strings.Split(text, ":")
+		w := &hubv1.SyncWindow{}
+		if last := len(parts) - 1; last > 2 && parts[last] == "manual" {
+			w.ManualSync, parts = true, parts[:last]
+		}
+		if len(parts) < 3 || len(parts) > 4 {
+			return nil, exitcode.Usagef("%q is not a sync window; write %s, such as 'deny:0 22 * * *:8h:Europe/Berlin'", text, WindowForm)
+		}
+		w.Kind, w.Schedule, w.Duration = parts[0], parts[1], parts[2]
+		if len(parts) == 4 {
+			w.TimeZone = parts[3]
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// WindowText formats a window as ParseWindows reads it.
+func WindowText(w *hubv1.SyncWindow) string {
+	text := strings.Join([]string{w.GetKind(), w.GetSchedule(), w.GetDuration()}, ":")
+	if w.GetTimeZone() != "" {
+		text += ":" + w.GetTimeZone()
+	}
+	if w.GetManualSync() {
+		text += ":manual"
+	}
+	return text
+}
+
+// Line is one limit as people read it. An empty text is no limit.
+type Line struct{ Title, Text string }
+
+// Lines are the limits of a project.
+func Lines(l *hubv1.ProjectLimits) []Line {
+	scoped := ""
+	if l.GetClusterScoped() {
+		scoped = "allowed"
+	}
+	var windows []string
+	for _, w := range l.GetSyncWindows() {
+		windows = append(windows, WindowText(w))
+	}
+	return []Line{
+		{"Namespaces", strings.Join(l.GetNamespaces(), ", ")},
+		{"Kinds", strings.Join(l.GetKinds(), ", ")},
+		{"Cluster-scoped", scoped},
+		{"Service account", l.GetServiceAccount()},
+		{"Sync windows", strings.Join(windows, "\n")},
+	}
+}
+
+// Flags are the flags that declare limits.
+type Flags struct {
+	namespaces, kinds, windows []string
+	clusterScoped              bool
+	account                    string
+}
+
+// Register adds the flags to a command.
+func (l *Flags) Register(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSliceVar(&l.namespaces, "allow-namespace", nil, "allow only these namespaces, with * and ?; may be repeated, an empty value lifts the limit")
+	f.StringSliceVar(&l.kinds, "allow-kind", nil, "allow only these kinds, as Kind or Kind.group with * and ?; may be repeated, an empty value lifts the limit")
+	f.BoolVar(&l.clusterScoped, "cluster-scoped", false, "allow cluster-scoped objects")
+	f.StringVar(&l.account, "service-account", "", "account for services that do not name one: NAME or NAMESPACE/NAME")
+	f.StringArrayVar(&l.windows, "sync-window", nil, WindowForm+"; may be repeated, an empty value removes all")
+}
+
+// Change applies the given flags to limits. It returns nil if none was given.
+func (l *Flags) Change(c *cobra.Command, limits *hubv1.ProjectLimits) (*hubv1.ProjectLimits, error) {
+	if limits == nil {
+		limits = &hubv1.ProjectLimits{}
+	}
+	f, changed := c.Flags(), false
+	given := func(name string) bool {
+		changed = changed || f.Changed(name)
+		return f.Changed(name)
+	}
+	if given("allow-namespace") {
+		limits.Namespaces = withoutEmpty(l.namespaces)
+	}
+	if given("allow-kind") {
+		limits.Kinds = withoutEmpty(l.kinds)
+	}
+	if given("cluster-scoped") {
+		limits.ClusterScoped = l.clusterScoped
+	}
+	if given("service-account") {
+		limits.ServiceAccount = l.account
+	}
+	if given("sync-window") {
+		windows, err := ParseWindows(l.windows)
+		if err != nil {
+			return nil, err
+		}
+		limits.SyncWindows = windows
+	}
+	if !changed {
+		return nil, nil
+	}
+	return limits, nil
+}
+
+func withoutEmpty(all []string) (kept []string) {
+	for _, text := range all {
+		if text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
