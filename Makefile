@@ -96,6 +96,8 @@ conformance: deps kubedev conformance-suite ## Kubernetes' conformance tests dir
 	@go run ./cmd/dev conformance $(ARGS)
 
 docs: ## build the docs site, which the hub serves under /docs (the first run builds Hugo, 2 minutes)
+	@rm -f docs/site/content/commands/axle*.md
+	@go run ./cmd/axle docs markdown docs/site/content/commands
 	CGO_ENABLED=0 go tool -modfile=tools/hugo.mod hugo --source docs/site --cleanDestinationDir --noBuildLock --quiet --panicOnWarning
 	@echo "docs: $$(find docs/site/public -name '*.html' | wc -l) pages in docs/site/public"
 

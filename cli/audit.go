@@ -16,6 +16,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/auditfile"
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
@@ -200,9 +201,14 @@ keys given by --key, which also works without a hub.`,
 				return err
 			}
 			if file != "" {
-				return a.verifyFile(c.Context(), file, keys, kept)
+				err = a.verifyFile(c.Context(), file, keys, kept)
+			} else {
+				err = a.verifyHub(c.Context(), kept)
 			}
-			return a.verifyHub(c.Context(), kept)
+			if errcode.Is(err, errcode.Conflict) {
+				return exitcode.With(err, exitcode.Failed) // the log does not hold
+			}
+			return err
 		},
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "check an export in JSON lines; - reads standard input")

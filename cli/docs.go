@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// docs writes the documentation of the commands in forms of other programs.
+// docs writes the documentation of the commands in the formats of other programs.
 func docs() *cobra.Command {
 	man := &cobra.Command{
 		Use: "man DIR", Short: "Write a man page for every command", Args: exactly(1),
@@ -18,14 +18,34 @@ func docs() *cobra.Command {
 it does not exist. The pages are named after their commands: axle-services-list.1.`,
 		Example: "  axle docs man ~/.local/share/man/man1",
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return errcode.New(errcode.Invalid, "create the folder for the man pages: %w", err)
+			if err := folderForPages(args[0]); err != nil {
+				return err
 			}
 			header := &doc.GenManHeader{Section: "1", Source: "axle " + buildinfo.Version, Manual: "Axle"}
 			return doc.GenManTree(c.Root(), header, args[0])
 		},
 	}
-	return noun("docs", "Write the documentation of the commands", nil, man)
+	markdown := &cobra.Command{
+		Use: "markdown DIR", Short: "Write a Markdown page for every command", Args: exactly(1),
+		Long: `Write a Markdown page for every command into a folder, which is created if it does
+not exist. The pages are named after their commands: axle_services_list.md.`,
+		Example: "  axle docs markdown ./commands",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := folderForPages(args[0]); err != nil {
+				return err
+			}
+			c.Root().DisableAutoGenTag = true // it holds the day
+			return doc.GenMarkdownTree(c.Root(), args[0])
+		},
+	}
+	return noun("docs", "Write the documentation of the commands", nil, man, markdown)
+}
+
+func folderForPages(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return errcode.New(errcode.Invalid, "create the folder for the pages: %w", err)
+	}
+	return nil
 }
 
 func (a *app) completion(root *cobra.Command) *cobra.Command {

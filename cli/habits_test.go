@@ -214,14 +214,16 @@ func TestVersionWarnsOfSkew(t *testing.T) {
 	}
 }
 
-func TestManPages(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "man1")
-	if code, _, errs := alone(t, "docs", "man", dir); code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
-	page, err := os.ReadFile(filepath.Join(dir, "axle-services-list.1"))
-	if err != nil || !strings.Contains(string(page), ".TH") || !strings.Contains(string(page), "--health") {
-		t.Errorf("%v\n%.500s", err, page)
+func TestPagesOfCommands(t *testing.T) {
+	for form, want := range map[string]string{"man": "axle-services-list.1", "markdown": "axle_services_list.md"} {
+		dir := filepath.Join(t.TempDir(), "pages")
+		if code, _, errs := alone(t, "docs", form, dir); code != 0 {
+			t.Fatalf("%s: exit %d: %s", form, code, errs)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, want))
+		if err != nil || !strings.Contains(strings.ReplaceAll(string(page), `\`, ""), "--health") {
+			t.Errorf("%s: %v\n%.500s", form, err, page)
+		}
 	}
 }
 

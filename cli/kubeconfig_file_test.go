@@ -20,6 +20,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/cli"
+	"github.com/axle-cd/axle/cli/exitcode"
 )
 
 // credentialHub gives everybody a credential; a double for files only.
@@ -146,11 +147,11 @@ func TestMergedKubeconfigTakesNothingAway(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, 1, "cluster old already exists with server https://old.example.com"},
-		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, 1, "user edge already exists"},
+		"a cluster of that name":  {oldKubeconfig, []string{"old"}, nil, exitcode.Clash, "cluster old already exists with server https://old.example.com"},
+		"a user of that name":     {strings.ReplaceAll(oldKubeconfig, "- name: old", "- name: edge"), []string{"edge"}, nil, exitcode.Clash, "user edge already exists"},
 		"another name for it":     {oldKubeconfig, []string{"old", "--name", "new"}, nil, 0, "context new"},
 		"what is no kubeconfig":   {"this: [is, no", []string{"edge"}, nil, 1, "read "},
-		"one that another writes": {oldKubeconfig, []string{"edge"}, locked, 1, "is locked by another program"},
+		"one that another writes": {oldKubeconfig, []string{"edge"}, locked, exitcode.Clash, "is locked by another program"},
 		"none yet":                {"", []string{"edge"}, nil, 0, "context edge"},
 	}
 	for name, c := range tests {

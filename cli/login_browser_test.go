@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/cli"
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -179,7 +180,7 @@ func TestLoginByBrowserAndByDevice(t *testing.T) {
 	out, done = begin("login", hub.URL, "--browser")
 	page = ann.get(found(t, out, `http://\S+/login/cli\?\S+`))
 	ann.answers(hub.URL+"/login/cli", page, url.Values{"answer": {"deny"}})
-	if code := <-done; code != 1 || !strings.Contains(out.String(), "refused in the browser") {
+	if code := <-done; code != exitcode.Denied || !strings.Contains(out.String(), "refused in the browser") {
 		t.Errorf("%d %s", code, out)
 	}
 }

@@ -95,18 +95,17 @@ func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shad
 	if partial != "" {
 		return errcode.New(errcode.Unavailable, "%s", partial)
 	}
-	trees, _, err := l.trees(ctx, j)
-	if err != nil {
+	p := &passing{loop: l, job: j, now: now, permit: permit, caps: caps}
+	if p.trees, _, err = l.trees(ctx, j); err != nil {
 		return err
 	}
-	defer trees.release()
+	defer p.trees.release()
 	found.Compared++
-	objects, _, err := l.render(ctx, permit, j, trees, caps, &now)
 	first := ""
-	if err != nil {
+	if err := p.rendered(ctx); err != nil {
 		// These same files were rendered before, and applied.
 		first = errcode.Message(err)
-	} else if first, err = compare.Differs(ctx, permit, apply.FromSpec(j.spec, now.TarballDigest), objects); err != nil {
+	} else if first, err = compare.Differs(ctx, permit, apply.FromSpec(j.spec, now.TarballDigest), p.objects); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

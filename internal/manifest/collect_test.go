@@ -26,7 +26,7 @@ func TestCollect(t *testing.T) {
 		"a text":           {value: `{"a":{"b":["x"]}}`, fail: "expected an object or a list of objects, got a text (at .a.b[0] of the output)"},
 		"without a name":   {value: `[{"apiVersion":"v1","kind":"ConfigMap"}]`, fail: "needs metadata.name (at [0] of the output)"},
 		"without a kind":   {value: `{"apiVersion":"v1"}`, fail: "needs both"},
-		"number at the to": {value: `3`, fail: "a number is where"},
+		"number at the to": {value: `3`, fail: "got a number"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -216,12 +216,12 @@ func (b *benching) prepare(ctx context.Context) (err error) {
 	if err := b.people.repositories(ctx, b.git); err != nil {
 		return err
 	}
-	token, err := b.people.bootstrap(ctx, b.Clusters)
+	tokens, err := b.people.bootstrap(ctx, b.Clusters)
 	if err != nil {
 		return err
 	}
 	b.players, err = startPlayers(ctx, b.Player, playerConfig{
-		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(), Token: token,
+		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(), Tokens: tokens,
 		Count: b.Clusters, Interval: b.Poll, Spread: b.spread(), Tunnels: b.Tunnels,
 	}, b.Progress)
 	if err != nil {

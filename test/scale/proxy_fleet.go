@@ -76,12 +76,12 @@ func (b *proxyBench) fleet(ctx context.Context) (err error) {
 
 // play starts agents that have tunnels and poll nothing.
 func (f *proxyFleet) play(ctx context.Context, first, count int, watched bool) (*players, error) {
-	token, err := f.people.bootstrap(ctx, count)
+	tokens, err := f.people.bootstrap(ctx, count)
 	if err != nil {
 		return nil, err
 	}
 	return startPlayers(ctx, f.Player, playerConfig{
-		URL: f.hubs.baseURL(), CAPEM: f.hubs.ca, Addresses: f.hubs.addresses(), Token: token, First: first, Count: count,
+		URL: f.hubs.baseURL(), CAPEM: f.hubs.ca, Addresses: f.hubs.addresses(), Tokens: tokens, First: first, Count: count,
 		Interval: time.Hour, Spread: time.Duration(count) * idleSpread, Tunnels: true, Silent: true, Watched: watched,
 	}, f.Progress)
 }

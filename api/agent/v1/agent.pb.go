@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: agent/v1/agent.proto
 
-// What an agent asks the hub. Beside these calls there are two plain HTTP
-// routes on the same origin, because they are the hot path and live off
+// The calls of agents to the hub. In addition to these RPCs there are two plain
+// HTTP routes on the same origin, because they are the hot path and depend on
 // conditional requests:
 //
 //   GET /agent/v1/desired             If-None-Match; body SignedDesired
@@ -13,9 +13,10 @@
 //
 // Every request carries "Authorization: Bearer <deploy token>" and "Axle-Seen:
 // <position>", every answer "Axle-Position: <position>". A position is written
-// "<incarnation>.<sequence>"; incarnations compare as text, newest last.
-// What is news comes with "Axle-Position-Proof"; after an answer of a replica
-// that is behind an agent shows "Axle-Seen-Proof: <position> <proof>".
+// "<incarnation>.<sequence>"; incarnations compare as text, newest last. A
+// position that is new to the agent comes with "Axle-Position-Proof". After an
+// answer from a replica that is behind, the agent sends "Axle-Seen-Proof:
+// <position> <proof>".
 //
 // History of the protocol:
 //   1  first version
@@ -38,10 +39,10 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Position is a place in the hub's change feed.
+// Position is a position in the hub's change feed.
 type Position struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One life of the hub's database, "<start micros, 14 hex>-<4 hex>".
+	// One incarnation of the hub's database, "<start micros, 14 hex>-<4 hex>".
 	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// Counts changes within the incarnation, from 1.
 	Sequence      int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
@@ -99,7 +100,7 @@ type RegisterRequest struct {
 	PublicKey []byte `protobuf:"bytes,1,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`
 	// uid of the cluster's kube-system namespace.
 	ClusterUid string `protobuf:"bytes,2,opt,name=cluster_uid,json=clusterUid,proto3" json:"cluster_uid,omitempty"`
-	// Wanted name; empty when the token fixes it.
+	// The wanted name; empty when the token fixes it.
 	Name string            `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Tags map[string]string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Changes at each start of the agent.
@@ -208,12 +209,12 @@ type RegisterResponse struct {
 	DeployTokenExpiresAt int64 `protobuf:"varint,4,opt,name=deploy_token_expires_at,json=deployTokenExpiresAt,proto3" json:"deploy_token_expires_at,omitempty"`
 	// Keys that may sign lists; the agent pins them.
 	SigningKeys []*SigningKey `protobuf:"bytes,5,rep,name=signing_keys,json=signingKeys,proto3" json:"signing_keys,omitempty"`
-	// The cluster waits for a person's approval and gets nothing but its agent.
+	// The cluster waits for a person's approval and gets only its agent.
 	Pending bool `protobuf:"varint,6,opt,name=pending,proto3" json:"pending,omitempty"`
-	// What the hub will call the poll interval until a list says otherwise.
+	// The poll interval until a list says otherwise.
 	PollIntervalMicros int64 `protobuf:"varint,7,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
-	// The keys signed as in RenewResponse: by each in force and each that was
-	// retired within a year, of which the bootstrap token names one.
+	// The keys signed as in RenewResponse: by each key in force and by each that
+	// was retired within a year. The bootstrap token names one of them.
 	SigningKeysSignature []byte          `protobuf:"bytes,8,opt,name=signing_keys_signature,json=signingKeysSignature,proto3" json:"signing_keys_signature,omitempty"`
 	SigningKeysSignedBy  string          `protobuf:"bytes,9,opt,name=signing_keys_signed_by,json=signingKeysSignedBy,proto3" json:"signing_keys_signed_by,omitempty"`
 	MoreSignatures       []*KeySignature `protobuf:"bytes,10,rep,name=more_signatures,json=moreSignatures,proto3" json:"more_signatures,omitempty"`
@@ -466,12 +467,13 @@ type RenewResponse struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	DeployToken          string                 `protobuf:"bytes,1,opt,name=deploy_token,json=deployToken,proto3" json:"deploy_token,omitempty"`
 	DeployTokenExpiresAt int64                  `protobuf:"varint,2,opt,name=deploy_token_expires_at,json=deployTokenExpiresAt,proto3" json:"deploy_token_expires_at,omitempty"`
-	// All keys in force, signed by one of those the agent pinned (rotation).
+	// All keys in force, signed by one of those that the agent pinned (rotation).
 	SigningKeys          []*SigningKey `protobuf:"bytes,3,rep,name=signing_keys,json=signingKeys,proto3" json:"signing_keys,omitempty"`
 	SigningKeysSignature []byte        `protobuf:"bytes,4,opt,name=signing_keys_signature,json=signingKeysSignature,proto3" json:"signing_keys_signature,omitempty"`
 	SigningKeysSignedBy  string        `protobuf:"bytes,5,opt,name=signing_keys_signed_by,json=signingKeysSignedBy,proto3" json:"signing_keys_signed_by,omitempty"`
-	// The same by other keys that agents may have pinned, older ones too: an
-	// agent that was off during rotations needs one that it knows.
+	// Signatures of the same by other keys that agents may have pinned, older
+	// ones too: an agent that was off during rotations needs one by a key that it
+	// knows.
 	MoreSignatures []*KeySignature `protobuf:"bytes,6,rep,name=more_signatures,json=moreSignatures,proto3" json:"more_signatures,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -664,20 +666,20 @@ func (x *SignedDesired) GetKeyId() string {
 	return ""
 }
 
-// Desired is the whole list of one cluster.
+// Desired is the complete list of one cluster.
 type Desired struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId  string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Position   *Position              `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
 	Services   []*DesiredService      `protobuf:"bytes,3,rep,name=services,proto3" json:"services,omitempty"`
 	Tombstones []*Tombstone           `protobuf:"bytes,4,rep,name=tombstones,proto3" json:"tombstones,omitempty"`
-	// How often to poll; zero keeps the agent's own setting.
+	// The poll interval; zero keeps the agent's own setting.
 	PollIntervalMicros int64        `protobuf:"varint,5,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
 	Incarnation        *Incarnation `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// Waits for a person: the cluster gets nothing but its agent.
+	// The cluster waits for a person's approval and gets only its agent.
 	Pending bool `protobuf:"varint,7,opt,name=pending,proto3" json:"pending,omitempty"`
-	// Ids of registrations of the same Kubernetes cluster, by the uid of its
-	// kube-system namespace, that have ended. What they left is nobody's.
+	// Ids of ended registrations of the same Kubernetes cluster, by the uid of
+	// its kube-system namespace. Objects that they left have no owner.
 	FormerClusters []string `protobuf:"bytes,8,rep,name=former_clusters,json=formerClusters,proto3" json:"former_clusters,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -769,18 +771,18 @@ func (x *Desired) GetFormerClusters() []string {
 	return nil
 }
 
-// Incarnation is one life of the hub's database and its parent.
+// Incarnation is one life of the hub's database, with its parent.
 type Incarnation struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	StartedAt int64                  `protobuf:"varint,2,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Empty for the first.
 	ParentId string `protobuf:"bytes,3,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
-	// Last sequence of the parent that this life still contains.
+	// Last sequence of the parent that this incarnation has.
 	ParentKeptSequence int64 `protobuf:"varint,4,opt,name=parent_kept_sequence,json=parentKeptSequence,proto3" json:"parent_kept_sequence,omitempty"`
 	// When that sequence was committed.
 	ParentKeptAt int64 `protobuf:"varint,5,opt,name=parent_kept_at,json=parentKeptAt,proto3" json:"parent_kept_at,omitempty"`
-	// A person confirmed that this life is the one to follow.
+	// A person confirmed that agents should follow this incarnation.
 	Confirmed     bool `protobuf:"varint,6,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -863,17 +865,17 @@ type DesiredService struct {
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Namespace string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// "axle1:…"; empty while the source was never produced.
+	// "axle1:…"; empty while the source never had content.
 	TarballDigest string `protobuf:"bytes,4,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
-	// "s1:…" of the spec that goes with it.
+	// "s1:…" of the matching spec.
 	SpecDigest string `protobuf:"bytes,5,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
-	// Takes nothing new, heals nothing, deletes nothing.
+	// The service applies nothing new, heals nothing, deletes nothing.
 	Paused bool `protobuf:"varint,6,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Size of the stored tarball in bytes, zero when unknown.
 	TarballBytes int64 `protobuf:"varint,7,opt,name=tarball_bytes,json=tarballBytes,proto3" json:"tarball_bytes,omitempty"`
-	// The tarballs of a service that is made of several, in the order in which
-	// their files are put together; tarball_digest is empty then, so that an
-	// agent that knows no parts keeps what it runs.
+	// The tarballs of a service with several sources, in the order in which their
+	// files are merged; tarball_digest is then empty, so that an agent without
+	// support for parts keeps what it runs.
 	Parts []*Part `protobuf:"bytes,8,rep,name=parts,proto3" json:"parts,omitempty"`
 	// Set while the cluster must keep what it has; tarball_digest and parts are
 	// empty then.
@@ -975,12 +977,12 @@ func (x *DesiredService) GetWaiting() *Waiting {
 	return nil
 }
 
-// Waiting is what a service would get that the hub knows from a backup, or from
-// before a fail-over. What a cluster has already is no change and needs no
-// waiting.
+// Waiting is what a service would get from a backup of the hub, or from before
+// a fail-over. Content that a cluster already has is no change and does not
+// wait.
 type Waiting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, for people.
+	// The reason, for people.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// As in DesiredService.
 	TarballDigest string  `protobuf:"bytes,2,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
@@ -1048,16 +1050,16 @@ func (x *Waiting) GetParts() []*Part {
 	return nil
 }
 
-// Part is one tarball of a service and where its files lie. No two parts may
-// have one file.
+// Part is one tarball of a service and where its files are placed. No two parts
+// may have the same file.
 type Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Below the service's folder; empty is the folder itself.
+	// The path below the service's folder; empty is the folder itself.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	// "axle1:…"
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The folder inside the tarball that lies at path; what is outside it is
-	// there to be referred to.
+	// The folder inside the tarball that is placed at path; files outside it are
+	// only there to be referred to.
 	Entry string `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
 	// Size of the stored tarball in bytes, zero when unknown.
 	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
@@ -1132,13 +1134,13 @@ func (x *Part) GetName() string {
 	return ""
 }
 
-// Tombstone is the only thing that makes a service leave a cluster.
+// Tombstone is the only way to remove a service from a cluster.
 type Tombstone struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ServiceId   string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
 	TombstoneId string                 `protobuf:"bytes,2,opt,name=tombstone_id,json=tombstoneId,proto3" json:"tombstone_id,omitempty"`
 	// "drain" deletes the objects, "drain-released" does so without waiting for
-	// services that may take some over, "detach" leaves them.
+	// services that may take over some of them, "detach" leaves them.
 	Mode          string `protobuf:"bytes,3,opt,name=mode,proto3" json:"mode,omitempty"`
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -1267,7 +1269,7 @@ func (x *ServicesRequest) GetSigned() bool {
 type ServicesResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Services []*ServiceSpec         `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
-	// Ids that are not this cluster's any more.
+	// Ids that do not belong to this cluster any more.
 	Missing  []string  `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"`
 	Position *Position `protobuf:"bytes,3,opt,name=position,proto3" json:"position,omitempty"`
 	// A ServicesResponse with the fields above and cluster_id, as bytes so that
@@ -1360,8 +1362,8 @@ func (x *ServicesResponse) GetClusterId() string {
 	return ""
 }
 
-// ServiceSpec is everything but the files. JSON names are those of the
-// ServiceDeployment kind.
+// ServiceSpec is everything of a service but its files. JSON names are those of
+// the ServiceDeployment kind.
 type ServiceSpec struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Id         string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1375,42 +1377,42 @@ type ServiceSpec struct {
 	SyncConfig *SyncConfig `protobuf:"bytes,8,opt,name=sync_config,json=syncConfig,proto3" json:"sync_config,omitempty"`
 	// Plain values of the service.
 	Configuration map[string]string `protobuf:"bytes,9,rep,name=configuration,proto3" json:"configuration,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Secret values of the service; configuration for templates, secret for
-	// every text that leaves the agent.
+	// Secret values of the service; templates see them as configuration, and no
+	// text that leaves the agent may contain them.
 	Secrets      map[string]string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Dependencies []*Dependency     `protobuf:"bytes,11,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
 	Cluster      *ClusterData      `protobuf:"bytes,12,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Take over objects that another tool or a person made.
+	// Take over objects that another tool or a person created.
 	Adopt   bool `protobuf:"varint,13,opt,name=adopt,proto3" json:"adopt,omitempty"`
 	Protect bool `protobuf:"varint,14,opt,name=protect,proto3" json:"protect,omitempty"`
-	// What kind of drift is healed: "report" (default) or "strict".
+	// Which drift is healed: "report" (default) or "strict".
 	Drift string `protobuf:"bytes,15,opt,name=drift,proto3" json:"drift,omitempty"`
-	// Service account to act as; empty is the agent's own.
+	// Service account to impersonate; empty is the agent's own.
 	ServiceAccount string   `protobuf:"bytes,16,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
 	Display        *Display `protobuf:"bytes,17,opt,name=display,proto3" json:"display,omitempty"`
-	// Grows by one when a person releases a held prune; zero never did.
+	// Grows by one when a person approves a held prune; zero means never.
 	PruneApproval int64 `protobuf:"varint,18,opt,name=prune_approval,json=pruneApproval,proto3" json:"prune_approval,omitempty"`
-	// Grows by one when a person asks for a sync now.
+	// Grows by one when a person requests a sync now.
 	SyncRequest int64 `protobuf:"varint,19,opt,name=sync_request,json=syncRequest,proto3" json:"sync_request,omitempty"`
-	// Nothing is written: what an apply would change is reported instead.
+	// Nothing is written; what an apply would change is reported instead.
 	DryRun bool `protobuf:"varint,20,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Grows by one when a person asks what an apply would change.
+	// Grows by one when a person requests a diff.
 	DiffRequest int64 `protobuf:"varint,21,opt,name=diff_request,json=diffRequest,proto3" json:"diff_request,omitempty"`
 	// When the service may be synced, and when not.
 	SyncWindows []*SyncWindow `protobuf:"bytes,22,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
-	// The objects that the last request for a sync is about, GROUP:KIND:NAME or
+	// The objects of the last sync request, GROUP:KIND:NAME or
 	// GROUP:KIND:NAMESPACE/NAME; empty is all.
 	SyncResources []string `protobuf:"bytes,23,rep,name=sync_resources,json=syncResources,proto3" json:"sync_resources,omitempty"`
 	// What templates see as contexts and imports, JSON objects of objects.
 	Contexts string `protobuf:"bytes,30,opt,name=contexts,proto3" json:"contexts,omitempty"`
 	Imports  string `protobuf:"bytes,31,opt,name=imports,proto3" json:"imports,omitempty"`
-	// Secret values that lie in contexts and imports, by what to call them: no
-	// text that leaves the agent holds one.
+	// Secret values in contexts and imports, by display name: no text that leaves
+	// the agent may contain one.
 	Hidden map[string]string `protobuf:"bytes,32,rep,name=hidden,proto3" json:"hidden,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What the service may touch, beside what its account is granted.
+	// What the service may touch, in addition to the limits of its account.
 	Tenancy *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
-	// What people want to see compared and nobody applies, in order of request.
-	// Each has a number of diff_request.
+	// Requested previews, which are compared and never applied, in order of
+	// request. Each has a number of diff_request.
 	Previews      []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1642,14 +1644,14 @@ func (x *ServiceSpec) GetPreviews() []*Preview {
 	return nil
 }
 
-// Preview is a service made of something else than what is declared: it is
-// rendered, compared with the cluster as that service, and reported.
+// Preview is a service rendered from another source than the declared one: it
+// is compared with the cluster as that service, and reported.
 type Preview struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Request int64                  `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
-	// The service as it would be; without previews.
+	// The spec of the preview; without previews.
 	Spec *ServiceSpec `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Its files; one part at the root for most.
+	// Its files; most services have one part at the root.
 	Parts         []*Part `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1707,17 +1709,17 @@ func (x *Preview) GetParts() []*Part {
 }
 
 // Tenancy limits a service to some namespaces and kinds. Outside the default
-// project an account is required, and objects of the whole cluster are refused
-// unless allowed here.
+// project an account is required, and cluster-scoped objects are refused unless
+// allowed here.
 type Tenancy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// With * and ?, beside the service's own unless closed; empty leaves it to
-	// the account.
+	// With * and ?, in addition to the service's own unless closed; empty leaves
+	// it to the account.
 	Namespaces []string `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// Kind or Kind.group, with * and ?; empty is all.
 	Kinds         []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	ClusterScoped bool     `protobuf:"varint,3,opt,name=cluster_scoped,json=clusterScoped,proto3" json:"cluster_scoped,omitempty"`
-	// The service's own namespace must be one of namespaces, too.
+	// The service's own namespace must be in namespaces too.
 	Closed        bool `protobuf:"varint,4,opt,name=closed,proto3" json:"closed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1781,18 +1783,18 @@ func (x *Tenancy) GetClosed() bool {
 	return false
 }
 
-// Display rides beside the spec and is not part of its digest.
+// Display accompanies the spec and is not part of its digest.
 type Display struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The service's own count of revisions, from 1.
+	// The service's own revision number, from 1.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What upstream calls it: a commit, a chart version.
+	// Upstream's name for it: a commit, a chart version.
 	SourceRevision string `protobuf:"bytes,2,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
 	Message        string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	Author         string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	// Microseconds since 1970 UTC.
 	CommittedAt int64 `protobuf:"varint,5,opt,name=committed_at,json=committedAt,proto3" json:"committed_at,omitempty"`
-	// When the hub made this revision; constant for its life.
+	// When the hub created this revision; it never changes.
 	CreatedAt     int64 `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1948,15 +1950,15 @@ type Helm struct {
 	IgnoreHooks bool     `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
 	IgnoreCrds  bool     `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
 	// The path of the part that is the chart, when it is not the service's own
-	// folder. Values files are then looked for in that folder first.
+	// folder. Values files are then searched in that folder first.
 	ChartPath string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
-	// Scripts that make values, which win over all others.
+	// Scripts that produce values, which override all others.
 	LuaScript string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
 	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
 	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
-	// A folder with a kustomization that changes what is rendered.
+	// A folder with a kustomization that changes the rendered objects.
 	KustomizePostrender string `protobuf:"bytes,10,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	// The chart is told that it is upgraded.
+	// The chart sees an upgrade instead of an install.
 	Upgrade       bool `protobuf:"varint,11,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2135,7 +2137,7 @@ type Renderer struct {
 	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	Helm *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
-	// A folder with a kustomization that changes what this renders.
+	// A folder with a kustomization that changes the objects of this step.
 	KustomizePostrender string   `protobuf:"bytes,4,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
 	Jsonnet             *Jsonnet `protobuf:"bytes,5,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
 	Cue                 *Cue     `protobuf:"bytes,6,opt,name=cue,proto3" json:"cue,omitempty"`
@@ -2235,11 +2237,12 @@ func (x *Renderer) GetWasm() *Wasm {
 // cluster and service are external variables of these names.
 type Jsonnet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	// Empty is main.jsonnet if it exists, otherwise every *.jsonnet file of the
+	// folder.
 	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
 	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
-	// Folders to import from, of the service's folder or of its files' root.
+	// Folders to import from, in the service's folder or in its files' root.
 	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2367,11 +2370,12 @@ func (x *JsonnetVariable) GetCode() bool {
 // Cue is how a CUE package is evaluated.
 type Cue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Needed when the folder holds several packages.
+	// Required when the folder holds several packages.
 	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
-	// Where to look for objects; empty is all that the package exports.
+	// The expression with the objects; empty is everything that the package
+	// exports.
 	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Values of @tag attributes, beside the service's configuration.
+	// Values of @tag attributes, in addition to the service's configuration.
 	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2716,7 +2720,7 @@ func (x *DiffNormalizer) GetBackfill() bool {
 type Dependency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Another cluster; the hub gates it. Empty is the same cluster.
+	// Another cluster; the hub enforces it. Empty is the same cluster.
 	Cluster       string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2866,14 +2870,14 @@ type ReportRequest struct {
 	// Counts reports of one boot, from 1.
 	Sequence int64            `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Services []*ServiceReport `protobuf:"bytes,3,rep,name=services,proto3" json:"services,omitempty"`
-	// The services are all that the agent has: anything else stored for this
-	// cluster is dropped.
+	// The services are all that the agent has: any other stored status of this
+	// cluster is deleted.
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
-	// Tombstones whose work is done.
+	// Ids of completed tombstones.
 	DrainedTombstones []string `protobuf:"bytes,5,rep,name=drained_tombstones,json=drainedTombstones,proto3" json:"drained_tombstones,omitempty"`
-	// Objects that were put back as they are declared, in order of number, at
-	// most 100; sent again until a report is answered. The hub makes at most one
-	// event a service of those of one report.
+	// Objects that were healed, in order of number, at most 100; sent again until
+	// a report is answered. The hub makes at most one event per service from one
+	// report.
 	Heals         []*Heal `protobuf:"bytes,6,rep,name=heals,proto3" json:"heals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2951,21 +2955,21 @@ func (x *ReportRequest) GetHeals() []*Heal {
 	return nil
 }
 
-// Heal is one object of a service that was put back as it is declared.
+// Heal is one object of a service that was healed.
 type Heal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts heals of one boot, from 1: one that was taken is not taken twice.
+	// Counts heals of one boot, from 1, so that none is recorded twice.
 	Number    int64  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	ServiceId string `protobuf:"bytes,2,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
-	// When; microseconds since 1970 UTC.
+	// When it was healed; microseconds since 1970 UTC.
 	At        int64  `protobuf:"varint,3,opt,name=at,proto3" json:"at,omitempty"`
 	Group     string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
 	Kind      string `protobuf:"bytes,5,opt,name=kind,proto3" json:"kind,omitempty"`
 	Namespace string `protobuf:"bytes,6,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
-	// What differed, at most 10; none when the object was gone.
+	// The fields that differed, at most 10; none when the object was gone.
 	Fields []*DriftedField `protobuf:"bytes,8,rep,name=fields,proto3" json:"fields,omitempty"`
-	// How often the same was put back since the last report; 0 is once.
+	// How often the same object was healed since the last report; 0 is once.
 	Times         int32 `protobuf:"varint,9,opt,name=times,proto3" json:"times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3064,16 +3068,16 @@ func (x *Heal) GetTimes() int32 {
 	return 0
 }
 
-// DriftedField is a field that is not as it is declared.
+// DriftedField is a field that differs from its declaration.
 type DriftedField struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As kubectl writes it, such as ".spec.replicas" or
+	// In kubectl's form, such as ".spec.replicas" or
 	// ".spec.containers[web].image"; never a value.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// Field manager that wrote it last; empty when the API server does not say.
+	// Field manager that last wrote it; empty when the API server does not say.
 	Manager string `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`
 	// What the agent did: "healed", "reported" (drift is not healed here), or
-	// "waiting" (it is tried again).
+	// "waiting" (it will be retried).
 	Action        string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3133,13 +3137,13 @@ func (x *DriftedField) GetAction() string {
 type ServiceReport struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ServiceId string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
-	// Hash that the agent believes the hub has; empty overwrites (resync).
+	// The hash that the agent believes the hub has; empty overwrites (resync).
 	BaseHash string `protobuf:"bytes,2,opt,name=base_hash,json=baseHash,proto3" json:"base_hash,omitempty"`
 	// Hex SHA-256 of status.
 	NewHash string `protobuf:"bytes,3,opt,name=new_hash,json=newHash,proto3" json:"new_hash,omitempty"`
-	// A ServiceStatus, as bytes so that the hash needs no canonical form. At
-	// most 96 KiB. Empty with two equal hashes names a service that the hub
-	// should have so: the last part of a whole report lists all of them.
+	// A ServiceStatus, as bytes so that the hash needs no canonical form. At most
+	// 96 KiB. Empty with two equal hashes lists a service whose status the hub
+	// should already have: the last part of a complete report lists all of them.
 	Status        []byte `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3205,7 +3209,7 @@ func (x *ServiceReport) GetStatus() []byte {
 
 type ReportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Services whose base was not what the hub has; send them whole.
+	// Services whose base was not what the hub has; send them completely.
 	Resync []string `protobuf:"bytes,1,rep,name=resync,proto3" json:"resync,omitempty"`
 	// Hex SHA-256 over this cluster's stored (service id, hash) pairs in order
 	// of id, first 16 digits; also in each poll's "Axle-Status" header.
@@ -3266,7 +3270,7 @@ func (x *ReportResponse) GetPosition() *Position {
 	return nil
 }
 
-// ServiceStatus is what the agent last saw of one service.
+// ServiceStatus is the last state that the agent saw of one service.
 type ServiceStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Synced, Pending, Applying, Drifted, Failed, Held, Paused.
@@ -3278,14 +3282,15 @@ type ServiceStatus struct {
 	// One sentence for a person.
 	Message string         `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	Errors  []*StatusError `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
-	// What is applied: digests, the service's revision, upstream's revision.
+	// The applied digests, the service's revision, upstream's revision.
 	TarballDigest  string `protobuf:"bytes,6,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
 	SpecDigest     string `protobuf:"bytes,7,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
 	Revision       int64  `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
 	SourceRevision string `protobuf:"bytes,9,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
-	// When the last object of it was written; microseconds since 1970 UTC.
+	// When its last object was written; microseconds since 1970 UTC.
 	AppliedAt int64 `protobuf:"varint,10,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
-	// Zstd of a ComponentList; at most 64 KiB, then the worst 200.
+	// A ComponentList compressed with zstd; when it exceeds 64 KiB, only the
+	// worst 200.
 	Components    []byte           `protobuf:"bytes,11,opt,name=components,proto3" json:"components,omitempty"`
 	Counts        *ComponentCounts `protobuf:"bytes,12,opt,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3555,7 +3560,7 @@ func (x *ComponentCounts) GetOther() int32 {
 type ComponentList struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Components []*Component           `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`
-	// Not all are listed: only the worst.
+	// The list is not complete: it has only the worst.
 	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3810,13 +3815,13 @@ func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
-// TestRun is how the tests of one service and revision stand.
+// TestRun is the state of the tests of one service and revision.
 type TestRun struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ServiceId string                 `protobuf:"bytes,1,opt,name=service_id,json=serviceId,proto3" json:"service_id,omitempty"`
-	// Names what is tested, content and settings.
+	// Identifies what is tested, content and settings.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	// The service's revision, and what upstream calls it.
+	// The service's revision, and upstream's name for it.
 	Revision       int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	SourceRevision string `protobuf:"bytes,4,opt,name=source_revision,json=sourceRevision,proto3" json:"source_revision,omitempty"`
 	TarballDigest  string `protobuf:"bytes,5,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
@@ -3946,14 +3951,14 @@ type TestResult struct {
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Waiting, Running, Passed, Failed.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// The attempt that runs or was the last, from 1, of so many.
+	// The current or last attempt, from 1, and the number of attempts.
 	Attempt   int32  `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Attempts  int32  `protobuf:"varint,5,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	StartedAt int64  `protobuf:"varint,6,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	EndedAt   int64  `protobuf:"varint,7,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Message   string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
-	// The end of the log of the last attempt, whole lines, and how many bytes it
-	// has had in all.
+	// The end of the last attempt's log, in whole lines, and the log's full
+	// length in bytes.
 	Tail          string      `protobuf:"bytes,9,opt,name=tail,proto3" json:"tail,omitempty"`
 	LogBytes      int64       `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
 	Report        *TestReport `protobuf:"bytes,11,opt,name=report,proto3" json:"report,omitempty"`
@@ -4068,7 +4073,7 @@ func (x *TestResult) GetReport() *TestReport {
 	return nil
 }
 
-// TestReport is what a test wrote as JUnit.
+// TestReport is the JUnit report that a test wrote.
 type TestReport struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Tests          int32                  `protobuf:"varint,1,opt,name=tests,proto3" json:"tests,omitempty"`
@@ -4076,7 +4081,7 @@ type TestReport struct {
 	Errors         int32                  `protobuf:"varint,3,opt,name=errors,proto3" json:"errors,omitempty"`
 	Skipped        int32                  `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	DurationMicros int64                  `protobuf:"varint,5,opt,name=duration_micros,json=durationMicros,proto3" json:"duration_micros,omitempty"`
-	// The first of those that failed.
+	// The first failed test cases.
 	Failed        []*TestCase `protobuf:"bytes,6,rep,name=failed,proto3" json:"failed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4223,8 +4228,8 @@ type PingRequest struct {
 	Nodes              int32                  `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	PollIntervalMicros int64                  `protobuf:"varint,6,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
 	ProtocolVersion    int32                  `protobuf:"varint,7,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
-	// How the agent is installed; unset when it cannot replace itself, as one
-	// that runs outside its cluster.
+	// How the agent is installed; unset when it cannot replace itself, for
+	// example because it runs outside its cluster.
 	Installation  *Installation `protobuf:"bytes,8,opt,name=installation,proto3" json:"installation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4320,9 +4325,9 @@ func (x *PingRequest) GetInstallation() *Installation {
 type Installation struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// The image that runs now.
+	// The running image.
 	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
-	// The command line after the program's name; nothing secret is in it.
+	// The command line after the program's name; it holds no secrets.
 	Args          []string `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4415,21 +4420,22 @@ func (*PingResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
 }
 
-// SyncWindow is a recurring time in which syncs are allowed or denied.
+// SyncWindow is a recurring period in which syncs are allowed or denied.
 type SyncWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// allow or deny.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Cron, five fields: when the window begins.
+	// A cron expression with five fields, for the window's start.
 	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	// How long it lasts, such as "1h30m".
 	Duration string `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
 	// IANA name; empty is UTC.
 	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// A person's request for a sync is not held by it.
+	// A sync that a person requests is not held by it.
 	ManualSync bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
-	// Whose window it is: empty for the service's own, "project" or "hub". The
-	// windows of each are judged by themselves, and all must let a sync through.
+	// The owner of the window: empty for the service, "project" or "hub". The
+	// windows of each level are evaluated separately, and all levels must allow a
+	// sync.
 	Level         string `protobuf:"bytes,6,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4520,9 +4526,9 @@ type ReportDiffRequest struct {
 	SpecDigest     string `protobuf:"bytes,7,opt,name=spec_digest,json=specDigest,proto3" json:"spec_digest,omitempty"`
 	// Microseconds since 1970 UTC.
 	MadeAt int64 `protobuf:"varint,8,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
-	// Why there is none, scrubbed; then the list is empty.
+	// Why there is none, without secrets; then the list is empty.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// Zstd of a DifferenceList, at most 64 KiB.
+	// A DifferenceList compressed with zstd, at most 64 KiB.
 	Differences []byte `protobuf:"bytes,10,opt,name=differences,proto3" json:"differences,omitempty"`
 	// It answers a Preview.
 	Preview       bool `protobuf:"varint,11,opt,name=preview,proto3" json:"preview,omitempty"`
@@ -4673,8 +4679,8 @@ func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
 	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
 }
 
-// Difference is one object that an apply would change, scrubbed; values of
-// Secrets are short keyed hashes.
+// Difference is one object that an apply would change, without secrets; values
+// of Secrets are short keyed hashes.
 type Difference struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Group     string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -4684,7 +4690,7 @@ type Difference struct {
 	Name      string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
 	// create, update, recreate, delete, run (a hook), refuse.
 	Action string `protobuf:"bytes,6,opt,name=action,proto3" json:"action,omitempty"`
-	// YAML of what it would be, and of what it is.
+	// YAML of the object after an apply, and of the current one.
 	Desired string `protobuf:"bytes,7,opt,name=desired,proto3" json:"desired,omitempty"`
 	Live    string `protobuf:"bytes,8,opt,name=live,proto3" json:"live,omitempty"`
 	// Why it is refused, or a note.
@@ -4790,7 +4796,7 @@ type DifferenceList struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Differences []*Difference          `protobuf:"bytes,1,rep,name=differences,proto3" json:"differences,omitempty"`
 	Unchanged   int32                  `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
-	// Objects that differ but had no place here.
+	// The number of objects that differ but did not fit.
 	LeftOut       int32 `protobuf:"varint,3,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,19 +4,19 @@
 // 	protoc        (unknown)
 // source: agent/v1/tunnel.proto
 
-// What travels in the one connection that an agent dials and along which the
-// hub asks: HTTP/2 with the roles reversed, so the agent serves and the hub
-// calls. The agent opens it with
+// The protocol of the one connection that an agent dials and over which the hub
+// sends requests: HTTP/2 with the roles reversed, so the agent serves and the
+// hub calls. The agent opens it with
 //
 //   GET /agent/v1/tunnel   Upgrade: websocket; Authorization: Bearer <deploy token>
 //
-// Inside there is the TunnelService below, for control, and one route for what
-// people ask a cluster:
+// Inside there is the TunnelService below, for control, and one route for
+// requests to the cluster:
 //
 //   POST /stream   body: frame(StreamHead) raw…   answer: frame(StreamAnswer) raw…
 //
 // where a frame is the length as 4 bytes, most significant first, and then the
-// message. What follows a frame is never wrapped.
+// message. The bytes after a frame are raw.
 
 package agentv1
 
@@ -35,7 +35,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ControlRequest is what the hub says.
+// ControlRequest is a message of the hub.
 type ControlRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -150,7 +150,7 @@ func (*ControlRequest_Hint) isControlRequest_Message() {}
 
 func (*ControlRequest_GoAway) isControlRequest_Message() {}
 
-// ControlResponse is what the agent says.
+// ControlResponse is a message of the agent.
 type ControlResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -233,16 +233,16 @@ func (*ControlResponse_Hello) isControlResponse_Message() {}
 
 func (*ControlResponse_Ping) isControlResponse_Message() {}
 
-// TunnelHello is each end's first message. An agent that gets none in time has
-// something on its way to the hub that keeps bytes back.
+// TunnelHello is the first message of each end. An agent that does not get it
+// in time concludes that something on the way to the hub holds bytes back.
 type TunnelHello struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ProtocolVersion int32                  `protobuf:"varint,1,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
 	Version         string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	ClusterId       string                 `protobuf:"bytes,3,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	// How long the connection may live; the hub says it.
+	// How long the connection may live; set by the hub.
 	MaxLifeMicros int64 `protobuf:"varint,4,opt,name=max_life_micros,json=maxLifeMicros,proto3" json:"max_life_micros,omitempty"`
-	// What the agent lets people do in its cluster: "off", "read" or "full".
+	// What the agent allows people to do in its cluster: "off", "read" or "full".
 	Proxy string `protobuf:"bytes,5,opt,name=proxy,proto3" json:"proxy,omitempty"`
 	// The hub's replica that holds this end.
 	Replica       string `protobuf:"bytes,6,opt,name=replica,proto3" json:"replica,omitempty"`
@@ -322,7 +322,7 @@ func (x *TunnelHello) GetReplica() string {
 	return ""
 }
 
-// TunnelPing is answered by one with the same number.
+// TunnelPing is answered by a TunnelPing with the same number.
 type TunnelPing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -375,15 +375,14 @@ func (x *TunnelPing) GetAnswer() bool {
 	return false
 }
 
-// TunnelHint says that asking now is worth while. It carries nothing to act on:
-// what is true comes with the poll.
+// TunnelHint tells the agent to poll now. It carries no state: the poll does.
 type TunnelHint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is new: "desired" or "token".
 	Reason   string    `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	Position *Position `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
-	// Wait up to so long, chosen evenly, so that a whole fleet does not ask in
-	// one moment; zero is at once.
+	// Wait up to this long, chosen uniformly at random, so that a whole fleet
+	// does not poll at one moment; zero is at once.
 	SpreadMicros  int64 `protobuf:"varint,3,opt,name=spread_micros,json=spreadMicros,proto3" json:"spread_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -440,11 +439,11 @@ func (x *TunnelHint) GetSpreadMicros() int64 {
 	return 0
 }
 
-// TunnelGoAway asks the agent to dial anew; streams under way may end.
+// TunnelGoAway tells the agent to dial again; running streams may finish.
 type TunnelGoAway struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Wait up to so long before dialling, chosen evenly.
+	// Wait up to this long before dialling, chosen uniformly at random.
 	SpreadMicros  int64 `protobuf:"varint,2,opt,name=spread_micros,json=spreadMicros,proto3" json:"spread_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -499,18 +498,19 @@ type StreamHead struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Identity *StreamIdentity        `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
 	Method   string                 `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
-	// Path and query as they go to the API server, escaped as the client sent
-	// them and checked by the hub.
+	// Path and query for the API server, escaped as the client sent them and
+	// checked by the hub.
 	RequestUri string          `protobuf:"bytes,3,opt,name=request_uri,json=requestUri,proto3" json:"request_uri,omitempty"`
 	Headers    []*StreamHeader `protobuf:"bytes,4,rep,name=headers,proto3" json:"headers,omitempty"`
-	// Of the body, -1 when it is not known.
+	// Length of the body, -1 when it is not known.
 	ContentLength int64 `protobuf:"varint,5,opt,name=content_length,json=contentLength,proto3" json:"content_length,omitempty"`
-	// The protocol asked for by an Upgrade, empty for none.
+	// The protocol requested by an Upgrade, empty for none.
 	Upgrade string `protobuf:"bytes,6,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
-	// Joins the hub's audit record with the agent's log.
+	// Connects the hub's audit record with the agent's log.
 	RequestId string `protobuf:"bytes,7,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// The answer is one object or little else, is the API server's own and ends by
-	// itself: it may be kept until it is whole, and sent in one frame.
+	// The answer is a single object or similarly small, comes from the API server
+	// itself and ends by itself: it may be buffered completely and sent in one
+	// frame.
 	ShortAnswer   bool `protobuf:"varint,8,opt,name=short_answer,json=shortAnswer,proto3" json:"short_answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -602,7 +602,8 @@ func (x *StreamHead) GetShortAnswer() bool {
 	return false
 }
 
-// StreamIdentity is as whom the agent asks. A head without a user is refused.
+// StreamIdentity is the identity that the agent impersonates. A head without a
+// user is refused.
 type StreamIdentity struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -707,7 +708,7 @@ func (x *StreamHeader) GetValues() []string {
 	return nil
 }
 
-// StreamAnswer is what the API server said, or the agent in its place.
+// StreamAnswer is the head of the API server's answer, or of the agent's own.
 type StreamAnswer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Status  int32                  `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`

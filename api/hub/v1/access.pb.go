@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: hub/v1/access.proto
 
-// Who may do what: users, groups, role bindings, and the question whether
-// something is allowed. All times are microseconds since 1970 UTC.
+// Access control: users, groups, role bindings, and the question whether an
+// action is allowed. All times are microseconds since 1970 UTC.
 
 package hubv1
 
@@ -195,7 +195,8 @@ type CreateUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Email string                 `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
 	Admin bool                   `protobuf:"varint,2,opt,name=admin,proto3" json:"admin,omitempty"`
-	// Make a first API token as well, with these scopes; none makes no token.
+	// Create a first API token as well, with these scopes; empty creates no
+	// token.
 	TokenScopes []string `protobuf:"bytes,3,rep,name=token_scopes,json=tokenScopes,proto3" json:"token_scopes,omitempty"`
 	// Zero is 24 h.
 	TokenLifetimeMicros int64 `protobuf:"varint,4,opt,name=token_lifetime_micros,json=tokenLifetimeMicros,proto3" json:"token_lifetime_micros,omitempty"`
@@ -264,7 +265,7 @@ func (x *CreateUserRequest) GetTokenLifetimeMicros() int64 {
 type CreateUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	User  *User                  `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// Shown once, empty when none was asked for.
+	// Shown once; empty when none was requested.
 	Token          string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	TokenExpiresAt int64  `protobuf:"varint,3,opt,name=token_expires_at,json=tokenExpiresAt,proto3" json:"token_expires_at,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -461,7 +462,7 @@ type Group struct {
 	Description string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	CreatedAt   int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	Members     int32                  `protobuf:"varint,5,opt,name=members,proto3" json:"members,omitempty"`
-	// Filled for one group alone.
+	// Only set for a single group.
 	Member        []*GroupMember `protobuf:"bytes,6,rep,name=member,proto3" json:"member,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -543,7 +544,8 @@ type GroupMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// What says so: "" is a person's hand, else a login provider.
+	// The sources of the membership: "" when a person added it, otherwise a login
+	// provider.
 	Sources       []string `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -960,8 +962,8 @@ func (x *RemoveMemberRequest) GetUser() string {
 	return ""
 }
 
-// Place is where: nothing set is the whole hub. A service comes with its
-// cluster.
+// Place is the object of a binding: nothing set is the whole hub. A service
+// needs its cluster.
 type Place struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
@@ -1348,7 +1350,7 @@ type CanIRequest struct {
 	// read, write, create, git or admin.
 	Action string `protobuf:"bytes,1,opt,name=action,proto3" json:"action,omitempty"`
 	Place  *Place `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
-	// Somebody else, by e-mail or a service account's name; for administrators.
+	// Another user, by e-mail or a service account's name; for administrators.
 	As            string `protobuf:"bytes,3,opt,name=as,proto3" json:"as,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1408,9 +1410,9 @@ func (x *CanIRequest) GetAs() string {
 type CanIResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Allowed bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	// Which binding gives it, or what would.
+	// Which binding allows it, or what would.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Unset when an administrator may, or nobody gives it.
+	// Unset when an administrator may do it, or when no binding allows it.
 	Binding       *Binding `protobuf:"bytes,3,opt,name=binding,proto3" json:"binding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,9 +4,8 @@
 // 	protoc        (unknown)
 // source: hub/v1/audit.proto
 
-// Who did what, and the identities of programs: the audit log, service
-// accounts, and the trust in tokens that a CI gives to its jobs. Times are
-// microseconds since 1970 UTC.
+// The audit log, service accounts, and the trust in tokens that a CI system
+// gives to its jobs. Times are microseconds since 1970 UTC.
 
 package hubv1
 
@@ -97,7 +96,7 @@ func (x *AuditRecord) GetRecord() string {
 
 type ListAuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Times: from since on, and before until; zero is no bound.
+	// From since on and before until; zero means no limit.
 	Since int64  `protobuf:"varint,1,opt,name=since,proto3" json:"since,omitempty"`
 	Until int64  `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
 	Actor string `protobuf:"bytes,3,opt,name=actor,proto3" json:"actor,omitempty"`
@@ -112,7 +111,7 @@ type ListAuditRequest struct {
 	Result string `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`
 	// Zero is 100, at most 1,000.
 	Limit int32 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Oldest first, from this seq on, for reading everything.
+	// Oldest first, from this seq on, to read everything.
 	After       int64 `protobuf:"varint,9,opt,name=after,proto3" json:"after,omitempty"`
 	OldestFirst bool  `protobuf:"varint,10,opt,name=oldest_first,json=oldestFirst,proto3" json:"oldest_first,omitempty"`
 	// Newest first, below this seq.
@@ -274,11 +273,11 @@ func (x *ListAuditResponse) GetRecords() []*AuditRecord {
 
 type VerifyAuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the call before answered; nothing for the first.
+	// The end in the previous answer; unset for the first call.
 	Seq  int64  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// Those that were kept elsewhere, in each call, at most 1,000: the chain must
-	// go through them.
+	// Checkpoints that were stored elsewhere, in each call, at most 1,000: the
+	// chain must contain them.
 	Checkpoints   []*AuditCheckpoint `protobuf:"bytes,3,rep,name=checkpoints,proto3" json:"checkpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -337,16 +336,16 @@ func (x *VerifyAuditRequest) GetCheckpoints() []*AuditCheckpoint {
 
 type VerifyAuditResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How far the chain holds.
+	// How far the chain is intact.
 	Seq  int64  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Hash string `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	// Everything up to the end holds.
+	// The chain is intact up to its end.
 	Done bool `protobuf:"varint,3,opt,name=done,proto3" json:"done,omitempty"`
 	// Where the chain begins, after what retention dropped.
 	From        int64 `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
 	Records     int64 `protobuf:"varint,5,opt,name=records,proto3" json:"records,omitempty"`
 	Checkpoints int64 `protobuf:"varint,6,opt,name=checkpoints,proto3" json:"checkpoints,omitempty"`
-	// The first row that is not what it was, zero when all are, and why.
+	// The first row that was changed, zero when there is none, and why.
 	Broken        int64  `protobuf:"varint,7,opt,name=broken,proto3" json:"broken,omitempty"`
 	Reason        string `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -537,8 +536,8 @@ type AuditCheckpoint struct {
 	At        int64  `protobuf:"varint,4,opt,name=at,proto3" json:"at,omitempty"`
 	KeyId     string `protobuf:"bytes,5,opt,name=key_id,json=keyId,proto3" json:"key_id,omitempty"`
 	Signature []byte `protobuf:"bytes,6,opt,name=signature,proto3" json:"signature,omitempty"`
-	// When the newest record up to it was made, by the records themselves; zero
-	// in those of older hubs.
+	// When the newest record up to it was made, according to the records; zero in
+	// checkpoints of older hubs.
 	Newest        int64 `protobuf:"varint,7,opt,name=newest,proto3" json:"newest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -709,7 +708,7 @@ type ServiceAccount struct {
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Admin     bool                   `protobuf:"varint,3,opt,name=admin,proto3" json:"admin,omitempty"`
 	CreatedAt int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Tokens that work now, and when one was used last.
+	// The number of valid tokens, and when one was last used.
 	Tokens        int32 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	LastUsedAt    int64 `protobuf:"varint,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -871,7 +870,7 @@ func (x *ListServiceAccountsResponse) GetAccounts() []*ServiceAccount {
 type CreateServiceAccountRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// May do everything that its tokens' scopes let through.
+	// May do everything that its tokens' scopes allow.
 	Admin         bool `protobuf:"varint,2,opt,name=admin,proto3" json:"admin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1079,14 +1078,15 @@ type Trust struct {
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The token's iss, an https URL with OpenID discovery.
 	Issuer string `protobuf:"bytes,3,opt,name=issuer,proto3" json:"issuer,omitempty"`
-	// One of the token's aud must be this.
+	// One of the token's aud must equal this.
 	Audience string `protobuf:"bytes,4,opt,name=audience,proto3" json:"audience,omitempty"`
-	// Each must match the whole claim: a glob in which * and ? match also "/",
-	// or a regular expression between slashes. Names may be paths: a.b.
+	// Each pattern must match the whole claim: a glob in which * and ? also match
+	// "/", or a regular expression between slashes. Names may be paths: a.b.
 	Claims  map[string]string `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Account string            `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`
 	Scopes  []string          `protobuf:"bytes,7,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// How long the tokens live, at most 1 h, and never longer than theirs.
+	// How long exchanged tokens live, at most 1 h, and never longer than the
+	// original.
 	LifetimeMicros int64  `protobuf:"varint,8,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	CreatedAt      int64  `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	CreatedBy      string `protobuf:"bytes,10,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
@@ -1463,7 +1463,7 @@ func (*DeleteTrustResponse) Descriptor() ([]byte, []int) {
 	return file_hub_v1_audit_proto_rawDescGZIP(), []int{22}
 }
 
-// ExchangeRequest is a token exchange as RFC 8693 has it.
+// ExchangeRequest is a token exchange as defined by RFC 8693.
 type ExchangeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// urn:ietf:params:oauth:grant-type:token-exchange; empty is the same.

@@ -4,11 +4,11 @@
 // 	protoc        (unknown)
 // source: hub/v1/hub.proto
 
-// What people, and programs on their behalf, ask the hub: the CLI, the
-// operator, the terraform provider and the console. Connect, so that gRPC,
-// gRPC-Web and plain JSON over POST all work. Authorization: Bearer <API
-// token>. Answers carry "Axle-Position", requests "Axle-Seen", so that
-// everyone reads their own writes. All times are microseconds since 1970 UTC.
+// The hub's API for people and for programs on their behalf: the CLI, the
+// operator, the Terraform provider and the console. It is served by Connect, so
+// gRPC, gRPC-Web and plain JSON over POST all work. Authorization: Bearer <API
+// token>. Answers carry "Axle-Position", requests "Axle-Seen", so that everyone
+// reads their own writes. All times are microseconds since 1970 UTC.
 //
 // History of the protocol:
 //   1  first version
@@ -30,7 +30,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ErrorDetail travels with every error: what to do next.
+// ErrorDetail comes with every error: what to do next.
 type ErrorDetail struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Code          string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
@@ -368,17 +368,17 @@ func (x *Project) GetLimits() *ProjectLimits {
 // ProjectLimits are what the services of a project may touch, and when.
 type ProjectLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where they may be and write, with * and ?; empty is everywhere.
+	// The namespaces where they may be and write, with * and ?; empty allows all.
 	Namespaces []string `protobuf:"bytes,1,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	// Kind or Kind.group, with * and ?; empty is all.
+	// Kind or Kind.group, with * and ?; empty allows all.
 	Kinds []string `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// Objects of the whole cluster, for projects other than the default one.
+	// Allows cluster-scoped objects, for projects other than the default one.
 	ClusterScoped bool `protobuf:"varint,3,opt,name=cluster_scoped,json=clusterScoped,proto3" json:"cluster_scoped,omitempty"`
-	// Acts for services that name no account: NAME in the service's namespace,
-	// or NAMESPACE/NAME.
+	// Used for services that name no account: NAME in the service's namespace, or
+	// NAMESPACE/NAME.
 	ServiceAccount string `protobuf:"bytes,4,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
-	// Judged beside the windows of the hub and of the service: each must let a
-	// sync through.
+	// Evaluated in addition to the windows of the hub and of the service: each
+	// level must allow a sync.
 	SyncWindows   []*SyncWindow `protobuf:"bytes,5,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -787,9 +787,9 @@ type Cluster struct {
 	KubernetesVersion string `protobuf:"bytes,8,opt,name=kubernetes_version,json=kubernetesVersion,proto3" json:"kubernetes_version,omitempty"`
 	AgentVersion      string `protobuf:"bytes,9,opt,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
 	Nodes             int32  `protobuf:"varint,10,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// The agent registered.
+	// An agent has registered.
 	Registered bool `protobuf:"varint,11,opt,name=registered,proto3" json:"registered,omitempty"`
-	// Waits for approval.
+	// The cluster waits for approval.
 	Pending bool `protobuf:"varint,12,opt,name=pending,proto3" json:"pending,omitempty"`
 	// Fresh, Stale, Unknown.
 	Freshness          string `protobuf:"bytes,13,opt,name=freshness,proto3" json:"freshness,omitempty"`
@@ -802,10 +802,10 @@ type Cluster struct {
 	PollIntervalMicros int64  `protobuf:"varint,20,opt,name=poll_interval_micros,json=pollIntervalMicros,proto3" json:"poll_interval_micros,omitempty"`
 	// Up, Down, Off.
 	Tunnel string `protobuf:"bytes,21,opt,name=tunnel,proto3" json:"tunnel,omitempty"`
-	// Why something is wrong with the identity, such as two agents on one.
+	// What is wrong with the identity, such as two agents that share one.
 	Message string `protobuf:"bytes,22,opt,name=message,proto3" json:"message,omitempty"`
-	// Since when the tunnel is what it is, in microseconds since 1970 UTC; 0 is
-	// unknown.
+	// Since when the tunnel is in this state, in microseconds since 1970 UTC; 0
+	// is unknown.
 	TunnelSince   int64 `protobuf:"varint,23,opt,name=tunnel_since,json=tunnelSince,proto3" json:"tunnel_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1149,7 +1149,7 @@ type CreateClusterRequest struct {
 	Project  string                 `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
 	Tags     map[string]string      `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Metadata string                 `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// Makes a new bootstrap token when the cluster exists and has no agent.
+	// Creates a new bootstrap token when the cluster exists and has no agent.
 	RenewToken    bool `protobuf:"varint,6,opt,name=renew_token,json=renewToken,proto3" json:"renew_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1230,10 +1230,10 @@ func (x *CreateClusterRequest) GetRenewToken() bool {
 type CreateClusterResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster *Cluster               `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Bootstrap token, shown once; 1 h and one use.
+	// Bootstrap token, shown once; valid for 1 h and one use.
 	BootstrapToken     string `protobuf:"bytes,2,opt,name=bootstrap_token,json=bootstrapToken,proto3" json:"bootstrap_token,omitempty"`
 	BootstrapExpiresAt int64  `protobuf:"varint,3,opt,name=bootstrap_expires_at,json=bootstrapExpiresAt,proto3" json:"bootstrap_expires_at,omitempty"`
-	// URL that agents should dial, and the certificate authority to trust.
+	// The URL that agents dial, and the certificate authority to trust.
 	HubUrl        string `protobuf:"bytes,4,opt,name=hub_url,json=hubUrl,proto3" json:"hub_url,omitempty"`
 	CaPem         string `protobuf:"bytes,5,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1533,13 +1533,13 @@ type Repository struct {
 	Auth string `protobuf:"bytes,6,opt,name=auth,proto3" json:"auth,omitempty"`
 	// Pullable, Failed, Unknown.
 	Health string `protobuf:"bytes,7,opt,name=health,proto3" json:"health,omitempty"`
-	// Upstream's words, without credentials.
+	// Upstream's message, without credentials.
 	Message       string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
 	LastFetchAt   int64  `protobuf:"varint,9,opt,name=last_fetch_at,json=lastFetchAt,proto3" json:"last_fetch_at,omitempty"`
 	LastAttemptAt int64  `protobuf:"varint,10,opt,name=last_attempt_at,json=lastAttemptAt,proto3" json:"last_attempt_at,omitempty"`
 	NextFetchAt   int64  `protobuf:"varint,11,opt,name=next_fetch_at,json=nextFetchAt,proto3" json:"next_fetch_at,omitempty"`
 	FailingSince  int64  `protobuf:"varint,12,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
-	// The replica that fetches it now; empty while nobody holds its lease.
+	// The replica that fetches it now; empty while no replica holds its lease.
 	Owner     string  `protobuf:"bytes,13,opt,name=owner,proto3" json:"owner,omitempty"`
 	Services  int32   `protobuf:"varint,14,opt,name=services,proto3" json:"services,omitempty"`
 	Heads     []*Head `protobuf:"bytes,15,rep,name=heads,proto3" json:"heads,omitempty"`
@@ -1547,7 +1547,7 @@ type Repository struct {
 	// The replica that should own it, and the one that keeps a second copy.
 	Preferred string `protobuf:"bytes,30,opt,name=preferred,proto3" json:"preferred,omitempty"`
 	Follower  string `protobuf:"bytes,31,opt,name=follower,proto3" json:"follower,omitempty"`
-	// When the follower last had all that the owner had.
+	// When the follower last had everything that the owner had.
 	FollowedAt int64 `protobuf:"varint,32,opt,name=followed_at,json=followedAt,proto3" json:"followed_at,omitempty"`
 	LeaseEpoch int64 `protobuf:"varint,33,opt,name=lease_epoch,json=leaseEpoch,proto3" json:"lease_epoch,omitempty"`
 	// How long the owner has held the lease.
@@ -1741,27 +1741,29 @@ func (x *Repository) GetOptions() *RepositoryOptions {
 	return nil
 }
 
-// RepositoryOptions are settings of a repository that are no secrets.
+// RepositoryOptions are the settings of a repository that are not secret.
 type RepositoryOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// URL of an HTTP, HTTPS or SOCKS5 proxy, without user or password; empty is
+	// URL of an HTTP, HTTPS or SOCKS5 proxy, without user or password; empty uses
 	// the hub's environment.
 	Proxy string `protobuf:"bytes,1,opt,name=proxy,proto3" json:"proxy,omitempty"`
-	// Where a GitHub App gets its tokens; empty is derived from the URL.
+	// The API where a GitHub App gets its tokens; empty is derived from the URL.
 	ApiUrl string `protobuf:"bytes,2,opt,name=api_url,json=apiUrl,proto3" json:"api_url,omitempty"`
-	// Of a bucket, or of a cloud's registry.
+	// Region and endpoint of a bucket, or of a cloud's registry.
 	Region   string `protobuf:"bytes,3,opt,name=region,proto3" json:"region,omitempty"`
 	Endpoint string `protobuf:"bytes,4,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
-	// Speak http to a registry, where the hub allows it.
+	// Use http for a registry, where the hub allows it.
 	PlainHttp bool `protobuf:"varint,5,opt,name=plain_http,json=plainHttp,proto3" json:"plain_http,omitempty"`
 	// Send credentials to other hosts that a chart index names.
 	PassCredentials bool `protobuf:"varint,6,opt,name=pass_credentials,json=passCredentials,proto3" json:"pass_credentials,omitempty"`
-	// Bound on what the hub keeps of it on disk; zero is the hub's own.
+	// Limit of the repository's data on the hub's disk; zero is the hub's own
+	// limit.
 	MaxBytes int64         `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	Verify   *Verification `protobuf:"bytes,8,opt,name=verify,proto3" json:"verify,omitempty"`
-	// Let the hub's own role in the cloud read it, in place of credentials: only
-	// with aws, gcp and azure, without a proxy and a CA of the repository's own.
-	// Only an administrator may set it, and change a repository that has it.
+	// Let the repository use the hub's own role in the cloud instead of
+	// credentials: only with aws, gcp and azure, without a proxy and a CA of the
+	// repository's own. Only an administrator may set it, or change a repository
+	// that has it.
 	HubIdentity   bool `protobuf:"varint,9,opt,name=hub_identity,json=hubIdentity,proto3" json:"hub_identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1860,13 +1862,14 @@ func (x *RepositoryOptions) GetHubIdentity() bool {
 	return false
 }
 
-// Verification says what must be signed before services move to it.
+// Verification says which signatures are required before services move to new
+// content.
 type Verification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// head or tag for git, cosign for oci, provenance for helm and charts in
 	// oci; empty verifies nothing.
 	Mode string `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`
-	// Public keys that are trusted.
+	// The trusted public keys.
 	Keys          []string `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1924,7 +1927,7 @@ type Head struct {
 	Digest    string                 `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
 	FetchedAt int64                  `protobuf:"varint,5,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
 	Message   string                 `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
-	// Set when the source cannot be produced.
+	// Set when the source's current state cannot be used.
 	Error string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
 	// How many services follow it.
 	Services      int32 `protobuf:"varint,8,opt,name=services,proto3" json:"services,omitempty"`
@@ -2158,23 +2161,23 @@ type RepositoryCredentials struct {
 	Passphrase string                 `protobuf:"bytes,4,opt,name=passphrase,proto3" json:"passphrase,omitempty"`
 	KnownHosts string                 `protobuf:"bytes,5,opt,name=known_hosts,json=knownHosts,proto3" json:"known_hosts,omitempty"`
 	CaPem      string                 `protobuf:"bytes,6,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
-	// Shown to servers that ask for a certificate; PEM.
+	// Sent to servers that request a client certificate; PEM.
 	ClientCertificate string `protobuf:"bytes,7,opt,name=client_certificate,json=clientCertificate,proto3" json:"client_certificate,omitempty"`
 	ClientKey         string `protobuf:"bytes,8,opt,name=client_key,json=clientKey,proto3" json:"client_key,omitempty"`
 	ProxyUsername     string `protobuf:"bytes,9,opt,name=proxy_username,json=proxyUsername,proto3" json:"proxy_username,omitempty"`
 	ProxyPassword     string `protobuf:"bytes,10,opt,name=proxy_password,json=proxyPassword,proto3" json:"proxy_password,omitempty"`
-	// A GitHub App, whose key is private_key.
+	// A GitHub App; its key is private_key.
 	AppId          string `protobuf:"bytes,11,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
 	InstallationId string `protobuf:"bytes,12,opt,name=installation_id,json=installationId,proto3" json:"installation_id,omitempty"`
-	// Keys of AWS; none is the hub's own role.
+	// AWS access keys; empty uses the hub's own role.
 	AccessKeyId     string `protobuf:"bytes,13,opt,name=access_key_id,json=accessKeyId,proto3" json:"access_key_id,omitempty"`
 	SecretAccessKey string `protobuf:"bytes,14,opt,name=secret_access_key,json=secretAccessKey,proto3" json:"secret_access_key,omitempty"`
 	SessionToken    string `protobuf:"bytes,15,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
-	// A role that is taken on with them.
+	// A role to assume with the keys.
 	AssumeRoleArn string `protobuf:"bytes,16,opt,name=assume_role_arn,json=assumeRoleArn,proto3" json:"assume_role_arn,omitempty"`
-	// A key of a Google service account; none is the hub's own.
+	// A key of a Google service account; empty uses the hub's own account.
 	ServiceAccountJson string `protobuf:"bytes,17,opt,name=service_account_json,json=serviceAccountJson,proto3" json:"service_account_json,omitempty"`
-	// An Azure application; none is the hub's workload identity.
+	// An Azure application; empty uses the hub's workload identity.
 	TenantId      string `protobuf:"bytes,18,opt,name=tenant_id,json=tenantId,proto3" json:"tenant_id,omitempty"`
 	ClientId      string `protobuf:"bytes,19,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
 	ClientSecret  string `protobuf:"bytes,20,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
@@ -2359,7 +2362,7 @@ type CreateRepositoryRequest struct {
 	Type        string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
 	Url         string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
 	Credentials *RepositoryCredentials `protobuf:"bytes,5,opt,name=credentials,proto3" json:"credentials,omitempty"`
-	// How to log in; empty is derived from the credentials.
+	// The authentication kind; empty is derived from the credentials.
 	Auth          string             `protobuf:"bytes,6,opt,name=auth,proto3" json:"auth,omitempty"`
 	Options       *RepositoryOptions `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2448,15 +2451,16 @@ func (x *CreateRepositoryRequest) GetOptions() *RepositoryOptions {
 type UpdateRepositoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Unset keeps those it has if auth, options or url are set, else logs out.
-	// What changes where they go, or who can read them on the way, needs them.
+	// Unset keeps the stored credentials if auth, options or url are set,
+	// otherwise it removes them. A change of where they are sent, or of who can
+	// read them on the way, requires them.
 	Credentials *RepositoryCredentials `protobuf:"bytes,2,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	// Empty is derived from the credentials.
 	Auth string `protobuf:"bytes,3,opt,name=auth,proto3" json:"auth,omitempty"`
-	// Unset keeps those it has.
+	// Unset keeps the stored options.
 	Options *RepositoryOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
-	// Empty keeps it. With another URL the repository begins anew; services keep
-	// what they have until its first fetch.
+	// Empty keeps it. With another URL the repository starts over; services keep
+	// their content until its first fetch.
 	Url           string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2666,12 +2670,13 @@ type Webhook struct {
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// github, gitlab, gitea, bitbucket, azure or generic.
 	Provider string `protobuf:"bytes,3,opt,name=provider,proto3" json:"provider,omitempty"`
-	// The one repository it may kick; empty is any whose URL a delivery names.
+	// The only repository that it may kick; empty allows any whose URL a delivery
+	// names.
 	Repository string `protobuf:"bytes,4,opt,name=repository,proto3" json:"repository,omitempty"`
-	// Where the upstream sends its deliveries.
+	// The URL to which the upstream sends its deliveries.
 	Url       string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	CreatedAt int64  `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// The last verified delivery, to the minute, and what came of it.
+	// The last verified delivery, to the minute, and its result.
 	DeliveredAt   int64  `protobuf:"varint,7,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
 	Outcome       string `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2849,7 +2854,7 @@ type CreateWebhookRequest struct {
 	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Provider   string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
 	Repository string                 `protobuf:"bytes,3,opt,name=repository,proto3" json:"repository,omitempty"`
-	// At least 16 bytes; empty makes one.
+	// At least 16 bytes; empty generates one.
 	Secret        string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3054,7 +3059,7 @@ type Service struct {
 	Namespace string                 `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Project   string                 `protobuf:"bytes,5,opt,name=project,proto3" json:"project,omitempty"`
 	Spec      *ServiceSpec           `protobuf:"bytes,6,opt,name=spec,proto3" json:"spec,omitempty"`
-	// Upstream's name of what should run and of what does.
+	// Upstream's name for what should run and for what runs.
 	DesiredRevision string `protobuf:"bytes,7,opt,name=desired_revision,json=desiredRevision,proto3" json:"desired_revision,omitempty"`
 	AppliedRevision string `protobuf:"bytes,8,opt,name=applied_revision,json=appliedRevision,proto3" json:"applied_revision,omitempty"`
 	DesiredDigest   string `protobuf:"bytes,9,opt,name=desired_digest,json=desiredDigest,proto3" json:"desired_digest,omitempty"`
@@ -3072,13 +3077,13 @@ type Service struct {
 	Errors     []*ServiceError  `protobuf:"bytes,18,rep,name=errors,proto3" json:"errors,omitempty"`
 	Components []*Component     `protobuf:"bytes,19,rep,name=components,proto3" json:"components,omitempty"`
 	Counts     *ComponentCounts `protobuf:"bytes,20,opt,name=counts,proto3" json:"counts,omitempty"`
-	// The service's own count of revisions.
+	// The service's own revision number.
 	Revision int64 `protobuf:"varint,21,opt,name=revision,proto3" json:"revision,omitempty"`
 	Paused   bool  `protobuf:"varint,22,opt,name=paused,proto3" json:"paused,omitempty"`
-	// Set by a rollback: the revision it is pinned to.
+	// The revision that a rollback pinned; zero when none did.
 	PinnedRevision int64 `protobuf:"varint,23,opt,name=pinned_revision,json=pinnedRevision,proto3" json:"pinned_revision,omitempty"`
 	Deleting       bool  `protobuf:"varint,24,opt,name=deleting,proto3" json:"deleting,omitempty"`
-	// Fields that are kept but do not act yet, as paths.
+	// Paths of fields that are stored but have no effect yet.
 	NotActing     []string `protobuf:"bytes,25,rep,name=not_acting,json=notActing,proto3" json:"not_acting,omitempty"`
 	CommitMessage string   `protobuf:"bytes,26,opt,name=commit_message,json=commitMessage,proto3" json:"commit_message,omitempty"`
 	CommitAuthor  string   `protobuf:"bytes,27,opt,name=commit_author,json=commitAuthor,proto3" json:"commit_author,omitempty"`
@@ -3087,7 +3092,7 @@ type Service struct {
 	UpdatedAt     int64    `protobuf:"varint,30,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// Parent service of an app of apps.
 	ParentId string `protobuf:"bytes,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
-	// What it is made of, in the order of its spec; one for most services.
+	// The service's sources, in the order of its spec; most services have one.
 	Sources       []*ServiceSource `protobuf:"bytes,32,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3350,9 +3355,9 @@ func (x *Service) GetSources() []*ServiceSource {
 // ServiceSource is one source of a service.
 type ServiceSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The field of the spec that names it: "git", "sources[0]", "helm".
+	// The field of the spec with the source: "git", "sources[0]", "helm".
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// Where its files lie; empty is the service's folder.
+	// The path of its files; empty is the service's folder.
 	Path       string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	Repository string `protobuf:"bytes,3,opt,name=repository,proto3" json:"repository,omitempty"`
 	// git, helm, oci or bucket.
@@ -3362,14 +3367,14 @@ type ServiceSource struct {
 	Folder  string `protobuf:"bytes,6,opt,name=folder,proto3" json:"folder,omitempty"`
 	Chart   string `protobuf:"bytes,7,opt,name=chart,proto3" json:"chart,omitempty"`
 	Version string `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
-	// What the present revision of the service has of it.
+	// Its content in the current revision of the service.
 	Revision    string `protobuf:"bytes,9,opt,name=revision,proto3" json:"revision,omitempty"`
 	Digest      string `protobuf:"bytes,10,opt,name=digest,proto3" json:"digest,omitempty"`
 	Message     string `protobuf:"bytes,11,opt,name=message,proto3" json:"message,omitempty"`
 	CommittedAt int64  `protobuf:"varint,12,opt,name=committed_at,json=committedAt,proto3" json:"committed_at,omitempty"`
-	// When what it points at now was fetched.
+	// When its current head was fetched.
 	FetchedAt int64 `protobuf:"varint,13,opt,name=fetched_at,json=fetchedAt,proto3" json:"fetched_at,omitempty"`
-	// Why it, or its repository, cannot be had as it is now, and since when.
+	// Why its current state, or its repository, cannot be used, and since when.
 	Error         string `protobuf:"bytes,14,opt,name=error,proto3" json:"error,omitempty"`
 	ErrorSince    int64  `protobuf:"varint,15,opt,name=error_since,json=errorSince,proto3" json:"error_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3579,8 +3584,8 @@ func (x *ServiceError) GetWarning() bool {
 	return false
 }
 
-// Component and ComponentList have the wire form of the agent's, so that the
-// list an agent sent is kept as it came and opened only for a reader.
+// Component and ComponentList have the wire format of the agent's messages, so
+// that an agent's list is stored unchanged and unpacked only for a reader.
 type Component struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Group     string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
@@ -3592,7 +3597,8 @@ type Component struct {
 	Synced    bool                   `protobuf:"varint,7,opt,name=synced,proto3" json:"synced,omitempty"`
 	Health    string                 `protobuf:"bytes,8,opt,name=health,proto3" json:"health,omitempty"`
 	Message   string                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`
-	// Why it is not synced, as its agent saw it; none when it is gone, or equal.
+	// Why it is not synced, as its agent reported it; none when it is gone, or
+	// equal.
 	Drift         []*DriftedField `protobuf:"bytes,10,rep,name=drift,proto3" json:"drift,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3698,15 +3704,15 @@ func (x *Component) GetDrift() []*DriftedField {
 	return nil
 }
 
-// DriftedField is a field that is not as it is declared.
+// DriftedField is a field that differs from its declaration.
 type DriftedField struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As kubectl writes it, such as ".spec.replicas"; never a value.
+	// In kubectl's form, such as ".spec.replicas"; never a value.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// Field manager that wrote it last; empty when the API server does not say.
+	// Field manager that last wrote it; empty when the API server does not say.
 	Manager string `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`
 	// What the agent did: healed, reported (drift is not healed here), or waiting
-	// (it is tried again).
+	// (it will be retried).
 	Action        string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3766,7 +3772,7 @@ func (x *DriftedField) GetAction() string {
 type ComponentList struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Components []*Component           `protobuf:"bytes,1,rep,name=components,proto3" json:"components,omitempty"`
-	// Not all are listed: only the worst.
+	// The list is not complete: it has only the worst.
 	Truncated     bool `protobuf:"varint,2,opt,name=truncated,proto3" json:"truncated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3938,12 +3944,13 @@ func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
 
 type ServiceTree struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The service's objects as its agent reported them last, each with what it
+	// The service's objects as its agent last reported them, each with what it
 	// owns now.
 	Objects []*TreeNode `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
-	// Which object fails first and why, by the way to it; empty when all are well.
+	// Which object fails first and why, with the path to it; empty when all are
+	// healthy.
 	Failing string `protobuf:"bytes,2,opt,name=failing,proto3" json:"failing,omitempty"`
-	// What was not looked at, and why.
+	// What was not read, and why.
 	Notes []string `protobuf:"bytes,3,rep,name=notes,proto3" json:"notes,omitempty"`
 	// When the agent reported the service.
 	ReportedAt    int64 `protobuf:"varint,4,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
@@ -4011,11 +4018,11 @@ func (x *ServiceTree) GetReportedAt() int64 {
 
 type TreeNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether it is synced is known of the service's own objects alone.
+	// Whether it is synced is only known for the service's own objects.
 	Object *Component `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	// Zero when it is not known.
+	// Zero when it is unknown.
 	CreatedAt int64 `protobuf:"varint,2,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// It is on the way to the object that fails first.
+	// It is on the path to the object that fails first.
 	Failing       bool        `protobuf:"varint,3,opt,name=failing,proto3" json:"failing,omitempty"`
 	Children      []*TreeNode `protobuf:"bytes,4,rep,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4627,7 +4634,7 @@ func (x *SyncServiceRequest) GetResources() []string {
 type DiffServiceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// Ask the agent to work it out again.
+	// Ask the agent to compute it again.
 	Fresh         bool `protobuf:"varint,2,opt,name=fresh,proto3" json:"fresh,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4680,19 +4687,19 @@ func (x *DiffServiceRequest) GetFresh() bool {
 type PreviewServiceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// One of: a ref of the service's repository, a revision of the service, files
-	// as a tarball of this product (zstd, at most 4 MiB), or the answer to a
-	// request that was made before.
+	// Exactly one of: a ref of the service's repository, a revision of the
+	// service, files as a tarball of this product (zstd, at most 4 MiB), or the
+	// number of an earlier request.
 	SourceRef string `protobuf:"bytes,2,opt,name=source_ref,json=sourceRef,proto3" json:"source_ref,omitempty"`
 	Revision  int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	Files     []byte `protobuf:"bytes,4,opt,name=files,proto3" json:"files,omitempty"`
 	Request   int64  `protobuf:"varint,5,opt,name=request,proto3" json:"request,omitempty"`
-	// With source_ref, which repository's sources it is for; empty is that of the
+	// With source_ref, the repository whose sources use it; empty is that of the
 	// service's first source.
 	Repository string `protobuf:"bytes,6,opt,name=repository,proto3" json:"repository,omitempty"`
-	// Ask upstream before; without it the ref is as it was read last.
+	// Fetch from upstream first; without it, the ref is used as it was last read.
 	Refresh bool `protobuf:"varint,7,opt,name=refresh,proto3" json:"refresh,omitempty"`
-	// With source_ref: where the files are those of the present revision, say so
+	// With source_ref: when the files equal those of the current revision, say so
 	// and ask no agent.
 	ChangedOnly   bool `protobuf:"varint,8,opt,name=changed_only,json=changedOnly,proto3" json:"changed_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -4787,7 +4794,7 @@ func (x *PreviewServiceRequest) GetChangedOnly() bool {
 
 type ServiceDiff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was asked last, and what the agent has answered.
+	// The last request, and the last one that the agent has answered.
 	Requested      int64  `protobuf:"varint,1,opt,name=requested,proto3" json:"requested,omitempty"`
 	Answered       int64  `protobuf:"varint,2,opt,name=answered,proto3" json:"answered,omitempty"`
 	Revision       int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -4798,9 +4805,9 @@ type ServiceDiff struct {
 	Differences []*ServiceDifference `protobuf:"bytes,7,rep,name=differences,proto3" json:"differences,omitempty"`
 	Unchanged   int32                `protobuf:"varint,8,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	LeftOut     int32                `protobuf:"varint,9,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	// The files are those of the present revision, so that nobody was asked.
+	// The files equal those of the current revision, so no agent was asked.
 	SameFiles bool `protobuf:"varint,10,opt,name=same_files,json=sameFiles,proto3" json:"same_files,omitempty"`
-	// What upstream calls what the service should run now.
+	// Upstream's name for what the service should run now.
 	DesiredRevision string `protobuf:"bytes,11,opt,name=desired_revision,json=desiredRevision,proto3" json:"desired_revision,omitempty"`
 	DesiredNumber   int64  `protobuf:"varint,12,opt,name=desired_number,json=desiredNumber,proto3" json:"desired_number,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -4921,7 +4928,7 @@ func (x *ServiceDiff) GetDesiredNumber() int64 {
 	return 0
 }
 
-// ServiceDifferenceList is what agents send, packed.
+// ServiceDifferenceList is the list that agents send compressed.
 type ServiceDifferenceList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Differences   []*ServiceDifference   `protobuf:"bytes,1,rep,name=differences,proto3" json:"differences,omitempty"`
@@ -5182,7 +5189,7 @@ func (x *ResumeServiceRequest) GetRef() *ServiceRef {
 type RollbackServiceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// Revision to go back to; zero is the one before the present.
+	// The revision to go back to; zero is the previous one.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5334,7 +5341,7 @@ type Revision struct {
 	Cause   string `protobuf:"bytes,9,opt,name=cause,proto3" json:"cause,omitempty"`
 	By      string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
 	Current bool   `protobuf:"varint,11,opt,name=current,proto3" json:"current,omitempty"`
-	// What it is made of where that is more than one source.
+	// Its sources, when there is more than one.
 	Sources       []*ServiceSource `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5565,10 +5572,10 @@ type Token struct {
 	Project     string   `protobuf:"bytes,9,opt,name=project,proto3" json:"project,omitempty"`
 	UsesLeft    int32    `protobuf:"varint,10,opt,name=uses_left,json=usesLeft,proto3" json:"uses_left,omitempty"`
 	NamePattern string   `protobuf:"bytes,11,opt,name=name_pattern,json=namePattern,proto3" json:"name_pattern,omitempty"`
-	// The token or login that this one ends with, by id; empty when it stands by
-	// itself.
+	// The id of the token or login with which this one ends; empty when it is
+	// independent.
 	EndsWith string `protobuf:"bytes,12,opt,name=ends_with,json=endsWith,proto3" json:"ends_with,omitempty"`
-	// Whose token or session made it, by name.
+	// The owner of the token or session that created it, by name.
 	MadeBy        string `protobuf:"bytes,13,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5834,8 +5841,8 @@ type CreateTokenRequest struct {
 	// "read", "write" or "admin"; empty is the caller's own.
 	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// Zero is 90 days, or what the calling token has left when that is less. A
-	// token ends with the one that made it; one that is made in a session stands
-	// by itself.
+	// token ends with the one that created it; one that was created in a session
+	// is independent.
 	LifetimeMicros int64 `protobuf:"varint,3,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -5899,7 +5906,8 @@ type CreateBootstrapTokenRequest struct {
 	NamePattern string `protobuf:"bytes,2,opt,name=name_pattern,json=namePattern,proto3" json:"name_pattern,omitempty"`
 	// Allowed tags; a value of "*" allows any.
 	AllowedTags map[string]string `protobuf:"bytes,3,rep,name=allowed_tags,json=allowedTags,proto3" json:"allowed_tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Zero is 1. More than 1 needs approval of each cluster unless approved.
+	// Zero is 1. With more than 1, each cluster needs approval unless approved is
+	// set.
 	MaxUses int32 `protobuf:"varint,4,opt,name=max_uses,json=maxUses,proto3" json:"max_uses,omitempty"`
 	// Zero is 24 h.
 	LifetimeMicros int64 `protobuf:"varint,5,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
@@ -6063,7 +6071,7 @@ func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	At    int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
-	// What happened, such as service.updated.
+	// The kind of event, such as service.updated.
 	Kind          string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Object        string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	By            string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -6397,12 +6405,12 @@ type HubStatus struct {
 	Incarnation string                 `protobuf:"bytes,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Sequence    int64                  `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Database    string                 `protobuf:"bytes,4,opt,name=database,proto3" json:"database,omitempty"`
-	// Deletes are held until hub confirm-restore.
+	// Deletes are held until axle hub confirm-restore.
 	DeletesHeld  bool       `protobuf:"varint,5,opt,name=deletes_held,json=deletesHeld,proto3" json:"deletes_held,omitempty"`
 	RestoredFrom string     `protobuf:"bytes,6,opt,name=restored_from,json=restoredFrom,proto3" json:"restored_from,omitempty"`
 	StartedAt    int64      `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	Replicas     []*Replica `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	// The highest place in the change feed that any replica knows.
+	// The highest sequence in the change feed that any replica knows.
 	FeedSequence  int64 `protobuf:"varint,20,opt,name=feed_sequence,json=feedSequence,proto3" json:"feed_sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6510,14 +6518,15 @@ type Replica struct {
 	Draining     bool                   `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
 	Version      string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	StartedAt    int64                  `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// It beat lately and does not stop.
+	// It sent a heartbeat lately and is not stopping.
 	Alive bool `protobuf:"varint,8,opt,name=alive,proto3" json:"alive,omitempty"`
-	// Until then nobody takes what is placed on it: it may only start again.
+	// Until then no replica takes what is placed on it, because it may only
+	// restart.
 	DrainingUntil int64 `protobuf:"varint,9,opt,name=draining_until,json=drainingUntil,proto3" json:"draining_until,omitempty"`
-	// It was told to give up what it owns.
+	// The replica was asked to give up what it owns.
 	Leaving bool `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	// How far its indexes followed the change feed, and how long ago it last
-	// knew that it had read everything.
+	// How far its indexes followed the change feed, and how long ago it had last
+	// read everything.
 	Incarnation   string `protobuf:"bytes,11,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Sequence      int64  `protobuf:"varint,12,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	FeedAgeMicros int64  `protobuf:"varint,13,opt,name=feed_age_micros,json=feedAgeMicros,proto3" json:"feed_age_micros,omitempty"`
@@ -6666,7 +6675,7 @@ func (x *Replica) GetDiskTotal() int64 {
 type DrainRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Replica string                 `protobuf:"bytes,1,opt,name=replica,proto3" json:"replica,omitempty"`
-	// Let it own repositories again.
+	// Allow it to own repositories again.
 	Undo          bool `protobuf:"varint,2,opt,name=undo,proto3" json:"undo,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6961,15 +6970,15 @@ type StartUpgradeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty is the hub's own version.
 	Version string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Empty keeps each agent's own registry and takes the version as the tag.
+	// Empty keeps each agent's own registry and uses the version as the tag.
 	Image string `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"`
-	// Each a number of clusters or a share such as "10%", counted from the first
-	// one; empty is 1, 1%, 10%, 100%.
+	// Each is a number of clusters or a percentage such as "10%", counted from
+	// the first; empty is 1, 1%, 10%, 100%.
 	Waves []string `protobuf:"bytes,3,rep,name=waves,proto3" json:"waves,omitempty"`
-	// How long a wave must be well before the next begins; zero is 15 minutes.
+	// How long a wave must be healthy before the next begins; zero is 15 minutes.
 	SoakMicros int64 `protobuf:"varint,4,opt,name=soak_micros,json=soakMicros,proto3" json:"soak_micros,omitempty"`
-	// How many may be on their way at once, a number or a share; empty is all of
-	// a wave.
+	// How many may be in progress at once, a number or a percentage; empty is all
+	// of a wave.
 	MaxUnavailable string `protobuf:"bytes,5,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -7472,11 +7481,11 @@ func (x *ServiceConfig) GetValues() []*ConfigValue {
 	return nil
 }
 
-// ConfigValue is one key as templates see it.
+// ConfigValue is one key of the configuration that templates see.
 type ConfigValue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Every layer that has the key, the one that counts first.
+	// Every layer that has the key, the winning one first.
 	Layers        []*ConfigLayer `protobuf:"bytes,2,rep,name=layers,proto3" json:"layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7530,12 +7539,12 @@ type ConfigLayer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// cluster, context, import, service or reference.
 	Layer string `protobuf:"bytes,1,opt,name=layer,proto3" json:"layer,omitempty"`
-	// Which one: a context's name, a backend and path.
+	// Its name: a context's name, a backend and path.
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// Empty when secret.
 	Value  string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
 	Secret bool   `protobuf:"varint,4,opt,name=secret,proto3" json:"secret,omitempty"`
-	// Differs when a secret value does; says nothing else about it.
+	// Differs when a secret's value differs, and reveals nothing else about it.
 	Hash          string `protobuf:"bytes,5,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7606,13 +7615,13 @@ func (x *ConfigLayer) GetHash() string {
 	return ""
 }
 
-// Context is a named set of values; secrets are keys with empty values when
-// read.
+// Context is a named set of values. Reads return secrets as keys with empty
+// values.
 type Context struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Whose services may use it, empty for the whole hub's. In a change empty
-	// leaves it where it is.
+	// The project whose services may use it; empty is available to all. In a
+	// change, empty keeps it.
 	Project string `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
 	// JSON object.
 	Values    string            `protobuf:"bytes,3,opt,name=values,proto3" json:"values,omitempty"`
@@ -7883,11 +7892,11 @@ func (x *CreateContextRequest) GetContext() *Context {
 type UpdateContextRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Context *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
-	// Add to what is there, and remove the keys of unset.
+	// Add to the existing values, and remove the keys in unset.
 	Merge bool     `protobuf:"varint,2,opt,name=merge,proto3" json:"merge,omitempty"`
 	Unset []string `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
-	// Makes it the whole hub's. Without it and without a project in the context
-	// it stays where it is.
+	// Makes it available to all projects. Without it, and without a project in
+	// the context, it stays where it is.
 	Global        bool `protobuf:"varint,4,opt,name=global,proto3" json:"global,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8114,7 +8123,8 @@ func (x *ListOutputsResponse) GetOutputs() []*Context {
 type PutOutputsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Outputs *Context               `protobuf:"bytes,1,opt,name=outputs,proto3" json:"outputs,omitempty"`
-	// As in UpdateContextRequest. New ones without a project are the whole hub's.
+	// As in UpdateContextRequest. New outputs without a project are available to
+	// all projects.
 	Global        bool `protobuf:"varint,2,opt,name=global,proto3" json:"global,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8250,9 +8260,9 @@ type Backend struct {
 	Type     string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	Default  bool                   `protobuf:"varint,3,opt,name=default,proto3" json:"default,omitempty"`
 	ReadOnly bool                   `protobuf:"varint,4,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
-	// Empty when it answers.
+	// Empty when the backend answers.
 	Problem string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
-	// How many documents of the hub lie there.
+	// How many documents of the hub are stored there.
 	Documents     int64 `protobuf:"varint,6,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8698,7 +8708,7 @@ func (x *RotateKeyResponse) GetKeyId() string {
 type ListTestsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	// Only this revision of the service; zero is all that are kept.
+	// Only this revision of the service; zero is all kept revisions.
 	Revision      int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8792,7 +8802,7 @@ func (x *ListTestsResponse) GetRuns() []*TestRun {
 	return nil
 }
 
-// TestRun is how the tests of one service and revision stand.
+// TestRun is the state of the tests of one service and revision.
 type TestRun struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Revision       int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
@@ -8804,10 +8814,10 @@ type TestRun struct {
 	StartedAt int64         `protobuf:"varint,5,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	EndedAt   int64         `protobuf:"varint,6,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Tests     []*TestResult `protobuf:"bytes,7,rep,name=tests,proto3" json:"tests,omitempty"`
-	// When the hub heard of it last.
+	// When it was last reported to the hub.
 	ReportedAt    int64  `protobuf:"varint,8,opt,name=reported_at,json=reportedAt,proto3" json:"reported_at,omitempty"`
 	TarballDigest string `protobuf:"bytes,9,opt,name=tarball_digest,json=tarballDigest,proto3" json:"tarball_digest,omitempty"`
-	// Names what was tested, content and settings.
+	// Identifies what was tested, content and settings.
 	Key           string `protobuf:"bytes,10,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -8924,10 +8934,10 @@ type TestResult struct {
 	StartedAt int64  `protobuf:"varint,6,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	EndedAt   int64  `protobuf:"varint,7,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	Message   string `protobuf:"bytes,8,opt,name=message,proto3" json:"message,omitempty"`
-	// The end of the last attempt's log, and how many bytes it has had in all.
+	// The end of the last attempt's log, and the log's full length in bytes.
 	Tail     string `protobuf:"bytes,9,opt,name=tail,proto3" json:"tail,omitempty"`
 	LogBytes int64  `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
-	// What it wrote as JUnit; unset when it did not.
+	// Its JUnit report; unset when it wrote none.
 	Report        *TestReport `protobuf:"bytes,11,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

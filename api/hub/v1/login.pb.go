@@ -4,9 +4,8 @@
 // 	protoc        (unknown)
 // source: hub/v1/login.proto
 
-// How people come in: the providers that they log in through, what a command
-// line does to get its token, and the sessions that are open. All times are
-// microseconds since 1970 UTC.
+// Logins: the providers that people log in through, how a command line gets its
+// token, and the open sessions. All times are microseconds since 1970 UTC.
 
 package hubv1
 
@@ -28,7 +27,7 @@ const (
 type TradeCodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// The PKCE verifier whose SHA-256 the browser carried.
+	// The PKCE verifier whose SHA-256 the browser sent.
 	Verifier      string `protobuf:"bytes,2,opt,name=verifier,proto3" json:"verifier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -80,7 +79,7 @@ func (x *TradeCodeRequest) GetVerifier() string {
 
 type StartDeviceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Machine and program, shown to whoever decides.
+	// Machine and program, shown to the person who decides.
 	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	// Empty is all that a session has.
 	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
@@ -143,12 +142,12 @@ func (x *StartDeviceRequest) GetLifetimeMicros() int64 {
 
 type StartDeviceResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What PollDevice takes; a secret.
+	// The code for PollDevice; a secret.
 	DeviceCode string `protobuf:"bytes,1,opt,name=device_code,json=deviceCode,proto3" json:"device_code,omitempty"`
-	// What a person types, with a dash.
+	// The code that a person types, with a dash.
 	UserCode        string `protobuf:"bytes,2,opt,name=user_code,json=userCode,proto3" json:"user_code,omitempty"`
 	VerificationUrl string `protobuf:"bytes,3,opt,name=verification_url,json=verificationUrl,proto3" json:"verification_url,omitempty"`
-	// The same with the code in it.
+	// The same URL with the code in it.
 	VerificationUrlComplete string `protobuf:"bytes,4,opt,name=verification_url_complete,json=verificationUrlComplete,proto3" json:"verification_url_complete,omitempty"`
 	ExpiresAt               int64  `protobuf:"varint,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	IntervalMicros          int64  `protobuf:"varint,6,opt,name=interval_micros,json=intervalMicros,proto3" json:"interval_micros,omitempty"`
@@ -278,7 +277,7 @@ type PollDeviceResponse struct {
 	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
 	// How long to wait until the next poll.
 	IntervalMicros int64 `protobuf:"varint,2,opt,name=interval_micros,json=intervalMicros,proto3" json:"interval_micros,omitempty"`
-	// Only with done.
+	// Only set when done.
 	Token         *CreatedToken `protobuf:"bytes,3,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -340,15 +339,15 @@ type Session struct {
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// session or cli.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// password, passkey, oidc or setup; the client of a command line.
+	// password, passkey, oidc or setup; for a command line its client.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it began, and the browser's name.
+	// The address where it began, and the browser's name.
 	Source     string `protobuf:"bytes,4,opt,name=source,proto3" json:"source,omitempty"`
 	Agent      string `protobuf:"bytes,5,opt,name=agent,proto3" json:"agent,omitempty"`
 	CreatedAt  int64  `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	LastUsedAt int64  `protobuf:"varint,7,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
 	ExpiresAt  int64  `protobuf:"varint,8,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// This call came with it.
+	// This call used it.
 	Current       bool `protobuf:"varint,9,opt,name=current,proto3" json:"current,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -620,7 +619,7 @@ type EndSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// E-mail; empty is the caller.
 	User string `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// API and bootstrap tokens end, too.
+	// Revoke API and bootstrap tokens too.
 	Tokens        bool `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -672,7 +671,7 @@ func (x *EndSessionsRequest) GetTokens() bool {
 
 type EndSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Sessions, command lines and, when asked for, tokens.
+	// The number of ended sessions, command lines and, on request, tokens.
 	Ended         int32 `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -799,26 +798,27 @@ func (*UnlinkResponse) Descriptor() ([]byte, []int) {
 type Provider struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// In URLs: the callback is <hub>/login/callback/<name>.
+	// Used in URLs: the callback is <hub>/login/callback/<name>.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// On the button.
+	// The text on the button.
 	Title    string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
 	Issuer   string `protobuf:"bytes,4,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	ClientId string `protobuf:"bytes,5,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
-	// Asked for beside openid.
+	// Requested beside openid.
 	Scopes []string `protobuf:"bytes,6,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// The claim that holds groups, with dots into objects.
 	GroupsClaim string `protobuf:"bytes,7,opt,name=groups_claim,json=groupsClaim,proto3" json:"groups_claim,omitempty"`
-	// From a value of that claim to a group of the hub. Others give nothing.
+	// Maps values of that claim to groups of the hub. Other values are ignored.
 	Groups map[string]string `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The only domains whose addresses may come in; empty is any.
+	// The only domains whose addresses may log in; empty allows any.
 	EmailDomains    []string `protobuf:"bytes,9,rep,name=email_domains,json=emailDomains,proto3" json:"email_domains,omitempty"`
 	AllowUnverified bool     `protobuf:"varint,10,opt,name=allow_unverified,json=allowUnverified,proto3" json:"allow_unverified,omitempty"`
 	CaPem           string   `protobuf:"bytes,11,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
 	CreatedAt       int64    `protobuf:"varint,12,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// What to enter at the provider.
+	// The URL to configure at the provider.
 	CallbackUrl string `protobuf:"bytes,13,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
-	// What to enter there as the back-channel logout URL, if it has one.
+	// The URL to configure there for back-channel logout, if the provider
+	// supports it.
 	LogoutUrl     string `protobuf:"bytes,14,opt,name=logout_url,json=logoutUrl,proto3" json:"logout_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1087,7 +1087,7 @@ func (x *CreateProviderRequest) GetClientSecret() string {
 
 type UpdateProviderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Found by name. Only the fields that set names are taken.
+	// Found by name. Only the fields in set are used.
 	Provider     *Provider `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	ClientSecret *string   `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3,oneof" json:"client_secret,omitempty"`
 	// title, client_id, scopes, groups_claim, groups, email_domains,

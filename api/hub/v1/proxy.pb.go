@@ -4,10 +4,9 @@
 // 	protoc        (unknown)
 // source: hub/v1/proxy.proto
 
-// The way into clusters for people: credentials for kubectl, tickets for a
-// page's WebSockets, and reading objects live. Whatever is asked here is asked
-// of the cluster in the caller's own name, and is audited. Times are
-// microseconds since 1970 UTC.
+// Access to clusters for people: credentials for kubectl, tickets for a page's
+// WebSockets, and live reads of objects. Every request is made to the cluster
+// as the caller, and is audited. Times are microseconds since 1970 UTC.
 
 package hubv1
 
@@ -30,7 +29,7 @@ type CreateClusterCredentialRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Cluster by name.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// How long it shall live; zero is an hour, which is the most.
+	// Its lifetime; zero is an hour, which is the maximum.
 	LifetimeMicros int64 `protobuf:"varint,2,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -84,7 +83,7 @@ type ClusterCredential struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Token     string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	ExpiresAt int64                  `protobuf:"varint,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// What stands in a kubeconfig as the cluster's server.
+	// The cluster's server URL in a kubeconfig.
 	Server string `protobuf:"bytes,3,opt,name=server,proto3" json:"server,omitempty"`
 	// The authority that signs the server's certificate, empty for the system's.
 	CaPem         string `protobuf:"bytes,4,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
@@ -153,7 +152,7 @@ func (x *ClusterCredential) GetCaPem() string {
 type CreateClusterTicketRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// Path and query as the cluster's API server takes them.
+	// Path and query in the form of the cluster's API server.
 	Path          string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -207,8 +206,9 @@ type ClusterTicket struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Ticket    string                 `protobuf:"bytes,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	ExpiresAt int64                  `protobuf:"varint,2,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	// Where to open the WebSocket, below the hub's origin; the ticket follows as
-	// query parameter "ticket", or as subprotocol "axle.ticket.<ticket>".
+	// Where to open the WebSocket, below the hub's origin; the ticket goes into
+	// the query parameter "ticket", or into the subprotocol
+	// "axle.ticket.<ticket>".
 	Path          string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -265,16 +265,16 @@ func (x *ClusterTicket) GetPath() string {
 	return ""
 }
 
-// ClusterObjects says which objects of a cluster.
+// ClusterObjects selects objects of a cluster.
 type ClusterObjects struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// API group, empty for the core's.
+	// API group, empty for the core group.
 	Group   string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
-	// In the plural, as "deployments".
+	// The plural name, such as "deployments".
 	Resource string `protobuf:"bytes,4,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Empty for all, or for what has none.
+	// Empty for all namespaces, or for cluster-scoped kinds.
 	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	LabelSelector string `protobuf:"bytes,6,opt,name=label_selector,json=labelSelector,proto3" json:"label_selector,omitempty"`
 	FieldSelector string `protobuf:"bytes,7,opt,name=field_selector,json=fieldSelector,proto3" json:"field_selector,omitempty"`
@@ -366,7 +366,8 @@ type ListClusterObjectsRequest struct {
 	Objects *ClusterObjects        `protobuf:"bytes,1,opt,name=objects,proto3" json:"objects,omitempty"`
 	// One object by name instead of a list.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// At most so many; the answer says how to go on. Zero is no limit.
+	// The maximum number of objects; the answer says how to continue. Zero is no
+	// limit.
 	Limit    int64  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	Continue string `protobuf:"bytes,4,opt,name=continue,proto3" json:"continue,omitempty"`
 	// A Table with the columns that kubectl prints, instead of objects.
@@ -444,9 +445,9 @@ type ListClusterObjectsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The API server's answer, as JSON.
 	Json []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
-	// To go on, empty at the end.
+	// The token to continue, empty at the end.
 	Continue string `protobuf:"bytes,2,opt,name=continue,proto3" json:"continue,omitempty"`
-	// From where a watch goes on.
+	// The version from which a watch continues.
 	ResourceVersion string `protobuf:"bytes,3,opt,name=resource_version,json=resourceVersion,proto3" json:"resource_version,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

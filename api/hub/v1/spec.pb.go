@@ -21,8 +21,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ServiceSpec is what a person declares of a service. JSON names are those of
-// the ServiceDeployment kind, so that one YAML means one thing in Git, in the
+// ServiceSpec is what a person declares for a service. JSON names are those of
+// the ServiceDeployment kind, so that one YAML has one meaning in Git, in the
 // CLI and here. References are by name within the hub.
 type ServiceSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -37,19 +37,19 @@ type ServiceSpec struct {
 	Renderers     []*Renderer       `protobuf:"bytes,7,rep,name=renderers,proto3" json:"renderers,omitempty"`
 	SyncConfig    *SyncConfig       `protobuf:"bytes,8,opt,name=sync_config,json=syncConfig,proto3" json:"sync_config,omitempty"`
 	Configuration map[string]string `protobuf:"bytes,9,rep,name=configuration,proto3" json:"configuration,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Write only: reads give the keys with empty values.
+	// Write-only: reads return the keys with empty values.
 	Secrets      map[string]string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Contexts     []string          `protobuf:"bytes,11,rep,name=contexts,proto3" json:"contexts,omitempty"`
 	Imports      []*Import         `protobuf:"bytes,12,rep,name=imports,proto3" json:"imports,omitempty"`
 	Dependencies []*Dependency     `protobuf:"bytes,13,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
-	// Unset is true.
+	// Unset means true.
 	Templated *bool  `protobuf:"varint,14,opt,name=templated,proto3,oneof" json:"templated,omitempty"`
 	Protect   bool   `protobuf:"varint,15,opt,name=protect,proto3" json:"protect,omitempty"`
 	Detach    bool   `protobuf:"varint,16,opt,name=detach,proto3" json:"detach,omitempty"`
 	DocsPath  string `protobuf:"bytes,17,opt,name=docs_path,json=docsPath,proto3" json:"docs_path,omitempty"`
-	// Semver label of the service, display only.
+	// A semver label for people; it has no effect.
 	Version string `protobuf:"bytes,18,opt,name=version,proto3" json:"version,omitempty"`
-	// Take over objects made by others.
+	// Take over objects that others created.
 	Adopt bool `protobuf:"varint,19,opt,name=adopt,proto3" json:"adopt,omitempty"`
 	// "report" (default) or "strict".
 	Drift          string `protobuf:"bytes,20,opt,name=drift,proto3" json:"drift,omitempty"`
@@ -58,7 +58,7 @@ type ServiceSpec struct {
 	DryRun bool `protobuf:"varint,22,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
 	// When the service may be synced, and when not.
 	SyncWindows []*SyncWindow `protobuf:"bytes,23,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
-	// Values read from a backend when the configuration is made, by key.
+	// Values that are read from a backend when the configuration is made, by key.
 	SecretRefs    map[string]*SecretRef `protobuf:"bytes,30,rep,name=secret_refs,json=secretRefs,proto3" json:"secret_refs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -265,10 +265,10 @@ func (x *ServiceSpec) GetSecretRefs() map[string]*SecretRef {
 // SecretRef points at one value of one secret of a backend of the hub.
 type SecretRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Backend by name; empty is the default one.
+	// Backend by name; empty is the default.
 	Backend string `protobuf:"bytes,1,opt,name=backend,proto3" json:"backend,omitempty"`
 	Path    string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// The value's name there; empty is the key's own.
+	// The value's name there; empty uses the secret's own key.
 	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -331,9 +331,9 @@ type Git struct {
 	Ref    string   `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	Folder string   `protobuf:"bytes,2,opt,name=folder,proto3" json:"folder,omitempty"`
 	Files  []string `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
-	// Instead of repository: the URL of one that is registered.
+	// Instead of repository: the URL of a registered repository.
 	Url string `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
-	// Bring the files of submodules, and those behind LFS pointers.
+	// Include the files of submodules, and the files behind LFS pointers.
 	Submodules    bool `protobuf:"varint,5,opt,name=submodules,proto3" json:"submodules,omitempty"`
 	Lfs           bool `protobuf:"varint,6,opt,name=lfs,proto3" json:"lfs,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -412,14 +412,14 @@ func (x *Git) GetLfs() bool {
 	return false
 }
 
-// Source is one of several: a folder of a repository, or a chart, whose files
-// lie under path. Two sources may share a path but not a file.
+// Source is one of several sources, a folder of a repository or a chart, whose
+// files are placed under path. Two sources may share a path but not a file.
 type Source struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Path       string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Repository string                 `protobuf:"bytes,2,opt,name=repository,proto3" json:"repository,omitempty"`
 	Git        *Git                   `protobuf:"bytes,3,opt,name=git,proto3" json:"git,omitempty"`
-	// A chart of repository, or of the repository at url, in place of git.
+	// A chart of repository, or of the repository at url, instead of git.
 	Chart string `protobuf:"bytes,4,opt,name=chart,proto3" json:"chart,omitempty"`
 	// A version or a range; empty is the newest.
 	Version       string `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
@@ -517,7 +517,7 @@ type Helm struct {
 	LuaFile             string   `protobuf:"bytes,12,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
 	LuaFolder           string   `protobuf:"bytes,13,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
 	KustomizePostrender string   `protobuf:"bytes,14,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	// The chart is told that it is upgraded.
+	// The chart sees an upgrade instead of an install.
 	Upgrade       bool `protobuf:"varint,15,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -724,7 +724,7 @@ type Renderer struct {
 	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	Helm *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
-	// A folder with a kustomization that changes what this renders.
+	// A folder with a kustomization that changes the objects of this step.
 	KustomizePostrender string   `protobuf:"bytes,4,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
 	Jsonnet             *Jsonnet `protobuf:"bytes,5,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
 	Cue                 *Cue     `protobuf:"bytes,6,opt,name=cue,proto3" json:"cue,omitempty"`
@@ -824,11 +824,12 @@ func (x *Renderer) GetWasm() *Wasm {
 // cluster and service are external variables of these names.
 type Jsonnet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	// Empty is main.jsonnet if it exists, otherwise every *.jsonnet file of the
+	// folder.
 	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
 	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
-	// Folders to import from, of the service's folder or of its files' root.
+	// Folders to import from, in the service's folder or in its files' root.
 	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -956,11 +957,12 @@ func (x *JsonnetVariable) GetCode() bool {
 // Cue is how a CUE package is evaluated.
 type Cue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Needed when the folder holds several packages.
+	// Required when the folder holds several packages.
 	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
-	// Where to look for objects; empty is all that the package exports.
+	// The expression with the objects; empty is everything that the package
+	// exports.
 	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Values of @tag attributes, beside the service's configuration.
+	// Values of @tag attributes, in addition to the service's configuration.
 	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1396,19 +1398,19 @@ func (x *Import) GetStack() string {
 	return ""
 }
 
-// SyncWindow is a recurring time in which syncs are allowed or denied. A deny
-// window wins; with allow windows, one must be open.
+// SyncWindow is a recurring period in which syncs are allowed or denied. A deny
+// window wins; where there are allow windows, one must be open.
 type SyncWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// allow or deny.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Cron, five fields: when it begins.
+	// A cron expression with five fields, for the window's start.
 	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	// How long it lasts, such as "1h30m".
 	Duration string `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
 	// IANA name; empty is UTC.
 	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// A person's request for a sync is not held by it.
+	// A sync that a person requests is not held by it.
 	ManualSync    bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: peer/v1/peer.proto
 
-// What replicas of one hub ask each other. Bytes travel by plain HTTP beside
-// it: GET /peer/v1/tarballs/{digest}. Every call carries the replica's name and
-// a signature of the hub's own key.
+// The calls between replicas of one hub. Larger data goes over plain HTTP: GET
+// /peer/v1/tarballs/{digest}. Every call carries the replica's name and a
+// signature by the hub's own key.
 
 package peerv1
 
@@ -28,7 +28,8 @@ const (
 type KickRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	RepositoryId string                 `protobuf:"bytes,1,opt,name=repository_id,json=repositoryId,proto3" json:"repository_id,omitempty"`
-	// A commit that the caller knows of; satisfied when it is here already.
+	// A commit that the caller needs; the kick is satisfied when it is already
+	// here.
 	Commit string `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
 	// Answer when a fetch that began after the call has ended, with its error.
 	Wait          bool `protobuf:"varint,3,opt,name=wait,proto3" json:"wait,omitempty"`
@@ -428,8 +429,8 @@ type HandOverResponse struct {
 	NotOwner bool                   `protobuf:"varint,1,opt,name=not_owner,json=notOwner,proto3" json:"not_owner,omitempty"`
 	// The epoch that ended.
 	Epoch int64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Hash of the refs that the owner had last; a copy with the same has
-	// everything that the owner ever wrote a head from.
+	// Hash of the owner's last refs; a copy with the same hash has every commit
+	// that the owner ever wrote a head from.
 	Refs          string `protobuf:"bytes,3,opt,name=refs,proto3" json:"refs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -606,7 +607,7 @@ type ConditionResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation string                 `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Sequence    int64                  `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// How long ago it last knew that it had read the whole change feed.
+	// How long ago it had last read the whole change feed.
 	FeedAgeMicros int64 `protobuf:"varint,3,opt,name=feed_age_micros,json=feedAgeMicros,proto3" json:"feed_age_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,11 +4,11 @@
 // 	protoc        (unknown)
 // source: render/v1/render.proto
 
-// What the agent and its render child say to each other over pipes: frames of
-// a big-endian uint32 length and one message, ToChild on standard input and
-// ToParent on standard output. A pass is: any number of ToChild.file, one
-// ToChild.begin, then the child may look things up, and ends the pass with one
-// ToParent.result. A ToChild.judge is a pass of its own, without files, and is
+// The protocol between the agent and its render child over pipes: frames of a
+// big-endian uint32 length and one message, ToChild on standard input and
+// ToParent on standard output. A pass is any number of ToChild.file and one
+// ToChild.begin; then the child may request look-ups, and ends the pass with
+// one ToParent.result. A ToChild.judge is a separate pass without files, and is
 // answered by one ToParent.verdicts. A frame is at most 64 MiB.
 
 package renderv1
@@ -281,7 +281,7 @@ type File struct {
 	// Set for a symbolic link: its target, and no content.
 	Link string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
 	// Size of a file whose content was left out because no renderer reads files
-	// that large; to read it fails, to have it does not.
+	// that large. Reading it fails; its presence is no error.
 	OmittedBytes  int64 `protobuf:"varint,5,opt,name=omitted_bytes,json=omittedBytes,proto3" json:"omitted_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -361,7 +361,7 @@ type Begin struct {
 	Namespace string                 `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	// Folder inside the files where rendering starts.
 	Entry string `protobuf:"bytes,5,opt,name=entry,proto3" json:"entry,omitempty"`
-	// AUTO looks at the files: a chart, a kustomization, else raw.
+	// AUTO detects a chart or a kustomization by the files, otherwise it is raw.
 	Steps []*Step `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
 	// Liquid over *.liquid files.
 	Templated bool `protobuf:"varint,7,opt,name=templated,proto3" json:"templated,omitempty"`
@@ -371,12 +371,12 @@ type Begin struct {
 	Cluster      string        `protobuf:"bytes,9,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	Service      string        `protobuf:"bytes,10,opt,name=service,proto3" json:"service,omitempty"`
 	Capabilities *Capabilities `protobuf:"bytes,11,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
-	// Creation time of the revision, microseconds; what "now" means.
+	// Creation time of the revision, microseconds; the value of "now".
 	Now int64 `protobuf:"varint,12,opt,name=now,proto3" json:"now,omitempty"`
 	// JSON objects of objects.
 	Contexts string `protobuf:"bytes,20,opt,name=contexts,proto3" json:"contexts,omitempty"`
 	Imports  string `protobuf:"bytes,21,opt,name=imports,proto3" json:"imports,omitempty"`
-	// Give back a chart's tests too; the agent runs them after the sync.
+	// Return a chart's tests too; the agent runs them after the sync.
 	Tests         bool `protobuf:"varint,30,opt,name=tests,proto3" json:"tests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -526,11 +526,11 @@ type Step struct {
 	Helm                *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
 	KustomizeEnableHelm bool   `protobuf:"varint,4,opt,name=kustomize_enable_helm,json=kustomizeEnableHelm,proto3" json:"kustomize_enable_helm,omitempty"`
 	KustomizeEnvsubst   bool   `protobuf:"varint,5,opt,name=kustomize_envsubst,json=kustomizeEnvsubst,proto3" json:"kustomize_envsubst,omitempty"`
-	// Where the step's folder really lies among the files, from their root, when
-	// that is not below the entry: files there may refer to others outside it.
+	// The real path of the step's folder among the files, from their root, when
+	// it is not below the entry: files there may refer to others outside it.
 	RealPath string `protobuf:"bytes,6,opt,name=real_path,json=realPath,proto3" json:"real_path,omitempty"`
-	// A folder with a kustomization that changes what the step renders, and where
-	// it really lies.
+	// A folder with a kustomization that changes the step's objects, and its real
+	// path.
 	Postrender         string   `protobuf:"bytes,7,opt,name=postrender,proto3" json:"postrender,omitempty"`
 	PostrenderRealPath string   `protobuf:"bytes,8,opt,name=postrender_real_path,json=postrenderRealPath,proto3" json:"postrender_real_path,omitempty"`
 	Jsonnet            *Jsonnet `protobuf:"bytes,9,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
@@ -662,9 +662,9 @@ type Helm struct {
 	ValuesFiles []string               `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
 	IgnoreHooks bool                   `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
 	IgnoreCrds  bool                   `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
-	// Look for values files in the service's folder before the chart.
+	// Search values files in the service's folder before the chart.
 	OwnValuesFirst bool `protobuf:"varint,6,opt,name=own_values_first,json=ownValuesFirst,proto3" json:"own_values_first,omitempty"`
-	// Scripts that make values, which win over all others.
+	// Scripts that produce values, which override all others.
 	LuaScript string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
 	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
 	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
@@ -778,11 +778,12 @@ func (x *Helm) GetUpgrade() bool {
 // cluster and service are external variables of these names.
 type Jsonnet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty is main.jsonnet, else every *.jsonnet file of the folder.
+	// Empty is main.jsonnet if it exists, otherwise every *.jsonnet file of the
+	// folder.
 	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
 	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
-	// Folders to import from, of the service's folder or of its files' root.
+	// Folders to import from, in the service's folder or in its files' root.
 	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -910,11 +911,12 @@ func (x *JsonnetVariable) GetCode() bool {
 // Cue is how a CUE package is evaluated.
 type Cue struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Needed when the folder holds several packages.
+	// Required when the folder holds several packages.
 	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
-	// Where to look for objects; empty is all that the package exports.
+	// The expression with the objects; empty is everything that the package
+	// exports.
 	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Values of @tag attributes, beside the service's configuration.
+	// Values of @tag attributes, in addition to the service's configuration.
 	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1031,7 +1033,7 @@ type Wasm struct {
 	Module     string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
 	Tool       string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	Parameters map[string]string      `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The module itself, of a tool.
+	// The module itself, when it is a tool.
 	Code          []byte `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1099,10 +1101,10 @@ type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "v1.36.3".
 	KubernetesVersion string `protobuf:"bytes,1,opt,name=kubernetes_version,json=kubernetesVersion,proto3" json:"kubernetes_version,omitempty"`
-	// "apps/v1" and "apps/v1/Deployment" both.
+	// Both "apps/v1" and "apps/v1/Deployment".
 	ApiVersions []string `protobuf:"bytes,2,rep,name=api_versions,json=apiVersions,proto3" json:"api_versions,omitempty"`
-	// The versions are served beside those that the program knows of Kubernetes
-	// itself, and not in their place: no cluster was asked.
+	// The versions are served in addition to those of Kubernetes that the program
+	// knows, and do not replace them: no cluster was asked.
 	AndKnown      bool `protobuf:"varint,3,opt,name=and_known,json=andKnown,proto3" json:"and_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1159,13 +1161,13 @@ func (x *Capabilities) GetAndKnown() bool {
 	return false
 }
 
-// Lookup asks for live objects, read only.
+// Lookup requests live objects, read-only.
 type Lookup struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ApiVersion string                 `protobuf:"bytes,1,opt,name=api_version,json=apiVersion,proto3" json:"api_version,omitempty"`
 	Kind       string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Namespace  string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Empty lists.
+	// Empty requests a list.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1229,11 +1231,11 @@ func (x *Lookup) GetName() string {
 	return ""
 }
 
-// Tool asks for a run of the tool that a step of this pass names.
+// Tool requests a run of the tool that a step of this pass names.
 type Tool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Step  int32                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`
-	// What the tool reads from its standard input.
+	// The tool's standard input.
 	Input         []byte `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1286,11 +1288,11 @@ func (x *Tool) GetInput() []byte {
 type ToolOutput struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Output []byte                 `protobuf:"bytes,1,opt,name=output,proto3" json:"output,omitempty"`
-	// What the tool said on its standard error, cut.
+	// The tool's standard error, truncated.
 	Words string `protobuf:"bytes,2,opt,name=words,proto3" json:"words,omitempty"`
 	// Why there is no output; the pass must fail.
 	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
-	// Another run may give other values, passwords for one.
+	// Another run may return other values, such as generated passwords.
 	Generates     bool `protobuf:"varint,4,opt,name=generates,proto3" json:"generates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1358,7 +1360,7 @@ type LookupAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON of the object or list; empty when there is none.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	// A failure that is not "absent"; the pass must fail.
+	// A failure other than "does not exist"; the pass must fail.
 	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1416,10 +1418,11 @@ type Result struct {
 	Warnings []string  `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Set when the pass failed; objects are empty then.
 	Failure *Failure `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
-	// API versions that templates asked for.
+	// API versions that templates queried.
 	ApiVersionsAsked []string `protobuf:"bytes,4,rep,name=api_versions_asked,json=apiVersionsAsked,proto3" json:"api_versions_asked,omitempty"`
-	// Set when a step wants a maker that this program does not have. There is
-	// nothing else then; the pass is to be given to the program that has all.
+	// Set when a step needs a renderer that this program does not have. All other
+	// fields are then empty, and the pass must be given to the program that has
+	// all renderers.
 	Rare          bool `protobuf:"varint,5,opt,name=rare,proto3" json:"rare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1497,8 +1500,8 @@ type Object struct {
 	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	// From a chart's crds folder.
 	Crd bool `protobuf:"varint,3,opt,name=crd,proto3" json:"crd,omitempty"`
-	// JSON pointers to values that differ each time they are rendered, such as
-	// generated passwords: an object that exists keeps its value there.
+	// JSON pointers to values that differ with each rendering, such as generated
+	// passwords: an existing object keeps its values there.
 	Volatile      []string `protobuf:"bytes,4,rep,name=volatile,proto3" json:"volatile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1564,7 +1567,7 @@ func (x *Object) GetVolatile() []string {
 
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What a person reads.
+	// The error for people.
 	Message       string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	File          string `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`
 	Line          int32  `protobuf:"varint,3,opt,name=line,proto3" json:"line,omitempty"`
@@ -1623,13 +1626,13 @@ func (x *Failure) GetLine() int32 {
 	return 0
 }
 
-// Judge asks how well objects are, by a rule of health that is written in CEL.
+// Judge requests the health of objects, by a health rule in CEL.
 type Judge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What messages call the rule.
+	// The name of the rule in messages.
 	Rule        string       `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 	Expressions *Expressions `protobuf:"bytes,2,opt,name=expressions,proto3" json:"expressions,omitempty"`
-	// One JSON object each. None asks only whether the rule compiles.
+	// One JSON object each. With none, it only checks whether the rule compiles.
 	Objects       [][]byte `protobuf:"bytes,3,rep,name=objects,proto3" json:"objects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1686,7 +1689,7 @@ func (x *Judge) GetObjects() [][]byte {
 	return nil
 }
 
-// Expressions are one rule. The first four are true or false and are asked in
+// Expressions are one rule. The first four are booleans and are evaluated in
 // this order; the first that is true gives the status.
 type Expressions struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -1769,7 +1772,7 @@ func (x *Expressions) GetMessage() string {
 type Verdicts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the objects. There may be fewer than objects when the time
-	// of one batch is over, but at least one; the others are to be asked again.
+	// of one batch is over, but at least one; the others must be requested again.
 	Verdicts []*Verdict `protobuf:"bytes,1,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	// Set when the rule cannot be used; verdicts are empty then.
 	Failure *Failure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`

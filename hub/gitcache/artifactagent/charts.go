@@ -39,7 +39,7 @@ type validators struct {
 	SHA256       string `json:"sha256"`
 }
 
-func newCharts(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (remote, error) {
+func newCharts(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (protocol, error) {
 	auth, err := c.httpAuth(r, creds, client)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type listing struct {
 // downloads is how many objects are read concurrently.
 const downloads = 4
 
-func newObjects(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (remote, error) {
+func newObjects(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (protocol, error) {
 	auth, err := c.httpAuth(r, creds, client)
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ type answer struct {
 	err        error
 }
 
-func newArtifacts(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (remote, error) {
+func newArtifacts(c *Config, r record.Repository, creds record.Credentials, client *wire.Client) (protocol, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "the repository's URL cannot be read")

@@ -2,6 +2,7 @@ package shard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,13 +17,17 @@ import (
 type slow struct {
 	*table
 	acquires, releases atomic.Int64
+	fail               atomic.Int64 // which acquire fails; zero is none
 }
 
 func (s *slow) wait() { <-time.After(time.Second) }
 
 func (s *slow) Acquire(ctx context.Context, ids []string) (map[string]int64, error) {
-	s.acquires.Add(1)
+	n := s.acquires.Add(1)
 	s.wait()
+	if n == s.fail.Load() {
+		return nil, errors.New("the database is too slow")
+	}
 	return s.table.Acquire(ctx, ids)
 }
 
@@ -71,5 +76,37 @@ func TestTwentyThousandLeasesTakeFortyCalls(t *testing.T) {
 		if a, r := leases.acquires.Load(), leases.releases.Load(); a != repositories/batch || r > repositories/batch {
 			t.Errorf("%d calls to take them and %d to give them back, want %d", a, r, repositories/batch)
 		}
+	})
+}
+
+// TestWorkWaitsForTheLeases holds that nobody works before all leases of one
+// look are taken, as the work would write to the same database, and that a call
+// which fails holds back nobody who has theirs.
+func TestWorkWaitsForTheLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leases, o := &slow{table: newTable()}, &owners{running: map[string]int64{}, ended: map[string]error{}}
+		k := shard.New(shard.Config{Leases: leases, Own: o.own, RenewEvery: 5 * time.Second, FenceAfter: 12 * time.Second, Batch: 1})
+		k.Want([]string{"a", "b", "c"})
+		ctx, stop := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { _ = k.Run(ctx) })
+		working := func(after time.Duration, want int) {
+			t.Helper()
+			<-time.After(after)
+			synctest.Wait()
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if len(o.running) != want {
+				t.Errorf("%d are worked on, want %d", len(o.running), want)
+			}
+		}
+		working(2500*time.Millisecond, 0)
+		working(time.Second, 3)
+		leases.fail.Store(5) // the second call from now
+		k.Want([]string{"a", "b", "c", "d", "e", "f"})
+		working(1500*time.Millisecond, 3)
+		working(time.Second, 4)
+		stop()
+		run.Wait()
 	})
 }

@@ -14,7 +14,8 @@
 //
 // Invariants: an owner's context ends 12 s, by the monotonic clock, after the
 // start of the last renewal that proved its lease, whatever the database does;
-// a lease is given back only after its owner has ended. Plan moves at most one
+// a lease is given back only after its owner has ended; work begins only when all
+// leases of one look are taken or a call for them failed. Plan moves at most one
 // repository in 10 s off a healthy owner and never more than two at a time; it
 // moves none off a replica that is only restarting; and it gives no replica
 // more load than 1.25 times the mean, or the mean and one repository.

@@ -258,7 +258,9 @@ func (k *Keeper) fence(ctx context.Context) {
 }
 
 // adjust ends work that is unwanted or over, and begins work that is wanted and
-// free.
+// free. It takes all leases before any work begins, unless a call fails: the work
+// of the first ones writes to the same database, and on a slow disk the last
+// leases would wait for minutes behind it.
 func (k *Keeper) adjust(ctx context.Context) {
 	k.dismiss(ctx, false)
 	k.mu.Lock()
@@ -270,16 +272,29 @@ func (k *Keeper) adjust(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	slices.Sort(missing) // the same lock order in all replicas
+	var begin []func()
 	for ids := range slices.Chunk(missing, max(1, k.config.Batch)) {
 		if ctx.Err() != nil {
-			return
+			break
 		}
-		k.acquire(ctx, ids)
+		taken, err := k.acquire(ctx, ids)
+		if begin = append(begin, taken...); err != nil {
+			k.config.Log.Warn("leases cannot be acquired", logkey.Count, len(ids), logkey.Repository, ids[0], logkey.Error, err)
+			start(begin)
+			begin = nil
+		}
+	}
+	start(begin)
+}
+
+func start(works []func()) {
+	for _, work := range works {
+		go work()
 	}
 }
 
-// acquire takes the free leases of a batch and begins the work.
-func (k *Keeper) acquire(ctx context.Context, ids []string) {
+// acquire takes the free leases of a batch and returns their work.
+func (k *Keeper) acquire(ctx context.Context, ids []string) (works []func(), err error) {
 	k.mu.Lock()
 	for _, id := range ids {
 		k.taking[id] = true
@@ -289,31 +304,30 @@ func (k *Keeper) acquire(ctx context.Context, ids []string) {
 	call, cancel := context.WithTimeout(ctx, k.config.FenceAfter/2)
 	epochs, err := k.config.Leases.Acquire(call, ids)
 	cancel()
-	if err != nil {
-		k.config.Log.Warn("leases cannot be acquired", logkey.Count, len(ids), logkey.Repository, ids[0], logkey.Error, err)
-	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, id := range ids {
 		delete(k.taking, id)
 		if epoch := epochs[id]; epoch != 0 {
-			k.begin(ctx, id, epoch, started)
+			works = append(works, k.own(ctx, id, epoch, started))
 		}
 	}
+	return works, err
 }
 
-// begin starts an owner's work in its own goroutine. The caller holds the lock.
-func (k *Keeper) begin(ctx context.Context, id string, epoch int64, proved time.Time) {
+// own records a lease and returns the owner's work, which must be run. The caller
+// holds the lock.
+func (k *Keeper) own(ctx context.Context, id string, epoch int64, proved time.Time) func() {
 	work, cancel := context.WithCancelCause(ctx)
 	o := &ownership{epoch: epoch, proved: proved, cancel: cancel, done: make(chan struct{})}
 	k.owned[id] = o
-	go func() {
+	return func() {
 		defer close(o.done)
 		defer cancel(nil)
 		if err := k.config.Own(work, id, epoch); err != nil && work.Err() == nil {
 			k.config.Log.Warn("an owner gave up", logkey.Repository, id, logkey.Epoch, epoch, logkey.Error, err)
 		}
-	}()
+	}
 }
 
 // dismiss cancels unwanted work, and releases the leases of work that has

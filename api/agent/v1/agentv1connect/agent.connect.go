@@ -2,8 +2,8 @@
 //
 // Source: agent/v1/agent.proto
 
-// What an agent asks the hub. Beside these calls there are two plain HTTP
-// routes on the same origin, because they are the hot path and live off
+// The calls of agents to the hub. In addition to these RPCs there are two plain
+// HTTP routes on the same origin, because they are the hot path and depend on
 // conditional requests:
 //
 //	GET /agent/v1/desired             If-None-Match; body SignedDesired
@@ -11,9 +11,10 @@
 //
 // Every request carries "Authorization: Bearer <deploy token>" and "Axle-Seen:
 // <position>", every answer "Axle-Position: <position>". A position is written
-// "<incarnation>.<sequence>"; incarnations compare as text, newest last.
-// What is news comes with "Axle-Position-Proof"; after an answer of a replica
-// that is behind an agent shows "Axle-Seen-Proof: <position> <proof>".
+// "<incarnation>.<sequence>"; incarnations compare as text, newest last. A
+// position that is new to the agent comes with "Axle-Position-Proof". After an
+// answer from a replica that is behind, the agent sends "Axle-Seen-Proof:
+// <position> <proof>".
 //
 // History of the protocol:
 //
@@ -70,8 +71,8 @@ const (
 // AgentServiceClient is a client for the axle.agent.v1.AgentService service.
 type AgentServiceClient interface {
 	// Register trades a bootstrap token (in Authorization) for an identity. The
-	// same public key and cluster uid may call again with the same token, so
-	// that an answer that was lost does no harm.
+	// same public key and cluster uid may call again with the same token, so a
+	// lost answer does no harm.
 	Register(context.Context, *connect.Request[v1.RegisterRequest]) (*connect.Response[v1.RegisterResponse], error)
 	// Renew trades a request signed with the agent's key for a new deploy token.
 	// The old one stays valid until the new one was used.
@@ -81,14 +82,14 @@ type AgentServiceClient interface {
 	Services(context.Context, *connect.Request[v1.ServicesRequest]) (*connect.Response[v1.ServicesResponse], error)
 	// Report stores statuses. An answer means that they are committed.
 	Report(context.Context, *connect.Request[v1.ReportRequest]) (*connect.Response[v1.ReportResponse], error)
-	// ReportTests stores how the tests of some services stand, while they run and
-	// when they have ended. An answer means that they are committed.
+	// ReportTests stores the state of the tests of some services, while they run
+	// and when they have ended. An answer means that it is committed.
 	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
 	// ReportDiff stores what applying a service would change. An answer means
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
-	// Ping stores what the agent knows of its cluster; only sent on change and
-	// every 2 h. Liveness is the poll, not this.
+	// Ping stores what the agent knows about its cluster; it is only sent on
+	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
 }
 
@@ -197,8 +198,8 @@ func (c *agentServiceClient) Ping(ctx context.Context, req *connect.Request[v1.P
 // AgentServiceHandler is an implementation of the axle.agent.v1.AgentService service.
 type AgentServiceHandler interface {
 	// Register trades a bootstrap token (in Authorization) for an identity. The
-	// same public key and cluster uid may call again with the same token, so
-	// that an answer that was lost does no harm.
+	// same public key and cluster uid may call again with the same token, so a
+	// lost answer does no harm.
 	Register(context.Context, *connect.Request[v1.RegisterRequest]) (*connect.Response[v1.RegisterResponse], error)
 	// Renew trades a request signed with the agent's key for a new deploy token.
 	// The old one stays valid until the new one was used.
@@ -208,14 +209,14 @@ type AgentServiceHandler interface {
 	Services(context.Context, *connect.Request[v1.ServicesRequest]) (*connect.Response[v1.ServicesResponse], error)
 	// Report stores statuses. An answer means that they are committed.
 	Report(context.Context, *connect.Request[v1.ReportRequest]) (*connect.Response[v1.ReportResponse], error)
-	// ReportTests stores how the tests of some services stand, while they run and
-	// when they have ended. An answer means that they are committed.
+	// ReportTests stores the state of the tests of some services, while they run
+	// and when they have ended. An answer means that it is committed.
 	ReportTests(context.Context, *connect.Request[v1.ReportTestsRequest]) (*connect.Response[v1.ReportTestsResponse], error)
 	// ReportDiff stores what applying a service would change. An answer means
 	// that it is committed.
 	ReportDiff(context.Context, *connect.Request[v1.ReportDiffRequest]) (*connect.Response[v1.ReportDiffResponse], error)
-	// Ping stores what the agent knows of its cluster; only sent on change and
-	// every 2 h. Liveness is the poll, not this.
+	// Ping stores what the agent knows about its cluster; it is only sent on
+	// change and every 2 h. The poll shows liveness, not this call.
 	Ping(context.Context, *connect.Request[v1.PingRequest]) (*connect.Response[v1.PingResponse], error)
 }
 

@@ -2,19 +2,19 @@
 //
 // Source: agent/v1/tunnel.proto
 
-// What travels in the one connection that an agent dials and along which the
-// hub asks: HTTP/2 with the roles reversed, so the agent serves and the hub
-// calls. The agent opens it with
+// The protocol of the one connection that an agent dials and over which the hub
+// sends requests: HTTP/2 with the roles reversed, so the agent serves and the
+// hub calls. The agent opens it with
 //
 //	GET /agent/v1/tunnel   Upgrade: websocket; Authorization: Bearer <deploy token>
 //
-// Inside there is the TunnelService below, for control, and one route for what
-// people ask a cluster:
+// Inside there is the TunnelService below, for control, and one route for
+// requests to the cluster:
 //
 //	POST /stream   body: frame(StreamHead) raw…   answer: frame(StreamAnswer) raw…
 //
 // where a frame is the length as 4 bytes, most significant first, and then the
-// message. What follows a frame is never wrapped.
+// message. The bytes after a frame are raw.
 package agentv1connect
 
 import (
@@ -53,8 +53,9 @@ const (
 // TunnelServiceClient is a client for the axle.agent.v1.TunnelService service.
 type TunnelServiceClient interface {
 	// Control carries one message of the hub, and the agent's answer if there is
-	// one. The first is a hello. It is a call and no stream: an open stream costs
-	// the hub a buffer for each of ten thousand idle agents.
+	// one. The first is a hello. It is a unary call and not a stream, because an
+	// open stream would cost the hub a buffer for each of ten thousand idle
+	// agents.
 	Control(context.Context, *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error)
 }
 
@@ -91,8 +92,9 @@ func (c *tunnelServiceClient) Control(ctx context.Context, req *connect.Request[
 // TunnelServiceHandler is an implementation of the axle.agent.v1.TunnelService service.
 type TunnelServiceHandler interface {
 	// Control carries one message of the hub, and the agent's answer if there is
-	// one. The first is a hello. It is a call and no stream: an open stream costs
-	// the hub a buffer for each of ten thousand idle agents.
+	// one. The first is a hello. It is a unary call and not a stream, because an
+	// open stream would cost the hub a buffer for each of ten thousand idle
+	// agents.
 	Control(context.Context, *connect.Request[v1.ControlRequest]) (*connect.Response[v1.ControlResponse], error)
 }
 

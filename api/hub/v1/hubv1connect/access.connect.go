@@ -2,8 +2,8 @@
 //
 // Source: hub/v1/access.proto
 
-// Who may do what: users, groups, role bindings, and the question whether
-// something is allowed. All times are microseconds since 1970 UTC.
+// Access control: users, groups, role bindings, and the question whether an
+// action is allowed. All times are microseconds since 1970 UTC.
 package hubv1connect
 
 import (
@@ -74,10 +74,10 @@ const (
 // UsersClient is a client for the axle.hub.v1.Users service.
 type UsersClient interface {
 	List(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
-	// Create adds a person ahead of his first login.
+	// Create adds a person before their first login.
 	Create(context.Context, *connect.Request[v1.CreateUserRequest]) (*connect.Response[v1.CreateUserResponse], error)
-	// SetAdmin makes a user an administrator, or takes that back. Conflict for
-	// the last one.
+	// SetAdmin makes a user an administrator, or revokes that. Conflict for the
+	// last one.
 	SetAdmin(context.Context, *connect.Request[v1.SetAdminRequest]) (*connect.Response[v1.User], error)
 	// Delete ends the user's tokens, bindings and memberships. Conflict for the
 	// last administrator.
@@ -153,10 +153,10 @@ func (c *usersClient) Delete(ctx context.Context, req *connect.Request[v1.Delete
 // UsersHandler is an implementation of the axle.hub.v1.Users service.
 type UsersHandler interface {
 	List(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
-	// Create adds a person ahead of his first login.
+	// Create adds a person before their first login.
 	Create(context.Context, *connect.Request[v1.CreateUserRequest]) (*connect.Response[v1.CreateUserResponse], error)
-	// SetAdmin makes a user an administrator, or takes that back. Conflict for
-	// the last one.
+	// SetAdmin makes a user an administrator, or revokes that. Conflict for the
+	// last one.
 	SetAdmin(context.Context, *connect.Request[v1.SetAdminRequest]) (*connect.Response[v1.User], error)
 	// Delete ends the user's tokens, bindings and memberships. Conflict for the
 	// last administrator.
@@ -433,8 +433,8 @@ func (UnimplementedGroupsHandler) RemoveMember(context.Context, *connect.Request
 
 // BindingsClient is a client for the axle.hub.v1.Bindings service.
 type BindingsClient interface {
-	// List returns all for an administrator, else what the caller and his groups
-	// have.
+	// List returns all bindings for an administrator, and for others those of the
+	// caller and their groups.
 	List(context.Context, *connect.Request[v1.ListBindingsRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 	Delete(context.Context, *connect.Request[v1.DeleteBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
@@ -496,8 +496,8 @@ func (c *bindingsClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 
 // BindingsHandler is an implementation of the axle.hub.v1.Bindings service.
 type BindingsHandler interface {
-	// List returns all for an administrator, else what the caller and his groups
-	// have.
+	// List returns all bindings for an administrator, and for others those of the
+	// caller and their groups.
 	List(context.Context, *connect.Request[v1.ListBindingsRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 	Delete(context.Context, *connect.Request[v1.DeleteBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)

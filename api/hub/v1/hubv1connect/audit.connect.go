@@ -2,9 +2,8 @@
 //
 // Source: hub/v1/audit.proto
 
-// Who did what, and the identities of programs: the audit log, service
-// accounts, and the trust in tokens that a CI gives to its jobs. Times are
-// microseconds since 1970 UTC.
+// The audit log, service accounts, and the trust in tokens that a CI system
+// gives to its jobs. Times are microseconds since 1970 UTC.
 package hubv1connect
 
 import (
@@ -70,12 +69,12 @@ const (
 // AuditClient is a client for the axle.hub.v1.Audit service.
 type AuditClient interface {
 	List(context.Context, *connect.Request[v1.ListAuditRequest]) (*connect.Response[v1.ListAuditResponse], error)
-	// Verify checks a part of the chain; call again from what it answered until
-	// it is done.
+	// Verify checks a part of the chain; call again with the result until it is
+	// done.
 	Verify(context.Context, *connect.Request[v1.VerifyAuditRequest]) (*connect.Response[v1.VerifyAuditResponse], error)
-	// Checkpoints returns the signed checkpoints that are kept, and the keys.
+	// Checkpoints returns the stored signed checkpoints, and the keys.
 	Checkpoints(context.Context, *connect.Request[v1.ListAuditCheckpointsRequest]) (*connect.Response[v1.ListAuditCheckpointsResponse], error)
-	// Checkpoint signs the present end, for keeping where the hub cannot write.
+	// Checkpoint signs the current end, to be stored where the hub cannot write.
 	Checkpoint(context.Context, *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error)
 }
 
@@ -148,12 +147,12 @@ func (c *auditClient) Checkpoint(ctx context.Context, req *connect.Request[v1.Ma
 // AuditHandler is an implementation of the axle.hub.v1.Audit service.
 type AuditHandler interface {
 	List(context.Context, *connect.Request[v1.ListAuditRequest]) (*connect.Response[v1.ListAuditResponse], error)
-	// Verify checks a part of the chain; call again from what it answered until
-	// it is done.
+	// Verify checks a part of the chain; call again with the result until it is
+	// done.
 	Verify(context.Context, *connect.Request[v1.VerifyAuditRequest]) (*connect.Response[v1.VerifyAuditResponse], error)
-	// Checkpoints returns the signed checkpoints that are kept, and the keys.
+	// Checkpoints returns the stored signed checkpoints, and the keys.
 	Checkpoints(context.Context, *connect.Request[v1.ListAuditCheckpointsRequest]) (*connect.Response[v1.ListAuditCheckpointsResponse], error)
-	// Checkpoint signs the present end, for keeping where the hub cannot write.
+	// Checkpoint signs the current end, to be stored where the hub cannot write.
 	Checkpoint(context.Context, *connect.Request[v1.MakeAuditCheckpointRequest]) (*connect.Response[v1.MakeAuditCheckpointResponse], error)
 }
 
@@ -227,7 +226,8 @@ func (UnimplementedAuditHandler) Checkpoint(context.Context, *connect.Request[v1
 type ServiceAccountsClient interface {
 	List(context.Context, *connect.Request[v1.ListServiceAccountsRequest]) (*connect.Response[v1.ListServiceAccountsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateServiceAccountRequest]) (*connect.Response[v1.ServiceAccount], error)
-	// Delete ends all tokens of the account, and all trust that leads to it.
+	// Delete revokes all tokens of the account, and deletes all trusts that refer
+	// to it.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceAccountRequest]) (*connect.Response[v1.DeleteServiceAccountResponse], error)
 	CreateToken(context.Context, *connect.Request[v1.CreateServiceAccountTokenRequest]) (*connect.Response[v1.CreatedToken], error)
 }
@@ -302,7 +302,8 @@ func (c *serviceAccountsClient) CreateToken(ctx context.Context, req *connect.Re
 type ServiceAccountsHandler interface {
 	List(context.Context, *connect.Request[v1.ListServiceAccountsRequest]) (*connect.Response[v1.ListServiceAccountsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateServiceAccountRequest]) (*connect.Response[v1.ServiceAccount], error)
-	// Delete ends all tokens of the account, and all trust that leads to it.
+	// Delete revokes all tokens of the account, and deletes all trusts that refer
+	// to it.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceAccountRequest]) (*connect.Response[v1.DeleteServiceAccountResponse], error)
 	CreateToken(context.Context, *connect.Request[v1.CreateServiceAccountTokenRequest]) (*connect.Response[v1.CreatedToken], error)
 }
@@ -378,7 +379,7 @@ type FederationClient interface {
 	List(context.Context, *connect.Request[v1.ListTrustsRequest]) (*connect.Response[v1.ListTrustsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateTrustRequest]) (*connect.Response[v1.Trust], error)
 	Delete(context.Context, *connect.Request[v1.DeleteTrustRequest]) (*connect.Response[v1.DeleteTrustResponse], error)
-	// Exchange needs no other identity than the token in it.
+	// Exchange needs no identity except the token in the request.
 	Exchange(context.Context, *connect.Request[v1.ExchangeRequest]) (*connect.Response[v1.CreatedToken], error)
 }
 
@@ -453,7 +454,7 @@ type FederationHandler interface {
 	List(context.Context, *connect.Request[v1.ListTrustsRequest]) (*connect.Response[v1.ListTrustsResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateTrustRequest]) (*connect.Response[v1.Trust], error)
 	Delete(context.Context, *connect.Request[v1.DeleteTrustRequest]) (*connect.Response[v1.DeleteTrustResponse], error)
-	// Exchange needs no other identity than the token in it.
+	// Exchange needs no identity except the token in the request.
 	Exchange(context.Context, *connect.Request[v1.ExchangeRequest]) (*connect.Response[v1.CreatedToken], error)
 }
 

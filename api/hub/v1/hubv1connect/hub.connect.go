@@ -2,11 +2,11 @@
 //
 // Source: hub/v1/hub.proto
 
-// What people, and programs on their behalf, ask the hub: the CLI, the
-// operator, the terraform provider and the console. Connect, so that gRPC,
-// gRPC-Web and plain JSON over POST all work. Authorization: Bearer <API
-// token>. Answers carry "Axle-Position", requests "Axle-Seen", so that
-// everyone reads their own writes. All times are microseconds since 1970 UTC.
+// The hub's API for people and for programs on their behalf: the CLI, the
+// operator, the Terraform provider and the console. It is served by Connect, so
+// gRPC, gRPC-Web and plain JSON over POST all work. Authorization: Bearer <API
+// token>. Answers carry "Axle-Position", requests "Axle-Seen", so that everyone
+// reads their own writes. All times are microseconds since 1970 UTC.
 //
 // History of the protocol:
 //
@@ -204,7 +204,8 @@ const (
 
 // SessionsClient is a client for the axle.hub.v1.Sessions service.
 type SessionsClient interface {
-	// Setup is accepted once, with the token that the hub wrote at first start.
+	// Setup is accepted once, with the token that the hub wrote at its first
+	// start.
 	Setup(context.Context, *connect.Request[v1.SetupRequest]) (*connect.Response[v1.CreatedToken], error)
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.Identity], error)
 }
@@ -253,7 +254,8 @@ func (c *sessionsClient) WhoAmI(ctx context.Context, req *connect.Request[v1.Who
 
 // SessionsHandler is an implementation of the axle.hub.v1.Sessions service.
 type SessionsHandler interface {
-	// Setup is accepted once, with the token that the hub wrote at first start.
+	// Setup is accepted once, with the token that the hub wrote at its first
+	// start.
 	Setup(context.Context, *connect.Request[v1.SetupRequest]) (*connect.Response[v1.CreatedToken], error)
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.Identity], error)
 }
@@ -305,8 +307,8 @@ type ProjectsClient interface {
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
-	// Update changes what is set. Conflict when services of the project are in
-	// namespaces that the new limits leave out.
+	// Update changes the fields that are set. Conflict when services of the
+	// project are in namespaces that the new limits exclude.
 	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
@@ -394,8 +396,8 @@ type ProjectsHandler interface {
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
-	// Update changes what is set. Conflict when services of the project are in
-	// namespaces that the new limits leave out.
+	// Update changes the fields that are set. Conflict when services of the
+	// project are in namespaces that the new limits exclude.
 	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
@@ -482,12 +484,13 @@ func (UnimplementedProjectsHandler) Delete(context.Context, *connect.Request[v1.
 type ClustersClient interface {
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
 	Get(context.Context, *connect.Request[v1.GetClusterRequest]) (*connect.Response[v1.Cluster], error)
-	// Create makes the row ahead of its agent and a bootstrap token fixed to it.
+	// Create creates the row before the agent registers, and a bootstrap token
+	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
-	// Delete drains nothing: it forgets the cluster and revokes its tokens.
-	// Services on it must be gone, or detach must be set.
+	// Delete deletes the cluster and revokes its tokens, without draining
+	// anything. Its services must be gone, or detach must be set.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
 }
 
@@ -585,12 +588,13 @@ func (c *clustersClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 type ClustersHandler interface {
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
 	Get(context.Context, *connect.Request[v1.GetClusterRequest]) (*connect.Response[v1.Cluster], error)
-	// Create makes the row ahead of its agent and a bootstrap token fixed to it.
+	// Create creates the row before the agent registers, and a bootstrap token
+	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
-	// Delete drains nothing: it forgets the cluster and revokes its tokens.
-	// Services on it must be gone, or detach must be set.
+	// Delete deletes the cluster and revokes its tokens, without draining
+	// anything. Its services must be gone, or detach must be set.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
 }
 
@@ -1014,31 +1018,31 @@ type ServicesClient interface {
 	Get(context.Context, *connect.Request[v1.GetServiceRequest]) (*connect.Response[v1.Service], error)
 	Create(context.Context, *connect.Request[v1.CreateServiceRequest]) (*connect.Response[v1.Service], error)
 	Update(context.Context, *connect.Request[v1.UpdateServiceRequest]) (*connect.Response[v1.Service], error)
-	// Apply creates or updates by (cluster, name); what the CLI's apply and the
-	// operator call.
+	// Apply creates or updates by (cluster, name); the CLI's apply and the
+	// operator use it.
 	Apply(context.Context, *connect.Request[v1.ApplyServiceRequest]) (*connect.Response[v1.ApplyServiceResponse], error)
 	Sync(context.Context, *connect.Request[v1.SyncServiceRequest]) (*connect.Response[v1.Service], error)
 	Pause(context.Context, *connect.Request[v1.PauseServiceRequest]) (*connect.Response[v1.Service], error)
-	// Resume ends a pause, and a pin that a rollback made.
+	// Resume ends a pause, and a pin by a rollback.
 	Resume(context.Context, *connect.Request[v1.ResumeServiceRequest]) (*connect.Response[v1.Service], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	// Diff returns what applying the service would change, as its agent last
-	// worked it out, and may ask the agent to do so again.
+	// computed it, and may ask the agent to compute it again.
 	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
-	// Preview asks the agent what would change if the service were made of
-	// something else: another ref, an earlier revision, or files of the caller.
-	// Nothing is stored of it but the question, for an hour.
+	// Preview asks the agent what would change if the service were rendered from
+	// another source: another ref, an earlier revision, or files of the caller.
+	// Only the request is stored, for an hour.
 	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
-	// ListTests returns how a service's tests ran, newest revision first.
+	// ListTests returns the runs of a service's tests, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
-	// Config tells what templates see as configuration, and where each value
+	// Config returns what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
 	// GetTree returns what a service's objects own, down to their pods, as the
-	// cluster's API server has it now and the caller may read it there.
+	// cluster's API server has it now and as far as the caller may read it there.
 	GetTree(context.Context, *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error)
 }
 
@@ -1270,31 +1274,31 @@ type ServicesHandler interface {
 	Get(context.Context, *connect.Request[v1.GetServiceRequest]) (*connect.Response[v1.Service], error)
 	Create(context.Context, *connect.Request[v1.CreateServiceRequest]) (*connect.Response[v1.Service], error)
 	Update(context.Context, *connect.Request[v1.UpdateServiceRequest]) (*connect.Response[v1.Service], error)
-	// Apply creates or updates by (cluster, name); what the CLI's apply and the
-	// operator call.
+	// Apply creates or updates by (cluster, name); the CLI's apply and the
+	// operator use it.
 	Apply(context.Context, *connect.Request[v1.ApplyServiceRequest]) (*connect.Response[v1.ApplyServiceResponse], error)
 	Sync(context.Context, *connect.Request[v1.SyncServiceRequest]) (*connect.Response[v1.Service], error)
 	Pause(context.Context, *connect.Request[v1.PauseServiceRequest]) (*connect.Response[v1.Service], error)
-	// Resume ends a pause, and a pin that a rollback made.
+	// Resume ends a pause, and a pin by a rollback.
 	Resume(context.Context, *connect.Request[v1.ResumeServiceRequest]) (*connect.Response[v1.Service], error)
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	// Diff returns what applying the service would change, as its agent last
-	// worked it out, and may ask the agent to do so again.
+	// computed it, and may ask the agent to compute it again.
 	Diff(context.Context, *connect.Request[v1.DiffServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
-	// Preview asks the agent what would change if the service were made of
-	// something else: another ref, an earlier revision, or files of the caller.
-	// Nothing is stored of it but the question, for an hour.
+	// Preview asks the agent what would change if the service were rendered from
+	// another source: another ref, an earlier revision, or files of the caller.
+	// Only the request is stored, for an hour.
 	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
-	// ListTests returns how a service's tests ran, newest revision first.
+	// ListTests returns the runs of a service's tests, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
-	// Config tells what templates see as configuration, and where each value
+	// Config returns what templates see as configuration, and where each value
 	// comes from.
 	Config(context.Context, *connect.Request[v1.GetServiceConfigRequest]) (*connect.Response[v1.ServiceConfig], error)
 	// GetTree returns what a service's objects own, down to their pods, as the
-	// cluster's API server has it now and the caller may read it there.
+	// cluster's API server has it now and as far as the caller may read it there.
 	GetTree(context.Context, *connect.Request[v1.GetServiceTreeRequest]) (*connect.Response[v1.ServiceTree], error)
 }
 
@@ -1525,7 +1529,7 @@ type ContextsClient interface {
 	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
 	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
-	// Update replaces what the request names, or everything.
+	// Update replaces the values in the request, or everything.
 	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
 	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
 }
@@ -1613,7 +1617,7 @@ type ContextsHandler interface {
 	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
 	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
-	// Update replaces what the request names, or everything.
+	// Update replaces the values in the request, or everything.
 	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
 	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
 }
@@ -1699,7 +1703,7 @@ func (UnimplementedContextsHandler) Delete(context.Context, *connect.Request[v1.
 // OutputsClient is a client for the axle.hub.v1.Outputs service.
 type OutputsClient interface {
 	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
-	// Put stores the outputs of a name in place of what was there.
+	// Put replaces the outputs of a name.
 	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
 	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
 }
@@ -1761,7 +1765,7 @@ func (c *outputsClient) Delete(ctx context.Context, req *connect.Request[v1.Dele
 // OutputsHandler is an implementation of the axle.hub.v1.Outputs service.
 type OutputsHandler interface {
 	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
-	// Put stores the outputs of a name in place of what was there.
+	// Put replaces the outputs of a name.
 	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
 	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
 }
@@ -1823,11 +1827,12 @@ func (UnimplementedOutputsHandler) Delete(context.Context, *connect.Request[v1.D
 // BackendsClient is a client for the axle.hub.v1.Backends service.
 type BackendsClient interface {
 	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
-	// Migrate moves all values from one backend to another, or goes on with it.
+	// Migrate moves all values from one backend to another, or continues that.
 	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
-	// GetMigration tells how the last migration is.
+	// GetMigration returns the progress of the last migration.
 	GetMigration(context.Context, *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error)
-	// RotateKey seals all values of the built-in backend by the hub's first key.
+	// RotateKey reseals all values of the built-in backend with the hub's first
+	// key.
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 }
 
@@ -1900,11 +1905,12 @@ func (c *backendsClient) RotateKey(ctx context.Context, req *connect.Request[v1.
 // BackendsHandler is an implementation of the axle.hub.v1.Backends service.
 type BackendsHandler interface {
 	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
-	// Migrate moves all values from one backend to another, or goes on with it.
+	// Migrate moves all values from one backend to another, or continues that.
 	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
-	// GetMigration tells how the last migration is.
+	// GetMigration returns the progress of the last migration.
 	GetMigration(context.Context, *connect.Request[v1.GetMigrationRequest]) (*connect.Response[v1.Migration], error)
-	// RotateKey seals all values of the built-in backend by the hub's first key.
+	// RotateKey reseals all values of the built-in backend with the hub's first
+	// key.
 	RotateKey(context.Context, *connect.Request[v1.RotateKeyRequest]) (*connect.Response[v1.RotateKeyResponse], error)
 }
 
@@ -2194,15 +2200,16 @@ func (UnimplementedEventsHandler) List(context.Context, *connect.Request[v1.List
 
 // AgentsClient is a client for the axle.hub.v1.Agents service.
 type AgentsClient interface {
-	// UpgradeStatus returns the last upgrade with what each cluster does.
+	// UpgradeStatus returns the last upgrade with the state of each cluster.
 	UpgradeStatus(context.Context, *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// StartUpgrade brings every agent to a version; empty is the hub's own.
+	// StartUpgrade upgrades every agent to a version; empty is the hub's own.
 	StartUpgrade(context.Context, *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// PauseUpgrade lets no further agent begin.
+	// PauseUpgrade lets no further agent start its upgrade.
 	PauseUpgrade(context.Context, *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// ResumeUpgrade goes on after a pause, or after a stop that was looked into.
+	// ResumeUpgrade continues after a pause, or after a stop whose failures are
+	// accepted.
 	ResumeUpgrade(context.Context, *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// AbortUpgrade brings the agents back to the version before.
+	// AbortUpgrade brings the agents back to the previous version.
 	AbortUpgrade(context.Context, *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
 }
 
@@ -2286,15 +2293,16 @@ func (c *agentsClient) AbortUpgrade(ctx context.Context, req *connect.Request[v1
 
 // AgentsHandler is an implementation of the axle.hub.v1.Agents service.
 type AgentsHandler interface {
-	// UpgradeStatus returns the last upgrade with what each cluster does.
+	// UpgradeStatus returns the last upgrade with the state of each cluster.
 	UpgradeStatus(context.Context, *connect.Request[v1.UpgradeStatusRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// StartUpgrade brings every agent to a version; empty is the hub's own.
+	// StartUpgrade upgrades every agent to a version; empty is the hub's own.
 	StartUpgrade(context.Context, *connect.Request[v1.StartUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// PauseUpgrade lets no further agent begin.
+	// PauseUpgrade lets no further agent start its upgrade.
 	PauseUpgrade(context.Context, *connect.Request[v1.PauseUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// ResumeUpgrade goes on after a pause, or after a stop that was looked into.
+	// ResumeUpgrade continues after a pause, or after a stop whose failures are
+	// accepted.
 	ResumeUpgrade(context.Context, *connect.Request[v1.ResumeUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
-	// AbortUpgrade brings the agents back to the version before.
+	// AbortUpgrade brings the agents back to the previous version.
 	AbortUpgrade(context.Context, *connect.Request[v1.AbortUpgradeRequest]) (*connect.Response[v1.AgentUpgrade], error)
 }
 
@@ -2381,12 +2389,13 @@ type HubClient interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
-	// Drain moves what a replica owns to the others, for it to be taken away.
+	// Drain moves what a replica owns to the others, so that it can be removed.
 	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
-	// RotateSigningKey makes a new key for what agents are told. It signs once
-	// every agent that is on has learned of it. Conflict while one is announced.
+	// RotateSigningKey creates a new key for signing what agents receive. It
+	// takes over once every running agent knows it. Conflict while one is already
+	// announced.
 	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
-	// GetSyncWindows returns the windows that hold for every service.
+	// GetSyncWindows returns the windows that apply to every service.
 	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
 	// SetSyncWindows replaces them.
 	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)
@@ -2487,12 +2496,13 @@ type HubHandler interface {
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
-	// Drain moves what a replica owns to the others, for it to be taken away.
+	// Drain moves what a replica owns to the others, so that it can be removed.
 	Drain(context.Context, *connect.Request[v1.DrainRequest]) (*connect.Response[v1.DrainResponse], error)
-	// RotateSigningKey makes a new key for what agents are told. It signs once
-	// every agent that is on has learned of it. Conflict while one is announced.
+	// RotateSigningKey creates a new key for signing what agents receive. It
+	// takes over once every running agent knows it. Conflict while one is already
+	// announced.
 	RotateSigningKey(context.Context, *connect.Request[v1.RotateSigningKeyRequest]) (*connect.Response[v1.RotateSigningKeyResponse], error)
-	// GetSyncWindows returns the windows that hold for every service.
+	// GetSyncWindows returns the windows that apply to every service.
 	GetSyncWindows(context.Context, *connect.Request[v1.GetSyncWindowsRequest]) (*connect.Response[v1.SyncWindowList], error)
 	// SetSyncWindows replaces them.
 	SetSyncWindows(context.Context, *connect.Request[v1.SyncWindowList]) (*connect.Response[v1.SyncWindowList], error)

@@ -2,9 +2,8 @@
 //
 // Source: hub/v1/login.proto
 
-// How people come in: the providers that they log in through, what a command
-// line does to get its token, and the sessions that are open. All times are
-// microseconds since 1970 UTC.
+// Logins: the providers that people log in through, how a command line gets its
+// token, and the open sessions. All times are microseconds since 1970 UTC.
 package hubv1connect
 
 import (
@@ -64,21 +63,21 @@ const (
 
 // LoginsClient is a client for the axle.hub.v1.Logins service.
 type LoginsClient interface {
-	// Trade takes the code that the browser brought back and gives a token, once.
+	// Trade exchanges the code that the browser brought back for a token, once.
 	Trade(context.Context, *connect.Request[v1.TradeCodeRequest]) (*connect.Response[v1.CreatedToken], error)
-	// StartDevice begins a login where there is no browser.
+	// StartDevice begins a login for a machine without a browser.
 	StartDevice(context.Context, *connect.Request[v1.StartDeviceRequest]) (*connect.Response[v1.StartDeviceResponse], error)
-	// PollDevice tells whether somebody typed the code yet.
+	// PollDevice returns whether a person has entered the code.
 	PollDevice(context.Context, *connect.Request[v1.PollDeviceRequest]) (*connect.Response[v1.PollDeviceResponse], error)
 	// ListSessions returns the caller's sessions and command line tokens, or
 	// those of another user for administrators.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// EndSession ends one, within 5 s on every replica.
 	EndSession(context.Context, *connect.Request[v1.EndSessionRequest]) (*connect.Response[v1.EndSessionResponse], error)
-	// EndSessions logs a user out everywhere, and ends their API tokens as well
-	// when asked to.
+	// EndSessions logs a user out everywhere, and on request revokes their API
+	// tokens as well.
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
-	// Unlink forgets which accounts at providers a user has.
+	// Unlink removes the links between a user and accounts at providers.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)
 }
 
@@ -186,21 +185,21 @@ func (c *loginsClient) Unlink(ctx context.Context, req *connect.Request[v1.Unlin
 
 // LoginsHandler is an implementation of the axle.hub.v1.Logins service.
 type LoginsHandler interface {
-	// Trade takes the code that the browser brought back and gives a token, once.
+	// Trade exchanges the code that the browser brought back for a token, once.
 	Trade(context.Context, *connect.Request[v1.TradeCodeRequest]) (*connect.Response[v1.CreatedToken], error)
-	// StartDevice begins a login where there is no browser.
+	// StartDevice begins a login for a machine without a browser.
 	StartDevice(context.Context, *connect.Request[v1.StartDeviceRequest]) (*connect.Response[v1.StartDeviceResponse], error)
-	// PollDevice tells whether somebody typed the code yet.
+	// PollDevice returns whether a person has entered the code.
 	PollDevice(context.Context, *connect.Request[v1.PollDeviceRequest]) (*connect.Response[v1.PollDeviceResponse], error)
 	// ListSessions returns the caller's sessions and command line tokens, or
 	// those of another user for administrators.
 	ListSessions(context.Context, *connect.Request[v1.ListSessionsRequest]) (*connect.Response[v1.ListSessionsResponse], error)
 	// EndSession ends one, within 5 s on every replica.
 	EndSession(context.Context, *connect.Request[v1.EndSessionRequest]) (*connect.Response[v1.EndSessionResponse], error)
-	// EndSessions logs a user out everywhere, and ends their API tokens as well
-	// when asked to.
+	// EndSessions logs a user out everywhere, and on request revokes their API
+	// tokens as well.
 	EndSessions(context.Context, *connect.Request[v1.EndSessionsRequest]) (*connect.Response[v1.EndSessionsResponse], error)
-	// Unlink forgets which accounts at providers a user has.
+	// Unlink removes the links between a user and accounts at providers.
 	Unlink(context.Context, *connect.Request[v1.UnlinkRequest]) (*connect.Response[v1.UnlinkResponse], error)
 }
 
@@ -310,10 +309,10 @@ func (UnimplementedLoginsHandler) Unlink(context.Context, *connect.Request[v1.Un
 type ProvidersClient interface {
 	List(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateProviderRequest]) (*connect.Response[v1.Provider], error)
-	// Update changes what is set; the issuer stays.
+	// Update changes the set fields; the issuer cannot be changed.
 	Update(context.Context, *connect.Request[v1.UpdateProviderRequest]) (*connect.Response[v1.Provider], error)
-	// Delete also ends the sessions that came through the provider and takes
-	// back the memberships that it gave.
+	// Delete also ends the sessions that came through the provider and removes
+	// the memberships that it gave.
 	Delete(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
 }
 
@@ -387,10 +386,10 @@ func (c *providersClient) Delete(ctx context.Context, req *connect.Request[v1.De
 type ProvidersHandler interface {
 	List(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
 	Create(context.Context, *connect.Request[v1.CreateProviderRequest]) (*connect.Response[v1.Provider], error)
-	// Update changes what is set; the issuer stays.
+	// Update changes the set fields; the issuer cannot be changed.
 	Update(context.Context, *connect.Request[v1.UpdateProviderRequest]) (*connect.Response[v1.Provider], error)
-	// Delete also ends the sessions that came through the provider and takes
-	// back the memberships that it gave.
+	// Delete also ends the sessions that came through the provider and removes
+	// the memberships that it gave.
 	Delete(context.Context, *connect.Request[v1.DeleteProviderRequest]) (*connect.Response[v1.DeleteProviderResponse], error)
 }
 

@@ -2,10 +2,9 @@
 //
 // Source: hub/v1/proxy.proto
 
-// The way into clusters for people: credentials for kubectl, tickets for a
-// page's WebSockets, and reading objects live. Whatever is asked here is asked
-// of the cluster in the caller's own name, and is audited. Times are
-// microseconds since 1970 UTC.
+// Access to clusters for people: credentials for kubectl, tickets for a page's
+// WebSockets, and live reads of objects. Every request is made to the cluster
+// as the caller, and is audited. Times are microseconds since 1970 UTC.
 package hubv1connect
 
 import (
@@ -50,13 +49,13 @@ const (
 
 // ClusterAPIClient is a client for the axle.hub.v1.ClusterAPI service.
 type ClusterAPIClient interface {
-	// CreateCredential makes a bearer for one cluster that lives an hour at most
-	// and ends with the token that it was asked for with. It is not kept.
+	// CreateCredential creates a bearer token for one cluster that lives at most
+	// an hour and ends with the token of the caller. It is not stored.
 	CreateCredential(context.Context, *connect.Request[v1.CreateClusterCredentialRequest]) (*connect.Response[v1.ClusterCredential], error)
-	// CreateTicket makes a ticket that opens one WebSocket to one path of one
+	// CreateTicket creates a ticket that opens one WebSocket to one path of one
 	// cluster, once, within 30 s: exec, attach or portforward.
 	CreateTicket(context.Context, *connect.Request[v1.CreateClusterTicketRequest]) (*connect.Response[v1.ClusterTicket], error)
-	// ListObjects answers as the cluster's API server does.
+	// ListObjects returns the answer of the cluster's API server.
 	ListObjects(context.Context, *connect.Request[v1.ListClusterObjectsRequest]) (*connect.Response[v1.ListClusterObjectsResponse], error)
 	// WatchObjects sends an event for each change until it is cancelled.
 	WatchObjects(context.Context, *connect.Request[v1.WatchClusterObjectsRequest]) (*connect.ServerStreamForClient[v1.ClusterObjectEvent], error)
@@ -130,13 +129,13 @@ func (c *clusterAPIClient) WatchObjects(ctx context.Context, req *connect.Reques
 
 // ClusterAPIHandler is an implementation of the axle.hub.v1.ClusterAPI service.
 type ClusterAPIHandler interface {
-	// CreateCredential makes a bearer for one cluster that lives an hour at most
-	// and ends with the token that it was asked for with. It is not kept.
+	// CreateCredential creates a bearer token for one cluster that lives at most
+	// an hour and ends with the token of the caller. It is not stored.
 	CreateCredential(context.Context, *connect.Request[v1.CreateClusterCredentialRequest]) (*connect.Response[v1.ClusterCredential], error)
-	// CreateTicket makes a ticket that opens one WebSocket to one path of one
+	// CreateTicket creates a ticket that opens one WebSocket to one path of one
 	// cluster, once, within 30 s: exec, attach or portforward.
 	CreateTicket(context.Context, *connect.Request[v1.CreateClusterTicketRequest]) (*connect.Response[v1.ClusterTicket], error)
-	// ListObjects answers as the cluster's API server does.
+	// ListObjects returns the answer of the cluster's API server.
 	ListObjects(context.Context, *connect.Request[v1.ListClusterObjectsRequest]) (*connect.Response[v1.ListClusterObjectsResponse], error)
 	// WatchObjects sends an event for each change until it is cancelled.
 	WatchObjects(context.Context, *connect.Request[v1.WatchClusterObjectsRequest], *connect.ServerStream[v1.ClusterObjectEvent]) error

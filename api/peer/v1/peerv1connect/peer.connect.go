@@ -2,9 +2,9 @@
 //
 // Source: peer/v1/peer.proto
 
-// What replicas of one hub ask each other. Bytes travel by plain HTTP beside
-// it: GET /peer/v1/tarballs/{digest}. Every call carries the replica's name and
-// a signature of the hub's own key.
+// The calls between replicas of one hub. Larger data goes over plain HTTP: GET
+// /peer/v1/tarballs/{digest}. Every call carries the replica's name and a
+// signature by the hub's own key.
 package peerv1connect
 
 import (
@@ -54,16 +54,16 @@ const (
 type PeerServiceClient interface {
 	// Kick asks the owner of a repository to fetch now.
 	Kick(context.Context, *connect.Request[v1.KickRequest]) (*connect.Response[v1.KickResponse], error)
-	// Seen tells others when clusters of this replica last polled.
+	// Seen reports when clusters of this replica last polled.
 	Seen(context.Context, *connect.Request[v1.SeenRequest]) (*connect.Response[v1.SeenResponse], error)
 	// Resolve asks the owner of a repository what a source points at.
 	Resolve(context.Context, *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error)
-	// HandOver asks the owner to stop its work on a repository and to give the
-	// lease back, so that the caller, on which it is placed now, can take it.
+	// HandOver asks the owner to stop its work on a repository and to release the
+	// lease, so that the caller, on which it is now placed, can take it.
 	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
-	// Follow tells a follower that the owner's copy has something new.
+	// Follow notifies a follower that the owner's copy has something new.
 	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
-	// Condition asks a replica how it is, past the database.
+	// Condition returns a replica's state without the database.
 	Condition(context.Context, *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error)
 }
 
@@ -161,16 +161,16 @@ func (c *peerServiceClient) Condition(ctx context.Context, req *connect.Request[
 type PeerServiceHandler interface {
 	// Kick asks the owner of a repository to fetch now.
 	Kick(context.Context, *connect.Request[v1.KickRequest]) (*connect.Response[v1.KickResponse], error)
-	// Seen tells others when clusters of this replica last polled.
+	// Seen reports when clusters of this replica last polled.
 	Seen(context.Context, *connect.Request[v1.SeenRequest]) (*connect.Response[v1.SeenResponse], error)
 	// Resolve asks the owner of a repository what a source points at.
 	Resolve(context.Context, *connect.Request[v1.ResolveRequest]) (*connect.Response[v1.ResolveResponse], error)
-	// HandOver asks the owner to stop its work on a repository and to give the
-	// lease back, so that the caller, on which it is placed now, can take it.
+	// HandOver asks the owner to stop its work on a repository and to release the
+	// lease, so that the caller, on which it is now placed, can take it.
 	HandOver(context.Context, *connect.Request[v1.HandOverRequest]) (*connect.Response[v1.HandOverResponse], error)
-	// Follow tells a follower that the owner's copy has something new.
+	// Follow notifies a follower that the owner's copy has something new.
 	Follow(context.Context, *connect.Request[v1.FollowRequest]) (*connect.Response[v1.FollowResponse], error)
-	// Condition asks a replica how it is, past the database.
+	// Condition returns a replica's state without the database.
 	Condition(context.Context, *connect.Request[v1.ConditionRequest]) (*connect.Response[v1.ConditionResponse], error)
 }
 
