@@ -17,7 +17,7 @@ func MakeSchema(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	err = s.db.Migrate(ctx, schema())
+	err = s.db.Migrate(ctx, schema)
 	return errors.Join(err, s.Close())
 }
 

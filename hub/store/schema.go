@@ -2,7 +2,6 @@ package store
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/axle-cd/axle/hub/store/sqldb"
 )
@@ -16,11 +15,5 @@ const SchemaMinor = 1
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// schema returns the schema of this version.
-func schema() sqldb.Schema {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		panic(err) // the folder is embedded
-	}
-	return sqldb.Schema{Migrations: files, Minor: SchemaMinor}
-}
+// schema is the schema of this version.
+var schema = sqldb.Schema{Migrations: migrationFiles, Minor: SchemaMinor}

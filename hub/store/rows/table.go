@@ -33,7 +33,7 @@ func Of[T any](table string, define func(c *Columns, v *T)) *Table[T] {
 	for i, c := range t.columns {
 		t.read[i] = true
 		if slices.ContainsFunc(t.columns[:i], func(other Column) bool { return c.Own() && other.Name == c.Name }) {
-			panic(fmt.Sprintf("rows: table %s has the column %s twice", name, c.Name))
+			wrong(name, "has the column %s twice", c.Name)
 		}
 	}
 	return t
@@ -68,7 +68,7 @@ func (t *Table[T]) Describe() (v any, columns []Column) {
 func (t *Table[T]) place(name string) int {
 	at := slices.IndexFunc(t.columns, func(c Column) bool { return c.Own() && c.Name == name })
 	if at < 0 {
-		panic(fmt.Sprintf("rows: table %s has no column %s", t.name, name))
+		wrong(t.name, "has no column %s", name)
 	}
 	return at
 }

@@ -2,7 +2,6 @@ package rows
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,7 +103,7 @@ func (w Written[T]) expand(template string) string {
 	template = strings.NewReplacer("{columns}", strings.Join(w.names(), ", "), "{values}", strings.Join(values, ", ")).Replace(template)
 	expanded := arguments.Replace(template)
 	if left := strings.ReplaceAll(expanded, "{now}", ""); strings.ContainsAny(left, "{}") {
-		panic(fmt.Sprintf("rows: a statement of table %s refers to columns that it does not write: %s", w.table.name, left))
+		wrong(w.table.name, "has a statement that refers to columns which it does not write: %s", left)
 	}
 	return expanded
 }
@@ -129,7 +128,7 @@ func (w Written[T]) OrReplace(keys ...string) string {
 	names, stay := w.names(), append(slices.Clone(keys), w.kept...)
 	for _, name := range stay {
 		if !slices.Contains(names, name) {
-			panic(fmt.Sprintf("rows: a statement of table %s does not write %s", w.table.name, name))
+			wrong(w.table.name, "has a statement that does not write its key %s", name)
 		}
 	}
 	var sets []string
@@ -157,7 +156,7 @@ func (w Written[T]) Update(keys ...string) Statement[T] {
 		sets = append(sets, a.name+" = "+a.expression)
 	}
 	if len(where) != len(keys) {
-		panic(fmt.Sprintf("rows: an update of table %s does not have all of its keys %v", w.table.name, keys))
+		wrong(w.table.name, "has an update without all of its keys %v", keys)
 	}
 	return w.Statement("UPDATE " + w.table.name + " SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(where, " AND "))
 }

@@ -19,7 +19,7 @@ import (
 
 // Schema is the schema that a version of the product works with.
 type Schema struct {
-	// Migrations are goose's files, written for SQLite.
+	// Migrations has goose's files, written for SQLite, in the folder migrations.
 	Migrations fs.FS
 	// Minor is the minor version of the product that the newest migration belongs
 	// to.
@@ -97,7 +97,11 @@ func (db *DB) migrations(to Schema) (*goose.Provider, error) {
 	if db.Postgres() {
 		kind = goose.DialectPostgres
 	}
-	provider, err := goose.NewProvider(kind, db.Pools.Write, schemaFiles{to.Migrations, db.dialect.text}, goose.WithDisableGlobalRegistry(true))
+	files, err := fs.Sub(to.Migrations, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("prepare the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(kind, db.Pools.Write, schemaFiles{files, db.dialect.text}, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the migrations: %w", err)
 	}
