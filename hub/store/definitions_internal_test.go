@@ -23,8 +23,8 @@ import (
 	"github.com/axle-cd/axle/hub/store/statuses"
 )
 
-// definitions are all of them, with the queries that read them. Contents are
-// read with the revisions that name them.
+// definitions are all definitions with the queries that read them. Contents are
+// read with the revisions that refer to them.
 var definitions = map[rows.Definition]string{
 	projectTable: selectProjects, countedProjectTable: selectCountedProjects, clusterTable: selectClusters,
 	serviceTable: selectServices, rowTable: selectRows, testRunTable: selectTestRuns,
@@ -104,8 +104,8 @@ func TestDefinitionsMatchTheSchema(t *testing.T) {
 	}
 }
 
-// TestColumnsStandBesideTheirFields finds columns of one type that changed
-// places: a column is named as its field is, but for those listed.
+// TestColumnsStandBesideTheirFields finds swapped columns of one type: a column has
+// the name of its field, except for those listed.
 func TestColumnsStandBesideTheirFields(t *testing.T) {
 	for d := range definitions {
 		for _, wrong := range misplaced(d) {
@@ -131,7 +131,7 @@ func TestColumnsThatChangedPlacesAreFound(t *testing.T) {
 	}
 }
 
-// elsewhere are the fields of columns that have another name, by the type and the column.
+// elsewhere are the fields of columns with another name, by type and column.
 var elsewhere = map[string]string{
 	"identity.Device pause":                                                   "Interval",
 	"identity.Token COALESCE(u.kind, '')":                                     "OwnerKind",
@@ -209,10 +209,10 @@ var elsewhere = map[string]string{
 	"revisions.Content committed_at":    "Content.CommittedAt",
 }
 
-// expression finds the column in one, as in "COALESCE(o.digest, ”)".
+// expression matches the column in an expression such as COALESCE(o.digest, …).
 var expression = regexp.MustCompile(`\w\.(\w+)`)
 
-// misplaced says which columns of a definition are not beside the field that has
+// misplaced returns the columns of a definition that are not beside the field of
 // their name.
 func misplaced(d rows.Definition) (wrong []string) {
 	v, columns := d.Describe()
@@ -240,13 +240,13 @@ func plainName(column string) string {
 	return strings.ReplaceAll(column, "_", "")
 }
 
-// place is where a field is in memory; a struct begins where its first field does.
+// place is the address and type of a field; a struct has the address of its first field.
 type place struct {
 	address uintptr
 	of      reflect.Type
 }
 
-// fieldsOf names the fields of v, those of embedded structs as v's own.
+// fieldsOf returns the fields of v by name, including those of embedded structs.
 func fieldsOf(v reflect.Value, path string, into map[place]string) {
 	for i := range v.NumField() {
 		field, name := v.Type().Field(i), path

@@ -22,7 +22,7 @@ type terms struct {
 	Wave int `json:"wave,omitempty"`
 }
 
-// box has a field of each form.
+// box has a field of each encoding.
 type box struct {
 	ID      string
 	Size    size
@@ -182,7 +182,7 @@ func TestRowsComeBackAsTheyWere(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	want(first, second)
-	// What is most frequent takes no room.
+	// The most frequent value is stored as empty text.
 	for column, text := range map[string]string{"options": "", "tags": `["x","y"]`, "terms": "{}"} {
 		got, _, err := query.One(ctx, db, query.Value[string], "SELECT "+column+" FROM boxes WHERE id = '2'")
 		if err != nil || got != text {
@@ -210,7 +210,7 @@ func TestManyRowsAreFewStatements(t *testing.T) {
 	for i := range all {
 		all[i].MadeAt = time.UnixMicro(7).UTC()
 	}
-	// Each has a list of its own, whatever the row after it.
+	// Each value has its own list, which the next row does not overwrite.
 	if diff := cmp.Diff(all, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -315,8 +315,7 @@ func TestNameThatATableLacksEndsTheStart(t *testing.T) {
 	}
 }
 
-// A page of 20 rows allocates no more than functions that name each variable by
-// hand did.
+// A page of 20 rows allocates no more than a handwritten scan of each variable.
 func TestReadingAllocatesNoMoreThanByHand(t *testing.T) {
 	fill := func(into ...any) error {
 		for _, to := range into {
