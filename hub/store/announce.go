@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -47,7 +48,7 @@ func (s *Store) announceCommits(ctx context.Context) error {
 
 // Announced reports whether this replica is notified of every commit; on SQLite
 // there are only its own.
-func (s *Store) Announced() bool { return s.dialect.name != "postgres" || s.heard.Load() }
+func (s *Store) Announced() bool { return !s.db.Postgres() || s.heard.Load() }
 
 // listen wakes this replica's feed when another one announced a commit.
 func (s *Store) listen(ctx context.Context) error {
@@ -56,7 +57,7 @@ func (s *Store) listen(ctx context.Context) error {
 			return err
 		}
 		// The lock that Open took is gone when the server was restarted.
-		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", aliveLock); err != nil {
+		if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", sqldb.AliveLock); err != nil {
 			return err
 		}
 		s.heard.Store(true)

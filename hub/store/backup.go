@@ -10,15 +10,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // A backup is a zstd stream of JSON lines, the same for both databases:
@@ -69,32 +66,11 @@ var notBackedUp = map[string]bool{"outbox": true, "leases": true, "replicas": tr
 // Backup writes a snapshot of the database to w, while a hub may run on it.
 // Secrets in it are sealed: it needs the key file, which is not in it.
 func Backup(ctx context.Context, c Config, w io.Writer) error {
-	s, err := openForBackup(c)
+	s, err := open(ctx, c, sqldb.Reads)
 	if err != nil {
 		return err
 	}
 	return errors.Join(s.backup(ctx, w), s.Close())
-}
-
-// openForBackup opens the database for reading, without the lock of a hub and
-// without changing its schema.
-func openForBackup(c Config) (*Store, error) {
-	s := &Store{clock: clock.Real{}, release: func() error { return nil }, url: c.DatabaseURL}
-	if c.Clock != nil {
-		s.clock = c.Clock
-	}
-	s.furnish()
-	if c.DatabaseURL != "" {
-		return s, s.connectPostgres()
-	}
-	file := filepath.Join(c.DataDir, databaseFile)
-	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-		return nil, errcode.New(errcode.NotFound, "there is no hub database at %s; give the hub's --data-dir or --database-url", file)
-	}
-	s.dialect = sqliteDialect
-	var err error
-	s.read, err = openSQLiteReaders(file)
-	return s, err
 }
 
 func (s *Store) backup(ctx context.Context, w io.Writer) error {
@@ -129,7 +105,7 @@ func (b *backupWriter) line(value any) error {
 }
 
 func (s *Store) backupAll(ctx context.Context, out *backupWriter) error {
-	if s.dialect.name == "postgres" {
+	if s.db.Postgres() {
 		// Tables may be large and the disk slow.
 		for _, limit := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
 			if _, err := transaction(ctx).ExecContext(ctx, "SET LOCAL "+limit+" = 0"); err != nil {
@@ -146,7 +122,7 @@ func (s *Store) backupAll(ctx context.Context, out *backupWriter) error {
 		return err
 	}
 	header := backupHeader{
-		Format: backupFormat, Version: backupVersion, Minor: minor, Database: s.dialect.name,
+		Format: backupFormat, Version: backupVersion, Minor: minor, Database: s.db.Kind(),
 		CreatedAt: clock.Micros(s.clock.Now()), Incarnation: h.incarnation, Sequence: h.sequence, CommittedAt: h.at,
 	}
 	if err := out.line(header); err != nil {
@@ -187,7 +163,7 @@ func (s *Store) backupTable(ctx context.Context, out *backupWriter, t backupTabl
 func (s *Store) tables(ctx context.Context) ([]backupTable, error) {
 	query := `SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c
 		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY m.rowid, c.cid`
-	if s.dialect.name == "postgres" {
+	if s.db.Postgres() {
 		query = `SELECT r.relname, a.attname FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid
 			WHERE r.relkind = 'r' AND r.relnamespace = current_schema()::regnamespace AND a.attnum > 0 AND NOT a.attisdropped
 			ORDER BY r.oid, a.attnum`

@@ -1,11 +1,13 @@
 // Package store keeps the hub's rows in SQLite (the default, one file and one
 // process) or Postgres (several replicas), with the same statements, the same
 // migrations and the same tests for both. It implements the store interfaces
-// that the domain parts declare; each part's rows are in the files named after
-// it.
+// that the domain parts declare; each part's rows are in the package or the
+// files named after it.
 //
 // It makes no decisions: its callers decide what may be written, and by whom.
-// Only hub imports it; domain parts declare their own interfaces.
+// Only hub imports it; domain parts declare their own interfaces. Package sqldb
+// has the connections, transactions and migrations, and package rows maps
+// columns to fields.
 //
 //	Write(ctx, fn): begin -> fn, with the transaction in its context
 //	                      -> events, then one feed row under the feed's lock

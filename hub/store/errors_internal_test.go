@@ -21,7 +21,7 @@ func TestFullDiskSaysSoAndHeals(t *testing.T) {
 	defer s.Close()
 	limit := func(pages string) {
 		t.Helper()
-		if _, err := s.write.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages); err != nil {
+		if _, err := s.db.Pools.Write.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,22 +6,35 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+)
+
+var (
+	eventTable = rows.Of("events", func(c *rows.Columns, e *event.Entry) {
+		rows.Col(c, "id", &e.ID)
+		rows.Col(c, "at", &e.At)
+		rows.Col(c, "kind", &e.Kind)
+		rows.Col(c, "object", &e.Object)
+		rows.Col(c, "actor", &e.By)
+		rows.Col(c, "message", &e.Message)
+		rows.Col(c, "cluster", &e.Cluster)
+		rows.Col(c, "service", &e.Service)
+	})
+	selectEvents = eventTable.Select()
+	insertEvents = eventTable.All().InsertMany("")
 )
 
 // insertEvents writes events after the last id, which the feed's lock protects.
 func (s *Store) insertEvents(ctx context.Context, entries []event.Entry, last, now int64) error {
-	var rows query.Values
+	numbered := make([]event.Entry, len(entries))
 	for i, e := range entries {
-		if e.At == 0 {
+		if e.ID = last + int64(i) + 1; e.At == 0 {
 			e.At = now
 		}
-		rows.Add(last+int64(i)+1, e.At, e.Kind, e.Object, e.By, e.Message, e.Cluster, e.Service)
+		numbered[i] = e
 	}
-	return rows.Each(func(list string, args []any) error {
-		_, err := s.exec(ctx, "INSERT INTO events (id, at, kind, object, actor, message, cluster, service) VALUES "+list, args...)
-		return err
-	})
+	_, err := insertEvents.Exec(ctx, s.db, numbered)
+	return err
 }
 
 // EventFilter narrows Events. The zero value selects the newest hundred.
@@ -59,9 +72,5 @@ func (s *Store) Events(ctx context.Context, f EventFilter) ([]event.Entry, error
 		services, args = servicesWithin(*f.Reach, args)
 		where = append(where, "(cluster IN (SELECT wc.id FROM clusters wc WHERE "+clusters+") OR service IN ("+services+"))")
 	}
-	return rowsOf(ctx, s, func(row scan) (e event.Entry, err error) {
-		err = row(&e.ID, &e.At, &e.Kind, &e.Object, &e.By, &e.Message, &e.Cluster, &e.Service)
-		return e, err
-	}, `SELECT id, at, kind, object, actor, message, cluster, service FROM events
-		WHERE `+strings.Join(where, " AND ")+` ORDER BY id DESC LIMIT $2`, args...)
+	return rowsOf(ctx, s, eventTable.Reader(), selectEvents+"WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT $2", args...)
 }

@@ -4,39 +4,34 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"log/slog"
 	"time"
 
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
 // MakeSchema creates a database with only its tables, without a key or an
 // incarnation.
 func MakeSchema(ctx context.Context, c Config) error {
-	s := &Store{clock: clock.Real{}, log: slog.New(slog.DiscardHandler), url: c.DatabaseURL, announce: make(chan struct{}, 1), release: func() error { return nil }}
-	s.furnish()
-	open := s.openSQLite
-	if c.DatabaseURL != "" {
-		open = s.openPostgres
+	s, err := open(ctx, c, sqldb.Hub)
+	if err != nil {
+		return err
 	}
-	err := open(ctx, c)
-	if err == nil {
-		err = s.migrate(ctx)
-	}
+	err = s.db.Migrate(ctx, schema)
 	return errors.Join(err, s.Close())
 }
 
 // Disconnect ends the connections that are not in use; the next statements
 // make new ones.
 func (s *Store) Disconnect() {
-	for _, pool := range []*sql.DB{s.write, s.read, s.head} {
+	for _, pool := range []*sql.DB{s.db.Pools.Write, s.db.Pools.Read, s.db.Pools.Head} {
 		pool.SetMaxIdleConns(0)
-		pool.SetMaxIdleConns(poolReaders)
+		pool.SetMaxIdleConns(12)
 	}
 }
 
 // Trace calls fn for each statement from now on; nil ends it.
-func (s *Store) Trace(fn func(statement string, args []any)) { s.trace = fn }
+func (s *Store) Trace(fn func(statement string, args []any)) { s.db.Trace = fn }
 
 // HeldBy returns how many repositories a replica has held continuously since it
 // first acquired them, and when the earliest of its leases expires.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -37,25 +38,25 @@ FROM incarnations i ORDER BY i.id DESC LIMIT 1`
 // enough: only the holder of the lock uses it. SQLite runs one transaction at a
 // time anyway.
 func (s *Store) lockHead(ctx context.Context) (h head, err error) {
-	var from runner = transaction(ctx)
-	if s.dialect.name == "postgres" {
-		if _, err := s.exec(ctx, "SELECT pg_advisory_xact_lock($1)", feedLock); err != nil {
+	var from sqldb.Runner = transaction(ctx)
+	if s.db.Postgres() {
+		if _, err := s.exec(ctx, "SELECT pg_advisory_xact_lock($1)", sqldb.FeedLock); err != nil {
 			return h, fmt.Errorf("lock the change feed: %w", err)
 		}
-		from = s.head
+		from = s.db.Pools.Head
 	}
 	return s.readHead(ctx, from)
 }
 
-func (s *Store) readHead(ctx context.Context, from runner) (h head, err error) {
+func (s *Store) readHead(ctx context.Context, from sqldb.Runner) (h head, err error) {
 	rows, err := from.QueryContext(ctx, selectHead)
 	if err != nil {
-		return h, s.coded(fmt.Errorf("read the end of the feed: %w", err))
+		return h, s.db.Coded(fmt.Errorf("read the end of the feed: %w", err))
 	}
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
-			return h, s.coded(fmt.Errorf("read the end of the feed: %w", err))
+			return h, s.db.Coded(fmt.Errorf("read the end of the feed: %w", err))
 		}
 		return h, errcode.New(errcode.Internal, "the database has no incarnation")
 	}
@@ -111,13 +112,13 @@ func (s *Store) insertChanges(ctx context.Context, at event.Position, now int64,
 
 // LastSequence returns the highest sequence of the current incarnation.
 func (s *Store) LastSequence(ctx context.Context) (int64, error) {
-	h, err := s.readHead(ctx, s.reader(ctx))
+	h, err := s.readHead(ctx, s.db.Reader(ctx))
 	return h.sequence, err
 }
 
 // Position returns the end of the feed as the reads of ctx see it.
 func (s *Store) Position(ctx context.Context) (event.Position, error) {
-	h, err := s.readHead(ctx, s.reader(ctx))
+	h, err := s.readHead(ctx, s.db.Reader(ctx))
 	return event.Position{Incarnation: h.incarnation, Sequence: h.sequence}, err
 }
 

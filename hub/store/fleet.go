@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -12,36 +13,39 @@ var _ fleet.Store = (*Store)(nil)
 // Other stores read these rows too: the git cache's sources in use are those in
 // services.source_id, and its pins are the contents of revisions.
 
-const projectColumns = `SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered,
-	(SELECT count(*) FROM clusters c WHERE c.project_id = p.id),
-	(SELECT count(*) FROM services s WHERE s.project_id = p.id) FROM projects p `
+var (
+	projectTable        = projectsCounted("0", "0")
+	countedProjectTable = projectsCounted("(SELECT count(*) FROM clusters c WHERE c.project_id = p.id)", "(SELECT count(*) FROM services s WHERE s.project_id = p.id)")
 
-// projectRow selects a project without the counts.
-const projectRow = "SELECT p.id, p.name, p.description, p.created_at, p.limits, p.delivered, 0, 0 FROM projects p "
+	selectProjects        = projectTable.Select()
+	selectCountedProjects = countedProjectTable.Select()
+	insertProject         = projectTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateProject         = projectTable.Only("id", "description", "limits", "delivered").
+				Set("unsettled", "CASE WHEN delivered = {delivered} THEN unsettled ELSE 1 END").Update("id")
+)
 
-func scanProject(row scan) (p fleet.Project, err error) {
-	var limits, delivered string
-	if err := row(&p.ID, &p.Name, &p.Description, &p.CreatedAt, &limits, &delivered, &p.Clusters, &p.Services); err != nil {
-		return p, err
-	}
-	if err := fromJSON(limits, &p.Limits); err != nil {
-		return p, err
-	}
-	return p, fromJSON(delivered, &p.Delivered)
+// projectsCounted defines the table with expressions for the numbers of clusters
+// and services of a project.
+func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
+	return rows.Of("projects p", func(c *rows.Columns, p *fleet.Project) {
+		rows.Col(c, "id", &p.ID)
+		rows.Col(c, "name", &p.Name)
+		rows.Col(c, "description", &p.Description)
+		rows.Col(c, "created_at", &p.CreatedAt)
+		limitsColumn(c, "limits", &p.Limits)
+		limitsColumn(c, "delivered", &p.Delivered)
+		rows.Col(c, clusters, &p.Clusters)
+		rows.Col(c, services, &p.Services)
+	})
 }
+
+// limitsColumn maps limits to a column of JSON, empty where nothing is limited.
+// Equal limits have equal texts, because ServicesToLimit compares them.
+func limitsColumn(c *rows.Columns, name string, to *fleet.Limits) { rows.Sparse(c, name, to, "{}") }
 
 // InsertProject implements fleet.Store.
 func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
-	limits, err := limitsText(p.Limits)
-	if err != nil {
-		return err
-	}
-	delivered, err := limitsText(p.Delivered)
-	if err != nil {
-		return err
-	}
-	inserted, err := s.execOne(ctx, `INSERT INTO projects (id, name, description, created_at, limits, delivered)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`, p.ID, p.Name, p.Description, p.CreatedAt, limits, delivered)
+	inserted, err := wrote(ctx, s, insertProject, &p)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "project %s exists already", p.Name)
 	}
@@ -56,11 +60,11 @@ func (s *Store) DeleteProject(ctx context.Context, id string) error {
 
 // ProjectByName implements fleet.Store.
 func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (fleet.Project, error) {
-	columns := projectRow
+	table, query := projectTable, selectProjects
 	if counted {
-		columns = projectColumns
+		table, query = countedProjectTable, selectCountedProjects
 	}
-	p, found, err := rowOf(ctx, s, scanProject, columns+"WHERE p.name = $1", name)
+	p, found, err := rowOf(ctx, s, table.Reader(), query+"WHERE p.name = $1", name)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "project %.80q does not exist", name)
 	}
@@ -69,5 +73,5 @@ func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (f
 
 // Projects implements fleet.Store.
 func (s *Store) Projects(ctx context.Context) ([]fleet.Project, error) {
-	return rowsOf(ctx, s, scanProject, projectColumns+"ORDER BY p.name")
+	return rowsOf(ctx, s, countedProjectTable.Reader(), selectCountedProjects+"ORDER BY p.name")
 }

@@ -4,54 +4,49 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const clusterColumns = `SELECT c.id, c.name, c.handle, c.project_id, COALESCE(p.name, ''), c.tags, c.metadata, c.distro,
-	c.kubernetes_version, c.agent_version, c.nodes, c.cluster_uid, c.registered_at, c.pending, c.message,
-	c.poll_interval, c.pinged_at, c.created_at, c.updated_at, c.installation
-	FROM clusters c LEFT JOIN projects p ON p.id = c.project_id `
+var (
+	clusterTable = rows.Of("clusters c", func(c *rows.Columns, v *fleet.Cluster) {
+		rows.Col(c, "id", &v.ID)
+		rows.Col(c, "name", &v.Name)
+		rows.Col(c, "handle", &v.Handle)
+		rows.Col(c, "project_id", &v.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &v.Project)
+		rows.JSON(c, "tags", &v.Tags)
+		rows.Col(c, "metadata", &v.Metadata)
+		rows.Col(c, "distro", &v.Distro)
+		rows.Col(c, "kubernetes_version", &v.KubernetesVersion)
+		rows.Col(c, "agent_version", &v.AgentVersion)
+		rows.Col(c, "nodes", &v.Nodes)
+		rows.Col(c, "cluster_uid", &v.ClusterUID)
+		rows.Col(c, "registered_at", &v.RegisteredAt)
+		rows.Col(c, "pending", &v.Pending)
+		rows.Col(c, "message", &v.Message)
+		rows.Col(c, "poll_interval", &v.PollInterval)
+		rows.Col(c, "pinged_at", &v.PingedAt)
+		rows.Col(c, "created_at", &v.CreatedAt)
+		rows.Col(c, "updated_at", &v.UpdatedAt)
+		rows.Sparse(c, "installation", &v.Installation, "{}")
+	})
+	selectClusters = clusterTable.Select() + "LEFT JOIN projects p ON p.id = c.project_id "
+	insertCluster  = clusterTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateCluster  = clusterTable.Except("name", "created_at").Update("id")
+)
 
-func scanCluster(row scan) (c fleet.Cluster, err error) {
-	var tags, installation string
-	err = row(&c.ID, &c.Name, &c.Handle, &c.ProjectID, &c.Project, &tags, &c.Metadata, &c.Distro,
-		&c.KubernetesVersion, &c.AgentVersion, &c.Nodes, &c.ClusterUID, &c.RegisteredAt, &c.Pending, &c.Message,
-		&c.PollInterval, &c.PingedAt, &c.CreatedAt, &c.UpdatedAt, &installation)
-	if err != nil {
-		return c, err
+// putCluster runs an insert or update. An unknown installation is stored as none.
+func putCluster(ctx context.Context, s *Store, statement rows.Statement[fleet.Cluster], c fleet.Cluster) (bool, error) {
+	if !c.Installation.Known() {
+		c.Installation = fleet.Installation{}
 	}
-	if installation != "" {
-		if err := fromJSON(installation, &c.Installation); err != nil {
-			return c, err
-		}
-	}
-	return c, fromJSON(tags, &c.Tags)
-}
-
-// installationText encodes an installation; empty for none.
-func installationText(i fleet.Installation) (string, error) {
-	if !i.Known() {
-		return "", nil
-	}
-	return jsonText(i)
+	return wrote(ctx, s, statement, &c)
 }
 
 // InsertCluster implements fleet.Store.
 func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
-	tags, err := jsonText(c.Tags)
-	if err != nil {
-		return err
-	}
-	installation, err := installationText(c.Installation)
-	if err != nil {
-		return err
-	}
-	inserted, err := s.execOne(ctx, `INSERT INTO clusters (id, name, handle, project_id, tags, metadata, distro,
-		kubernetes_version, agent_version, nodes, cluster_uid, registered_at, pending, message, poll_interval,
-		pinged_at, created_at, updated_at, installation)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT DO NOTHING`,
-		c.ID, c.Name, c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.AgentVersion, c.Nodes,
-		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.CreatedAt, c.UpdatedAt, installation)
+	inserted, err := putCluster(ctx, s, insertCluster, c)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "a cluster with the name %s or the handle %s exists already", c.Name, c.Handle)
 	}
@@ -60,19 +55,7 @@ func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 
 // UpdateCluster implements fleet.Store.
 func (s *Store) UpdateCluster(ctx context.Context, c fleet.Cluster) error {
-	tags, err := jsonText(c.Tags)
-	if err != nil {
-		return err
-	}
-	installation, err := installationText(c.Installation)
-	if err != nil {
-		return err
-	}
-	changed, err := s.execOne(ctx, `UPDATE clusters SET handle = $2, project_id = $3, tags = $4, metadata = $5, distro = $6,
-		kubernetes_version = $7, agent_version = $8, nodes = $9, cluster_uid = $10, registered_at = $11, pending = $12,
-		message = $13, poll_interval = $14, pinged_at = $15, updated_at = $16, installation = $17 WHERE id = $1`,
-		c.ID, c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.AgentVersion, c.Nodes,
-		c.ClusterUID, c.RegisteredAt, c.Pending, c.Message, c.PollInterval, c.PingedAt, c.UpdatedAt, installation)
+	changed, err := putCluster(ctx, s, updateCluster, c)
 	if duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster has the handle %s", c.Handle)
 	}
@@ -106,7 +89,7 @@ func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 
 // ClusterByID implements fleet.Store.
 func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, error) {
-	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.id = $1", id)
+	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.id = $1", id)
 	if err == nil && !found {
 		return c, noCluster(id)
 	}
@@ -115,7 +98,7 @@ func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, erro
 
 // ClusterByHandle implements fleet.Store.
 func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Cluster, error) {
-	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.handle = $1", handle)
+	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.handle = $1", handle)
 	if err == nil && !found {
 		return c, noCluster(handle)
 	}
@@ -124,7 +107,7 @@ func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Clust
 
 // ClusterByName implements fleet.Store.
 func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, error) {
-	c, found, err := rowOf(ctx, s, scanCluster, clusterColumns+"WHERE c.name = $1", name)
+	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.name = $1", name)
 	if err == nil && !found {
 		return c, noCluster(name)
 	}
@@ -134,7 +117,7 @@ func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, 
 // ClustersByID implements fleet.Store.
 func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Cluster, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanCluster, clusterColumns+"WHERE c.id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -164,9 +147,9 @@ func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int
 // Clusters implements fleet.Store.
 func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster, error) {
 	if projectID == "" {
-		return rowsOf(ctx, s, scanCluster, clusterColumns+"ORDER BY c.name")
+		return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"ORDER BY c.name")
 	}
-	return rowsOf(ctx, s, scanCluster, clusterColumns+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
+	return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
 }
 
 // ClusterTallies implements fleet.Store.

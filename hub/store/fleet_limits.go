@@ -13,22 +13,13 @@ import (
 // settingWindows are the sync windows of the hub as a whole.
 const settingWindows = "sync_windows"
 
-// limitsText encodes limits as JSON, empty where nothing is limited. Equal
-// limits have equal texts, because ServicesToLimit compares them.
-func limitsText(l fleet.Limits) (string, error) {
-	if l.Zero() {
-		return "", nil
-	}
-	return jsonText(l)
-}
-
 // HubWindows implements fleet.LimitStore.
 func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err error) {
 	text, err := s.Setting(ctx, settingWindows)
 	if err != nil {
 		return nil, err
 	}
-	return windows, fromJSON(text, &windows)
+	return windows, query.FromJSON(text, &windows)
 }
 
 // SetHubWindows implements fleet.LimitStore.
@@ -42,16 +33,7 @@ func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) e
 
 // UpdateProject implements fleet.ProjectStore.
 func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
-	limits, err := limitsText(p.Limits)
-	if err != nil {
-		return err
-	}
-	delivered, err := limitsText(p.Delivered)
-	if err != nil {
-		return err
-	}
-	changed, err := s.execOne(ctx, `UPDATE projects SET description = $2, limits = $3,
-		unsettled = CASE WHEN delivered = $4 THEN unsettled ELSE 1 END, delivered = $4 WHERE id = $1`, p.ID, p.Description, limits, delivered)
+	changed, err := wrote(ctx, s, updateProject, &p)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "project %s does not exist any more", p.Name)
 	}
@@ -61,7 +43,7 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 // ProjectsByID implements fleet.ProjectStore.
 func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanProject, projectRow+"WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, projectTable.Reader(), selectProjects+"WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -94,7 +76,7 @@ func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([
 	}
 	var all []fleet.StoredService
 	err = chunks(projects, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.project_id IN ("+placeholders(3, len(args))+`) AND s.id > $1
+		part, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.project_id IN ("+placeholders(3, len(args))+`) AND s.id > $1
 			AND s.limits <> COALESCE(p.delivered, '') AND NOT (s.parent_id = 'hub' AND s.source_id = '') ORDER BY s.id LIMIT $2`,
 			append([]any{after, limit}, args...)...)
 		all = append(all, part...)
@@ -112,16 +94,12 @@ func (s *Store) ProjectsSettled(ctx context.Context) error {
 
 // Settle implements fleet.MoveStore.
 func (s *Store) Settle(ctx context.Context, all []fleet.StoredService) error {
-	var rows query.Values
-	for _, v := range all {
-		limits, err := limitsText(v.Limits)
-		if err != nil {
-			return err
-		}
-		rows.Add(v.ID, v.SpecDigest, v.Namespace, limits)
+	var list query.Values
+	for i := range all {
+		list.Add(settled.Append(nil, &all[i])...)
 	}
-	return rows.Each(func(list string, args []any) error {
-		_, err := s.exec(ctx, "WITH v(id, spec_digest, namespace, limits) AS (VALUES "+list+`)
+	return list.Each(func(list string, args []any) error {
+		_, err := s.exec(ctx, "WITH v("+settled.Text()+") AS (VALUES "+list+`)
 			UPDATE services SET spec_digest = v.spec_digest, namespace = v.namespace, limits = v.limits FROM v WHERE services.id = v.id
 			AND (services.spec_digest <> v.spec_digest OR services.namespace <> v.namespace OR services.limits <> v.limits)`, args...)
 		return err

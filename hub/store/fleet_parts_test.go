@@ -317,7 +317,7 @@ func TestFailingRepositoryIsANote(t *testing.T) {
 		if got.Sync != fleet.Synced || got.Reason != "" || got.Status.Health != fleet.Healthy || got.SourceError != "" {
 			t.Errorf("%s %q, %s: %q; want it to go on", got.Sync, got.Reason, got.Status.Health, got.SourceError)
 		}
-		if want := "repository policy cannot be read since 12m0s, services continue with the content that was fetched: connection refused"; got.Message != want || len(got.Status.Errors) != 1 || !got.Status.Errors[0].Warning || got.Sources[1].Error == "" {
+		if want := "repository policy cannot be read since 12m0s; services continue with the content that was fetched: connection refused"; got.Message != want || len(got.Status.Errors) != 1 || !got.Status.Errors[0].Warning || got.Sources[1].Error == "" {
 			t.Errorf("message %q, errors %+v", got.Message, got.Status.Errors)
 		}
 		report(fleet.Pending, "NoContent")

@@ -6,84 +6,76 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/revisions"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const serviceColumns = `SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.project_id, COALESCE(p.name, ''),
-	COALESCE(d.spec, ''), COALESCE(d.secrets, ''), s.source_id, s.repository_id, s.revision, COALESCE(o.repository_id, ''), COALESCE(o.source_revision, ''),
-	COALESCE(o.digest, ''), COALESCE(o.entry, ''), COALESCE(o.size, 0), COALESCE(o.message, ''), COALESCE(o.author, ''), COALESCE(o.committed_at, 0),
-	s.spec_digest, s.paused, s.pinned_revision, s.undelivered, s.deleting, s.tombstone_id, s.sync_request, s.prune_approval, s.parent_id,
-	s.revised_at, s.created_at, s.updated_at, s.places, COALESCE(o.parts, ''), s.diff_request, s.sync_resources, s.limits, s.declared_by
-	FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id
+var (
+	serviceTable = rows.Of("services s", func(c *rows.Columns, v *fleet.StoredService) {
+		rows.Col(c, "id", &v.ID)
+		rows.Col(c, "cluster_id", &v.ClusterID)
+		rows.Col(c, "COALESCE(c.name, '')", &v.Cluster)
+		rows.Col(c, "name", &v.Name)
+		rows.Col(c, "namespace", &v.Namespace)
+		rows.Col(c, "project_id", &v.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &v.Project)
+		rows.JSON(c, "COALESCE(d.spec, '')", &v.Spec)
+		rows.Col(c, "COALESCE(d.secrets, '')", &v.Secrets)
+		rows.Col(c, "source_id", &v.SourceID)
+		rows.Col(c, "repository_id", &v.RepositoryID)
+		rows.Col(c, "revision", &v.Revision)
+		rows.Col(c, "COALESCE(o.repository_id, '')", &v.Desired.RepositoryID)
+		rows.Col(c, "COALESCE(o.source_revision, '')", &v.Desired.SourceRevision)
+		rows.Col(c, "COALESCE(o.digest, '')", &v.Desired.Digest)
+		rows.Col(c, "COALESCE(o.entry, '')", &v.Desired.Entry)
+		rows.Col(c, "COALESCE(o.size, 0)", &v.Desired.Size)
+		rows.Col(c, "COALESCE(o.message, '')", &v.Desired.Message)
+		rows.Col(c, "COALESCE(o.author, '')", &v.Desired.Author)
+		rows.Col(c, "COALESCE(o.committed_at, 0)", &v.Desired.CommittedAt)
+		rows.Col(c, "spec_digest", &v.SpecDigest)
+		rows.Col(c, "paused", &v.Paused)
+		rows.Col(c, "pinned_revision", &v.PinnedRevision)
+		rows.Col(c, "undelivered", &v.Undelivered)
+		rows.Col(c, "deleting", &v.Deleting)
+		rows.Col(c, "tombstone_id", &v.TombstoneID)
+		rows.Col(c, "sync_request", &v.SyncRequest)
+		rows.Col(c, "prune_approval", &v.PruneApproval)
+		rows.Col(c, "parent_id", &v.ParentID)
+		rows.Col(c, "revised_at", &v.RevisedAt)
+		rows.Col(c, "created_at", &v.CreatedAt)
+		rows.Col(c, "updated_at", &v.UpdatedAt)
+		rows.List(c, "places", &v.Places)
+		rows.List(c, "COALESCE(o.parts, '')", &v.Parts)
+		rows.Col(c, "diff_request", &v.DiffRequest)
+		rows.List(c, "sync_resources", &v.SyncResources)
+		limitsColumn(c, "limits", &v.Limits)
+		rows.Col(c, "declared_by", &v.DeclaredBy)
+	})
+	selectServices = serviceTable.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id
 	LEFT JOIN specs d ON d.owner_id = s.id AND d.version = s.spec_version LEFT JOIN contents o ON o.id = s.content_id `
 
-func scanService(row scan) (v fleet.StoredService, err error) {
-	var spec, places, parts, resources, limits string
-	err = row(&v.ID, &v.ClusterID, &v.Cluster, &v.Name, &v.Namespace, &v.ProjectID, &v.Project,
-		&spec, &v.Secrets, &v.SourceID, &v.RepositoryID, &v.Revision, &v.Desired.RepositoryID, &v.Desired.SourceRevision,
-		&v.Desired.Digest, &v.Desired.Entry, &v.Desired.Size, &v.Desired.Message, &v.Desired.Author, &v.Desired.CommittedAt,
-		&v.SpecDigest, &v.Paused, &v.PinnedRevision, &v.Undelivered, &v.Deleting, &v.TombstoneID, &v.SyncRequest, &v.PruneApproval, &v.ParentID,
-		&v.RevisedAt, &v.CreatedAt, &v.UpdatedAt, &places, &parts, &v.DiffRequest, &resources, &limits, &v.DeclaredBy)
-	if err != nil {
-		return v, err
-	}
-	if err := fromJSON(spec, &v.Spec); err != nil {
-		return v, err
-	}
-	if err := fromJSON(limits, &v.Limits); err != nil {
-		return v, err
-	}
-	if err := query.FromList(places, &v.Places); err != nil {
-		return v, err
-	}
-	if err := query.FromList(resources, &v.SyncResources); err != nil {
-		return v, err
-	}
-	return v, query.FromList(parts, &v.Parts)
-}
+	insertService = putService(serviceTable.All()).Insert("ON CONFLICT DO NOTHING")
+	updateService = putService(serviceTable.Except("cluster_id", "name", "created_at")).Update("id")
 
-// serviceArgs returns the columns that both INSERT and UPDATE write, $1 to $23.
-// The content is that of the current revision, which was stored before.
-func (s *Store) serviceArgs(ctx context.Context, v fleet.StoredService) ([]any, error) {
-	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
-	if err != nil {
-		return nil, err
-	}
-	places, err := query.List(v.Places)
-	if err != nil {
-		return nil, err
-	}
-	resources, err := query.List(v.SyncResources)
-	if err != nil {
-		return nil, err
-	}
-	limits, err := limitsText(v.Limits)
-	if err != nil {
-		return nil, err
-	}
-	return []any{
-		v.ID, v.Namespace, v.ProjectID, version, v.SourceID, v.RepositoryID, v.Revision, v.SpecDigest, v.Paused,
-		v.PinnedRevision, v.Deleting, v.TombstoneID, v.SyncRequest, v.PruneApproval, v.ParentID, v.RevisedAt, v.UpdatedAt,
-		v.Undelivered, places, v.DiffRequest, resources, limits, v.DeclaredBy,
-	}, nil
-}
+	// settled are the columns that a change of limits writes.
+	settled = serviceTable.Only("id", "namespace", "spec_digest", "limits").Statement("{columns}")
+)
 
-// presentContent selects the content of a service's current revision.
-const presentContent = "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = $1 AND r.number = $7), '')"
+// putService also writes the version of the spec and the content of the current
+// revision; both were stored before.
+func putService(w rows.Written[fleet.StoredService]) rows.Written[fleet.StoredService] {
+	return w.Set("spec_version", "{1}").
+		Set("content_id", "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = {id} AND r.number = {revision}), '')")
+}
 
 // InsertService implements fleet.Store.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
-	args, err := s.serviceArgs(ctx, v)
+	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
 		return err
 	}
-	args = append(args, v.ClusterID, v.Name, v.CreatedAt)
-	inserted, err := s.execOne(ctx, `INSERT INTO services (id, namespace, project_id, spec_version, source_id, repository_id,
-		revision, spec_digest, paused, pinned_revision, deleting, tombstone_id, sync_request, prune_approval, parent_id, revised_at,
-		updated_at, undelivered, places, diff_request, sync_resources, limits, declared_by, cluster_id, name, created_at, content_id)
-		VALUES (`+placeholders(1, len(args))+", "+presentContent+") ON CONFLICT DO NOTHING", args...)
+	inserted, err := wrote(ctx, s, insertService, &v, version)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "service %s exists already", v.Ref())
 	}
@@ -95,15 +87,11 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 
 // UpdateService implements fleet.Store.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
-	args, err := s.serviceArgs(ctx, v)
+	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
 		return err
 	}
-	changed, err := s.execOne(ctx, `UPDATE services SET namespace = $2, project_id = $3, spec_version = $4,
-		source_id = $5, repository_id = $6, revision = $7, spec_digest = $8, paused = $9, pinned_revision = $10, deleting = $11,
-		tombstone_id = $12, sync_request = $13, prune_approval = $14, parent_id = $15, revised_at = $16, updated_at = $17,
-		undelivered = $18, places = $19, diff_request = $20, sync_resources = $21, limits = $22, declared_by = $23,
-		content_id = `+presentContent+" WHERE id = $1", args...)
+	changed, err := wrote(ctx, s, updateService, &v, version)
 	if err == nil && !changed {
 		return noService(v.ID)
 	}
@@ -154,7 +142,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 
 // ServiceByID implements fleet.Store.
 func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService, error) {
-	v, found, err := rowOf(ctx, s, scanService, serviceColumns+"WHERE s.id = $1", id)
+	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id = $1", id)
 	if err == nil && !found {
 		return v, noService(id)
 	}
@@ -168,7 +156,7 @@ const ofRef = "WHERE s.cluster_id = (SELECT id FROM clusters WHERE name = $1) AN
 
 // ServiceByRef implements fleet.Store.
 func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
-	v, found, err := rowOf(ctx, s, scanService, serviceColumns+ofRef, ref.Cluster, ref.Name)
+	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+ofRef, ref.Cluster, ref.Name)
 	if err == nil && !found {
 		return v, noService(ref.String())
 	}
@@ -178,7 +166,7 @@ func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredSe
 // ServicesByID implements fleet.Store.
 func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.StoredService, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
+		part, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
 		all = append(all, part...)
 		return err
 	})
@@ -189,21 +177,21 @@ func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.Sto
 func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) (all []fleet.StoredService, err error) {
 	if tombstones != nil {
 		err = chunks(tombstones, func(args []any) error {
-			part, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.tombstone_id <> '' AND s.tombstone_id IN ("+placeholders(2, len(args))+
+			part, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.tombstone_id <> '' AND s.tombstone_id IN ("+placeholders(2, len(args))+
 				") AND s.cluster_id = $1 ORDER BY s.name", append([]any{clusterID}, args...)...)
 			all = append(all, part...)
 			return err
 		})
 		return all, err
 	}
-	return rowsOf(ctx, s, scanService, serviceColumns+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
+	return rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.cluster_id = $1 ORDER BY s.name", clusterID)
 }
 
 // ServicesBehind implements fleet.MoveStore.
 func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.StoredService, error) {
 	with, sources, args := revisions.Heads(heads)
 	from, most := placeholders(len(args)+1, 1), placeholders(len(args)+2, 1)
-	return rowsOf(ctx, s, scanService, with+serviceColumns+`WHERE s.pinned_revision = 0 AND s.deleting = '' AND s.id IN (
+	return rowsOf(ctx, s, serviceTable.Reader(), with+selectServices+`WHERE s.pinned_revision = 0 AND s.deleting = '' AND s.id IN (
 		SELECT b.id FROM services b JOIN h ON h.source_id = b.source_id LEFT JOIN contents o ON o.id = b.content_id
 			WHERE b.source_id IN (`+sources+`) AND b.id > `+from+`
 			AND (COALESCE(o.digest, '') <> h.digest OR o.entry <> h.entry OR b.undelivered <> 0 OR b.places <> '')
@@ -226,7 +214,7 @@ func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after f
 		where = append(where, condition)
 	}
 	args = append(args, limit)
-	stored, err := rowsOf(ctx, s, scanService, serviceColumns+"WHERE "+strings.Join(where, " AND ")+
+	stored, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE "+strings.Join(where, " AND ")+
 		fmt.Sprintf(" ORDER BY %s LIMIT $%d", order, len(args)), args...)
 	if err != nil {
 		return nil, err
@@ -255,11 +243,10 @@ func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any,
 // ServicesNamed implements fleet.Store.
 func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []string) (all []fleet.Service, err error) {
 	read := func(where string, args ...any) error {
-		return s.each(ctx, serviceColumns+"WHERE s.name = $1"+where, append([]any{name}, args...), func(row scan) error {
-			v, err := scanService(row)
+		return eachOf(ctx, s, serviceTable.Reader(), func(v fleet.StoredService) error {
 			all = append(all, v.Service)
-			return err
-		})
+			return nil
+		}, selectServices+"WHERE s.name = $1"+where, append([]any{name}, args...)...)
 	}
 	if clusterIDs == nil {
 		return all, read("")
@@ -269,37 +256,34 @@ func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []str
 	})
 }
 
-const rowColumns = `SELECT s.id, s.cluster_id, s.name, s.namespace, s.source_id, COALESCE(o.digest, ''), COALESCE(o.size, 0), s.spec_digest,
-	s.paused, s.pinned_revision, s.deleting, s.tombstone_id, COALESCE(o.parts, '')
-	FROM services s LEFT JOIN contents o ON o.id = s.content_id `
-
-func scanRow(row scan) (r fleet.Row, err error) {
-	var pinned int64
-	var parts string
-	err = row(&r.ID, &r.ClusterID, &r.Name, &r.Namespace, &r.SourceID, &r.Digest, &r.TarballBytes, &r.SpecDigest, &r.Paused, &pinned,
-		&r.Deleting, &r.TombstoneID, &parts)
-	if err != nil {
-		return r, err
-	}
-	r.Pinned = pinned != 0
-	return r, query.FromList(parts, &r.Parts)
-}
+var (
+	rowTable = rows.Of("services s", func(c *rows.Columns, r *fleet.Row) {
+		rows.Col(c, "id", &r.ID)
+		rows.Col(c, "cluster_id", &r.ClusterID)
+		rows.Col(c, "name", &r.Name)
+		rows.Col(c, "namespace", &r.Namespace)
+		rows.Col(c, "source_id", &r.SourceID)
+		rows.Col(c, "COALESCE(o.digest, '')", &r.Digest)
+		rows.Col(c, "COALESCE(o.size, 0)", &r.TarballBytes)
+		rows.Col(c, "spec_digest", &r.SpecDigest)
+		rows.Col(c, "paused", &r.Paused)
+		rows.Flag(c, "pinned_revision", &r.Pinned)
+		rows.Col(c, "deleting", &r.Deleting)
+		rows.Col(c, "tombstone_id", &r.TombstoneID)
+		rows.List(c, "COALESCE(o.parts, '')", &r.Parts)
+	})
+	selectRows = rowTable.Select() + "LEFT JOIN contents o ON o.id = s.content_id "
+)
 
 // EachRow implements fleet.Store.
 func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
-	return s.each(ctx, rowColumns, nil, func(row scan) error {
-		r, err := scanRow(row)
-		if err != nil {
-			return err
-		}
-		return fn(r)
-	})
+	return eachOf(ctx, s, rowTable.Reader(), fn, selectRows)
 }
 
 // RowsByID implements fleet.Store.
 func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
 	err = chunks(ids, func(args []any) error {
-		part, err := rowsOf(ctx, s, scanRow, rowColumns+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)
+		part, err := rowsOf(ctx, s, rowTable.Reader(), selectRows+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)
 		all = append(all, part...)
 		return err
 	})

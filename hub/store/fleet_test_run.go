@@ -4,23 +4,32 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/rows"
+)
+
+var (
+	testRunTable = rows.Of("test_runs", func(c *rows.Columns, r *fleet.TestRun) {
+		rows.Col(c, "service_id", &r.ServiceID)
+		rows.Col(c, "run_key", &r.Key)
+		rows.Col(c, "revision", &r.Revision)
+		rows.Col(c, "source_revision", &r.SourceRevision)
+		rows.Col(c, "tarball_digest", &r.TarballDigest)
+		rows.Col(c, "spec_digest", &r.SpecDigest)
+		rows.Col(c, "state", &r.State)
+		rows.Col(c, "message", &r.Message)
+		rows.Col(c, "started_at", &r.StartedAt)
+		rows.Col(c, "ended_at", &r.EndedAt)
+		rows.Col(c, "created_at", &r.CreatedAt)
+		rows.Col(c, "reported_at", &r.ReportedAt)
+		rows.JSON(c, "tests", &r.Tests)
+	})
+	selectTestRuns = testRunTable.Select()
+	putTestRun     = testRunTable.All().Keep("created_at").Upsert("service_id", "run_key")
 )
 
 // PutTestRun implements fleet.TestRunStore.
 func (s *Store) PutTestRun(ctx context.Context, r fleet.TestRun) error {
-	tests, err := jsonText(r.Tests)
-	if err != nil {
-		return err
-	}
-	_, err = s.exec(ctx, `INSERT INTO test_runs (service_id, run_key, revision, source_revision, tarball_digest, spec_digest,
-		state, message, started_at, ended_at, created_at, reported_at, tests)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-		ON CONFLICT (service_id, run_key) DO UPDATE SET revision = excluded.revision, source_revision = excluded.source_revision,
-		tarball_digest = excluded.tarball_digest, spec_digest = excluded.spec_digest, state = excluded.state,
-		message = excluded.message, started_at = excluded.started_at, ended_at = excluded.ended_at,
-		reported_at = excluded.reported_at, tests = excluded.tests`,
-		r.ServiceID, r.Key, r.Revision, r.SourceRevision, r.TarballDigest, r.SpecDigest, r.State, r.Message,
-		r.StartedAt, r.EndedAt, r.CreatedAt, r.ReportedAt, tests)
+	_, err := wrote(ctx, s, putTestRun, &r)
 	return err
 }
 
@@ -32,19 +41,7 @@ func (s *Store) TestRunState(ctx context.Context, serviceID, key string) (fleet.
 
 // TestRuns implements fleet.TestRunStore.
 func (s *Store) TestRuns(ctx context.Context, serviceID string) ([]fleet.TestRun, error) {
-	return rowsOf(ctx, s, scanTestRun, `SELECT service_id, run_key, revision, source_revision, tarball_digest, spec_digest,
-		state, message, started_at, ended_at, created_at, reported_at, tests
-		FROM test_runs WHERE service_id = $1 ORDER BY created_at DESC, revision DESC, run_key`, serviceID)
-}
-
-func scanTestRun(row scan) (r fleet.TestRun, err error) {
-	var tests string
-	err = row(&r.ServiceID, &r.Key, &r.Revision, &r.SourceRevision, &r.TarballDigest, &r.SpecDigest, &r.State, &r.Message,
-		&r.StartedAt, &r.EndedAt, &r.CreatedAt, &r.ReportedAt, &tests)
-	if err != nil {
-		return r, err
-	}
-	return r, fromJSON(tests, &r.Tests)
+	return rowsOf(ctx, s, testRunTable.Reader(), selectTestRuns+"WHERE service_id = $1 ORDER BY created_at DESC, revision DESC, run_key", serviceID)
 }
 
 // TrimTestRuns implements fleet.TestRunStore.

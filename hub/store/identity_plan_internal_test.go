@@ -3,6 +3,8 @@ package store
 import (
 	"strings"
 	"testing"
+
+	"github.com/axle-cd/axle/hub/store/accounts"
 )
 
 // The hourly sweep of what belongs to tokens that are gone does not go through
@@ -10,7 +12,7 @@ import (
 func TestSweepOfOrphansReadsNoFleet(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)
-		for _, sweep := range orphans {
+		for _, sweep := range accounts.Orphans {
 			plan := planOf(t, s, sweep, nil)
 			for line := range strings.Lines(plan) {
 				whole := strings.Contains(line, "SCAN tokens") || strings.Contains(line, "SCAN m") || strings.Contains(line, "Seq Scan on tokens")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -20,19 +21,22 @@ import (
 // disk, and a person must confirm. Agents use the same limit.
 const lossTolerated = 10 * time.Minute
 
-const selectIncarnation = `SELECT id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed
-	FROM incarnations ORDER BY id DESC LIMIT 1`
-
-func scanIncarnation(row scan) (i event.Incarnation, err error) {
-	var started, kept int64
-	err = row(&i.ID, &started, &i.ParentID, &i.ParentKeptSequence, &kept, &i.Confirmed)
-	i.StartedAt, i.ParentKeptAt = clock.FromMicros(started), clock.FromMicros(kept)
-	return i, err
-}
+var (
+	incarnationTable = rows.Of("incarnations", func(c *rows.Columns, i *event.Incarnation) {
+		rows.Col(c, "id", &i.ID)
+		rows.Micros(c, "started_at", &i.StartedAt)
+		rows.Col(c, "parent_id", &i.ParentID)
+		rows.Col(c, "parent_kept_sequence", &i.ParentKeptSequence)
+		rows.Micros(c, "parent_kept_at", &i.ParentKeptAt)
+		rows.Col(c, "confirmed", &i.Confirmed)
+	})
+	selectIncarnation = incarnationTable.Select() + "ORDER BY id DESC LIMIT 1"
+	insertIncarnation = incarnationTable.All().Insert("")
+)
 
 // Incarnation returns the current incarnation of the database.
 func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
-	i, found, err := rowOf(ctx, s, scanIncarnation, selectIncarnation)
+	i, found, err := rowOf(ctx, s, incarnationTable.Reader(), selectIncarnation)
 	if err == nil && !found {
 		err = errcode.New(errcode.Internal, "the database has no incarnation")
 	}
@@ -43,7 +47,7 @@ func (s *Store) Incarnation(ctx context.Context) (event.Incarnation, error) {
 // empty database at the same time create one.
 func (s *Store) firstIncarnation(ctx context.Context) error {
 	return s.Write(ctx, func(ctx context.Context) error {
-		if s.dialect.name == "postgres" {
+		if s.db.Postgres() {
 			if _, err := s.exec(ctx, "LOCK TABLE incarnations IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 				return err
 			}
@@ -58,8 +62,7 @@ func (s *Store) firstIncarnation(ctx context.Context) error {
 }
 
 func (s *Store) insertIncarnation(ctx context.Context, i event.Incarnation) error {
-	_, err := s.exec(ctx, `INSERT INTO incarnations (id, started_at, parent_id, parent_kept_sequence, parent_kept_at, confirmed)
-		VALUES ($1, $2, $3, $4, $5, $6)`, i.ID, clock.Micros(i.StartedAt), i.ParentID, i.ParentKeptSequence, clock.Micros(i.ParentKeptAt), i.Confirmed)
+	_, err := wrote(ctx, s, insertIncarnation, &i)
 	if err != nil {
 		return fmt.Errorf("write the incarnation: %w", err)
 	}
@@ -151,7 +154,7 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 // restore of a copy. Normally it does nothing. witness is the cluster that
 // showed the proof of seen, empty when this replica knows it by itself.
 func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
-	h, err := s.readHead(ctx, s.read)
+	h, err := s.readHead(ctx, s.db.Pools.Read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err
 	}

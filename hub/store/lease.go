@@ -21,7 +21,7 @@ func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl, grac
 	if err != nil {
 		return 0, err
 	}
-	err = s.writeOne(ctx, func(ctx context.Context) error {
+	err = s.db.WriteOne(ctx, func(ctx context.Context) error {
 		var taken bool
 		epoch, taken, err = rowOf(ctx, s, value[int64], `INSERT INTO leases (name, holder, epoch, expires_at)
 			VALUES ($1, $2, 1, {now} + $3)
@@ -38,7 +38,7 @@ func (s *Store) AcquireLease(ctx context.Context, name, holder string, ttl, grac
 
 // RenewLease extends a lease. errcode.Conflict when it was lost.
 func (s *Store) RenewLease(ctx context.Context, name, holder string, epoch int64, ttl time.Duration) error {
-	return s.writeOne(ctx, func(ctx context.Context) error {
+	return s.db.WriteOne(ctx, func(ctx context.Context) error {
 		held, err := s.execOne(ctx, "UPDATE leases SET expires_at = {now} + $4 WHERE name = $1 AND holder = $2 AND epoch = $3",
 			name, holder, epoch, ttl.Microseconds())
 		if err == nil && !held {

@@ -107,19 +107,19 @@ var periodics = map[string]periodic{
 			return y.store.ChangesAfter(ctx, last-1, 500)
 		}),
 	)},
-	"a report": {"store/batch.go", func(y *yard, c *crowded) error {
+	"a report": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
 		c.commits++
 		y.report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{report(c.web, "", fmt.Sprint("h", c.commits))}})
 		return nil
 	}},
-	"a ping": {"store/batch.go", func(y *yard, c *crowded) error {
+	"a ping": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
 		return y.Ping(y.t.Context(), c.cluster.ID, fleet.ClusterPing{AgentVersion: "0.1.0"})
 	}},
-	"a drained tombstone": {"store/batch.go", func(y *yard, c *crowded) error {
+	"a drained tombstone": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
 		_, err := y.StoreReports(y.t.Context(), fleet.ReportBatch{ClusterID: c.cluster.ID, Drained: []string{"tmb_none"}})
 		return err
 	}},
-	"specs are asked for": {"store/batch.go", read(func(ctx context.Context, y *yard, c *crowded) (any, error) {
+	"specs are asked for": {"store/sqldb/batch.go", read(func(ctx context.Context, y *yard, c *crowded) (any, error) {
 		specs, _, err := y.AgentSpecs(ctx, c.cluster.ID, []string{c.web.ID})
 		return specs, err
 	})},
@@ -152,7 +152,7 @@ var periodics = map[string]periodic{
 		}
 		return err
 	}},
-	"a diff and test runs": {"store/batch.go", all(
+	"a diff and test runs": {"store/sqldb/batch.go", all(
 		func(y *yard, c *crowded) error {
 			return y.StoreDiff(y.t.Context(), c.cluster.ID, fleet.Diff{ServiceID: c.web.ID})
 		},

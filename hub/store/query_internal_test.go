@@ -42,7 +42,7 @@ func TestTextLosesWhatADatabaseRefuses(t *testing.T) {
 func TestPoolCannotWrite(t *testing.T) {
 	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
 		s := open(t)
-		if _, err := s.read.ExecContext(t.Context(), "DELETE FROM settings"); err == nil {
+		if _, err := s.db.Pools.Read.ExecContext(t.Context(), "DELETE FROM settings"); err == nil {
 			t.Fatal("a reader deleted rows")
 		}
 		if _, err := s.exec(t.Context(), "DELETE FROM settings"); !errcode.Is(err, errcode.Internal) {

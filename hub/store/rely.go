@@ -7,14 +7,12 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 )
 
-// errOvertaken makes Write retry a transaction.
-var errOvertaken = errors.New("another transaction changed what this one relies on")
-
 // lockUnchanged is lockHead for a transaction that called event.Rely. It
-// returns errOvertaken when the feed shows a change to what it named since
-// the transaction took its snapshot.
+// returns sqldb.ErrOvertaken when the feed shows a change to what it named
+// since the transaction took its snapshot.
 //
 // Postgres detects two transactions that write one row, but not two of which
 // each reads what the other writes: a service that is created with slightly old
@@ -23,7 +21,7 @@ var errOvertaken = errors.New("another transaction changed what this one relies 
 // orders all commits, and its rows say what each changed, so the later of the
 // two sees the earlier. SQLite runs one transaction at a time.
 func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head, error) {
-	if len(relied) == 0 || s.dialect.name != "postgres" {
+	if len(relied) == 0 || !s.db.Postgres() {
 		return s.lockHead(ctx)
 	}
 	view, err := s.readHead(ctx, transaction(ctx))
@@ -40,7 +38,7 @@ func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head,
 	}
 	for _, r := range between {
 		if slices.ContainsFunc(relied, func(c event.Change) bool { return c.Matches(r.Change) }) {
-			return head{}, errOvertaken
+			return head{}, sqldb.ErrOvertaken
 		}
 	}
 	return end, nil
@@ -50,12 +48,12 @@ func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head,
 // feed, over the connection of the lock's holder.
 func (s *Store) changesBetween(ctx context.Context, view, end head) (between []event.Row, err error) {
 	if end.incarnation != view.incarnation {
-		return nil, errOvertaken
+		return nil, sqldb.ErrOvertaken
 	}
-	rows, err := s.head.QueryContext(ctx, `SELECT sequence, committed_at, changes FROM outbox
+	rows, err := s.db.Pools.Head.QueryContext(ctx, `SELECT sequence, committed_at, changes FROM outbox
 		WHERE incarnation = $1 AND sequence > $2 AND sequence <= $3 ORDER BY sequence`, end.incarnation, view.sequence, end.sequence)
 	if err != nil {
-		return nil, s.coded(fmt.Errorf("read the feed since the transaction began: %w", err))
+		return nil, s.db.Coded(fmt.Errorf("read the feed since the transaction began: %w", err))
 	}
 	defer rows.Close()
 	next := view.sequence
@@ -65,7 +63,7 @@ func (s *Store) changesBetween(ctx context.Context, view, end head) (between []e
 			return nil, err
 		}
 		if next++; r.sequence != next {
-			return nil, errOvertaken
+			return nil, sqldb.ErrOvertaken
 		}
 		more, err := r.rows()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -14,40 +15,63 @@ var _ peer.MemberStore = (*Store)(nil)
 // replicasKept is how long the row of a removed replica is kept.
 const replicasKept = 7 * 24 * time.Hour
 
+// member is a replica with the times that its state is computed from.
+type member struct {
+	peer.Replica
+	seen, draining, now int64
+}
+
+var (
+	replicaTable = rows.Of("replicas", func(c *rows.Columns, r *member) {
+		rows.Col(c, "name", &r.Name)
+		rows.Col(c, "url", &r.URL)
+		rows.Col(c, "version", &r.Version)
+		rows.Col(c, "seen_at", &r.seen)
+		rows.Col(c, "draining_until", &r.draining)
+		rows.Micros(c, "started_at", &r.StartedAt)
+		rows.Col(c, "leaving", &r.Leaving)
+		rows.Col(c, "incarnation", &r.Position.Incarnation)
+		rows.Col(c, "sequence", &r.Position.Sequence)
+		rows.Duration(c, "feed_age", &r.FeedAge)
+		rows.Col(c, "disk_free", &r.DiskFree)
+		rows.Col(c, "disk_total", &r.DiskTotal)
+		rows.Col(c, "{now}", &r.now)
+	})
+	selectReplicas = replicaTable.Select()
+	heartbeat      = heartbeatUntil("0")
+	// lastHeartbeat gets the time for which the replica still runs.
+	lastHeartbeat = heartbeatUntil("{now} + {1}")
+)
+
+// heartbeatUntil writes a replica's row. A restarted replica is no longer leaving.
+func heartbeatUntil(draining string) rows.Statement[member] {
+	beat := replicaTable.Except("leaving").Set("seen_at", "{now}").Set("draining_until", draining)
+	return beat.Insert(beat.OrReplace("name") + ", leaving = CASE WHEN replicas.started_at = excluded.started_at THEN replicas.leaving ELSE 0 END")
+}
+
 // Heartbeat writes a replica's row. A restarted replica is no longer draining:
 // its operator wants it to take part.
 func (s *Store) Heartbeat(ctx context.Context, r peer.Replica, drain time.Duration) error {
-	return s.writeOne(ctx, func(ctx context.Context) error {
-		until := "0"
-		args := []any{r.Name, r.URL, r.Version, clock.Micros(r.StartedAt), r.Position.Incarnation, r.Position.Sequence,
-			r.FeedAge.Microseconds(), r.DiskFree, r.DiskTotal}
+	return s.db.WriteOne(ctx, func(ctx context.Context) error {
+		statement, args := heartbeat, []any(nil)
 		if drain > 0 {
-			until, args = "{now} + $10", append(args, drain.Microseconds())
+			statement, args = lastHeartbeat, []any{drain.Microseconds()}
 		}
-		_, err := s.exec(ctx, `INSERT INTO replicas (name, url, version, seen_at, started_at, incarnation, sequence, feed_age, disk_free, disk_total, draining_until)
-			VALUES ($1, $2, $3, {now}, $4, $5, $6, $7, $8, $9, `+until+`)
-			ON CONFLICT (name) DO UPDATE SET url = excluded.url, version = excluded.version, seen_at = excluded.seen_at,
-				leaving = CASE WHEN replicas.started_at = excluded.started_at THEN replicas.leaving ELSE 0 END,
-				started_at = excluded.started_at, incarnation = excluded.incarnation, sequence = excluded.sequence,
-				feed_age = excluded.feed_age, disk_free = excluded.disk_free, disk_total = excluded.disk_total,
-				draining_until = excluded.draining_until`, args...)
+		_, err := wrote(ctx, s, statement, &member{Replica: r}, args...)
 		return err
 	})
 }
 
 // Replicas returns all known replicas, in order of name.
 func (s *Store) Replicas(ctx context.Context, within time.Duration) ([]peer.Replica, error) {
-	return rowsOf(ctx, s, func(row scan) (r peer.Replica, err error) {
-		var seen, draining, started, leaving, age, now int64
-		err = row(&r.Name, &r.URL, &r.Version, &seen, &draining, &started, &leaving,
-			&r.Position.Incarnation, &r.Position.Sequence, &age, &r.DiskFree, &r.DiskTotal, &now)
-		r.SeenAt, r.DrainingUntil, r.StartedAt = clock.FromMicros(seen), clock.FromMicros(draining), clock.FromMicros(started)
-		r.Leaving, r.FeedAge = leaving != 0, time.Duration(age)*time.Microsecond
-		r.Alive = draining == 0 && seen > now-within.Microseconds()
-		r.Present = r.Alive || (draining > now && !r.Leaving)
-		return r, err
-	}, `SELECT name, url, version, seen_at, draining_until, started_at, leaving, incarnation, sequence, feed_age, disk_free, disk_total, {now}
-		FROM replicas ORDER BY name`)
+	read := replicaTable.Reader()
+	return rowsOf(ctx, s, func(row scan) (peer.Replica, error) {
+		m, err := read(row)
+		m.SeenAt, m.DrainingUntil = clock.FromMicros(m.seen), clock.FromMicros(m.draining)
+		m.Alive = m.draining == 0 && m.seen > m.now-within.Microseconds()
+		m.Present = m.Alive || (m.draining > m.now && !m.Leaving)
+		return m.Replica, err
+	}, selectReplicas+"ORDER BY name")
 }
 
 // SetLeaving drains a replica so that it owns nothing, or revokes that.

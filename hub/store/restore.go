@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -23,6 +21,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/seal"
@@ -40,27 +39,16 @@ const (
 // does not know. It is refused while a hub runs on the database
 // (errcode.Conflict), and changes nothing when it fails.
 func Restore(ctx context.Context, c Config, r io.Reader) (event.Incarnation, error) {
-	if c.Clock == nil {
-		c.Clock = clock.Real{}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	s := &Store{clock: c.Clock, log: c.Log, url: c.DatabaseURL, release: func() error { return nil }, alone: true}
-	s.furnish()
-	open := s.openSQLite
-	if c.DatabaseURL != "" {
-		open = s.openPostgres
-	}
-	if err := open(ctx, c); err != nil {
-		return event.Incarnation{}, errors.Join(err, s.Close())
+	s, err := open(ctx, c, sqldb.Alone)
+	if err != nil {
+		return event.Incarnation{}, err
 	}
 	next, err := s.restore(ctx, c, r)
 	return next, errors.Join(err, s.Close())
 }
 
 func (s *Store) restore(ctx context.Context, c Config, r io.Reader) (next event.Incarnation, err error) {
-	if err := s.migrate(ctx); err != nil {
+	if err := s.db.Migrate(ctx, schema); err != nil {
 		return next, err
 	}
 	unpacked, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
@@ -73,15 +61,11 @@ func (s *Store) restore(ctx context.Context, c Config, r io.Reader) (next event.
 	if err != nil {
 		return next, err
 	}
-	tx, err := s.write.BeginTx(ctx, &sql.TxOptions{Isolation: s.dialect.isolation})
+	err = s.db.Once(ctx, func(ctx context.Context) error {
+		next, err = s.replaceAll(ctx, c, in, header)
+		return err
+	})
 	if err != nil {
-		return next, fmt.Errorf("begin: %w", err)
-	}
-	inner := context.WithValue(ctx, transactionKey{}, tx)
-	if next, err = s.replaceAll(inner, c, in, header); err != nil {
-		return event.Incarnation{}, errors.Join(fmt.Errorf("restore: %w", err), tx.Rollback())
-	}
-	if err := tx.Commit(); err != nil {
 		return event.Incarnation{}, fmt.Errorf("restore: %w", err)
 	}
 	return next, nil

@@ -18,8 +18,8 @@ func TestOneServiceIsFoundAmongItsNamesakes(t *testing.T) {
 		s := open(t)
 		page, args, order := servicesAfter("edge-7", fleet.Ref{Cluster: "edge-7", Name: "a"})
 		for name, statement := range map[string]string{
-			"one":  serviceColumns + ofRef,
-			"page": serviceColumns + "WHERE " + strings.Join(page, " AND ") + " ORDER BY " + order + " LIMIT 100",
+			"one":  selectServices + ofRef,
+			"page": selectServices + "WHERE " + strings.Join(page, " AND ") + " ORDER BY " + order + " LIMIT 100",
 		} {
 			plan := planOf(t, s, statement, args)
 			if !narrow.MatchString(plan) {
@@ -37,7 +37,7 @@ func planOf(t *testing.T, s *Store, statement string, args []any) string {
 	var plan strings.Builder
 	err := s.Write(t.Context(), func(ctx context.Context) error {
 		explain := "EXPLAIN QUERY PLAN "
-		if s.dialect.name == "postgres" {
+		if s.db.Postgres() {
 			// Of an empty table it would read all.
 			if _, err := s.exec(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
 				return err
@@ -48,7 +48,7 @@ func planOf(t *testing.T, s *Store, statement string, args []any) string {
 			var line string
 			var id, parent, unused int
 			into := []any{&line}
-			if s.dialect.name == "sqlite" {
+			if !s.db.Postgres() {
 				into = []any{&id, &parent, &unused, &line}
 			}
 			err := row(into...)

@@ -2,7 +2,7 @@ package store
 
 import "context"
 
-// settingMinor is the schema's version.
+// settingMinor is the setting with the version of the schema, which sqldb writes.
 const settingMinor = "schema_minor"
 
 // Setting returns a setting of the whole hub, empty when it was never set.

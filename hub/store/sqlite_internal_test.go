@@ -4,11 +4,13 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+
+	"github.com/axle-cd/axle/hub/store/sqldb"
 )
 
 // openPlainSQLite opens the hub's file as another program would.
 func openPlainSQLite(t *testing.T, dir string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", sqliteURL(filepath.Join(dir, "hub.db"), "deferred", []string{"busy_timeout(5000)"}))
+	db, err := sql.Open("sqlite", sqldb.SQLiteURL(filepath.Join(dir, "hub.db"), "deferred", []string{"busy_timeout(5000)"}))
 	if err == nil {
 		t.Cleanup(func() { db.Close() })
 	}
@@ -36,7 +38,7 @@ func TestDeferredTransactionsAreNotUsed(t *testing.T) {
 	if err := deferred.QueryRowContext(ctx, "SELECT count(*) FROM settings").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
-	tx, err := s.write.BeginTx(ctx, nil)
+	tx, err := s.db.Pools.Write.BeginTx(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestDeferredTransactionsAreNotUsed(t *testing.T) {
 	if err == nil {
 		t.Fatal("a deferred transaction wrote over what it had read; the reason for immediate ones is gone")
 	}
-	if !retryable(err) {
+	if !sqldb.Retryable(err) {
 		t.Fatalf("Write would not run again after %v", err)
 	}
 }

@@ -13,13 +13,12 @@ package artifacts
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -49,21 +48,25 @@ func pinned(after string) string {
 
 func (t *Table) dayAgo() int64 { return clock.Micros(t.clock.Now().Add(-supersededKept)) }
 
-const columns = "SELECT a.digest, a.recipe, a.size, a.files, a.bytes, a.created_at FROM artifacts a "
-
-func scan(row query.Scan) (a record.Artifact, err error) {
-	var recipe string
-	var created int64
-	if err = row(&a.Digest, &recipe, &a.Size, &a.Files, &a.Bytes, &created); err != nil {
-		return a, err
-	}
-	a.CreatedAt = clock.FromMicros(created)
-	return a, json.Unmarshal([]byte(recipe), &a.Recipe)
-}
+// Artifacts are the rows of recipes.
+var (
+	Artifacts = rows.Of("artifacts a", func(c *rows.Columns, a *record.Artifact) {
+		rows.Col(c, "digest", &a.Digest)
+		rows.JSON(c, "recipe", &a.Recipe)
+		rows.Col(c, "size", &a.Size)
+		rows.Col(c, "files", &a.Files)
+		rows.Col(c, "bytes", &a.Bytes)
+		rows.Micros(c, "created_at", &a.CreatedAt)
+		rows.Col(c, "repository_id", &a.Recipe.RepositoryID)
+		rows.Col(c, "commit_id", &a.Recipe.Commit)
+	}).Unread("repository_id", "commit_id")
+	selectArtifacts = Artifacts.Select()
+	putArtifacts    = Artifacts.All().Keep("created_at").Set("created_at", "{now}").UpsertMany("digest")
+)
 
 // Artifact returns the recipe of a digest. errcode.NotFound.
 func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact, error) {
-	a, found, err := query.One(ctx, t.db, scan, columns+"WHERE a.digest = $1", d)
+	a, found, err := query.One(ctx, t.db, Artifacts.Reader(), selectArtifacts+"WHERE a.digest = $1", d)
 	if err == nil && !found {
 		err = errcode.New(errcode.NotFound, "no content with digest %s is known", d)
 	}
@@ -73,29 +76,20 @@ func (t *Table) Artifact(ctx context.Context, d digest.Digest) (record.Artifact,
 // PutArtifacts adds or replaces recipes; of several for one digest, the last
 // one wins.
 func (t *Table) PutArtifacts(ctx context.Context, all []record.Artifact) error {
-	var rows, parts query.Values
+	var recipes []record.Artifact
+	var parts query.Values
 	put := map[digest.Digest]bool{}
 	for _, a := range slices.Backward(all) {
 		if put[a.Digest] {
 			continue
 		}
 		put[a.Digest] = true
-		recipe, err := query.JSON(a.Recipe)
-		if err != nil {
-			return fmt.Errorf("the recipe of %s: %w", a.Digest, err)
-		}
-		rows.Add(a.Digest, a.Recipe.RepositoryID, a.Recipe.Commit, recipe, a.Size, a.Files, a.Bytes, query.Now)
+		recipes = append(recipes, a)
 		for id := range others(a.Recipe, map[string]bool{}) {
 			parts.Add(id, a.Digest)
 		}
 	}
-	err := rows.Each(func(list string, args []any) error {
-		_, err := t.db.Exec(ctx, `INSERT INTO artifacts (digest, repository_id, commit_id, recipe, size, files, bytes, created_at)
-			VALUES `+list+` ON CONFLICT (digest) DO UPDATE SET repository_id = excluded.repository_id, commit_id = excluded.commit_id,
-			recipe = excluded.recipe, size = excluded.size, files = excluded.files, bytes = excluded.bytes`, args...)
-		return err
-	})
-	if err != nil {
+	if _, err := putArtifacts.Exec(ctx, t.db, recipes); err != nil {
 		return err
 	}
 	return parts.Each(func(list string, args []any) error {
@@ -116,7 +110,7 @@ func others(r record.Recipe, into map[string]bool) map[string]bool {
 // Pins returns what a repository must be able to serve, including parts of what
 // others serve.
 func (t *Table) Pins(ctx context.Context, repositoryID string) ([]record.Pin, error) {
-	recipes, err := query.All(ctx, t.db, scan, columns+`WHERE a.digest IN (SELECT digest FROM artifacts WHERE repository_id = $2
+	recipes, err := query.All(ctx, t.db, Artifacts.Reader(), selectArtifacts+`WHERE a.digest IN (SELECT digest FROM artifacts WHERE repository_id = $2
 		UNION SELECT digest FROM artifact_parts WHERE repository_id = $2) AND `+pinned("$1")+" ORDER BY a.digest", t.dayAgo(), repositoryID)
 	var pins []record.Pin
 	for _, a := range recipes {
@@ -127,11 +121,11 @@ func (t *Table) Pins(ctx context.Context, repositoryID string) ([]record.Pin, er
 
 // Pinned returns those of the digests that no cache may evict, sorted.
 func (t *Table) Pinned(ctx context.Context, of []digest.Digest) (kept []digest.Digest, err error) {
-	var rows query.Values
+	var list query.Values
 	for _, d := range of {
-		rows.Add(d)
+		list.Add(d)
 	}
-	err = rows.Each(func(list string, args []any) error {
+	err = list.Each(func(list string, args []any) error {
 		after := query.Placeholders(len(args)+1, 1)
 		part, err := query.All(ctx, t.db, query.Value[digest.Digest],
 			"WITH a(digest) AS (VALUES "+list+") SELECT digest FROM a WHERE "+pinned(after), append(args, t.dayAgo())...)

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -24,41 +25,54 @@ type Table struct{ db query.DB }
 // New returns the previews in a database.
 func New(db query.DB) *Table { return &Table{db} }
 
+// Previews and Diffs are the rows.
+var (
+	Previews = rows.Of("previews", func(c *rows.Columns, p *preview.Preview) {
+		rows.Col(c, "service_id", &p.ServiceID)
+		rows.Col(c, "cluster_id", &p.ClusterID)
+		rows.Col(c, "request", &p.Request)
+		rows.Col(c, "actor", &p.By)
+		rows.Col(c, "created_at", &p.CreatedAt)
+		rows.Col(c, "revision", &p.Revision)
+		rows.List(c, "parts", &p.Parts)
+		rows.Col(c, "files_digest", &p.FilesDigest)
+		rows.Base64(c, "files", &p.Files)
+		rows.Col(c, "answered", &p.Answered)
+		rows.Col(c, "made_at", &p.MadeAt)
+		rows.Col(c, "error", &p.Error)
+		rows.Base64(c, "differences", &p.Differences)
+	}).Unread("files")
+	selectPreviews = Previews.Select()
+	insertPreview  = Previews.Except("answered", "made_at", "error", "differences").Insert("")
+	answerPreview  = Previews.Only("cluster_id", "service_id", "request", "made_at", "error", "differences").
+			Set("answered", "1").Set("files", "''").Update("cluster_id", "service_id", "request")
+
+	Diffs = rows.Of("diffs", func(c *rows.Columns, d *fleet.Diff) {
+		rows.Col(c, "service_id", &d.ServiceID)
+		rows.Col(c, "request", &d.Request)
+		rows.Col(c, "revision", &d.Revision)
+		rows.Col(c, "source_revision", &d.SourceRevision)
+		rows.Col(c, "made_at", &d.MadeAt)
+		rows.Col(c, "reported_at", &d.ReportedAt)
+		rows.Col(c, "error", &d.Error)
+		rows.Base64(c, "differences", &d.Differences)
+	})
+	selectDiffs = Diffs.Select()
+	putDiff     = Diffs.All().Upsert("service_id")
+)
+
 // PutPreview implements preview.Store.
 func (t *Table) PutPreview(ctx context.Context, p preview.Preview, dropBefore int64) error {
 	if _, err := t.db.Exec(ctx, Drop, dropBefore); err != nil {
 		return err
 	}
-	parts, err := query.List(p.Parts)
-	if err != nil {
-		return err
-	}
-	_, err = t.db.Exec(ctx, `INSERT INTO previews (service_id, cluster_id, request, actor, created_at, revision, parts, files_digest, files)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		p.ServiceID, p.ClusterID, p.Request, p.By, p.CreatedAt, p.Revision, parts, p.FilesDigest, base64.StdEncoding.EncodeToString(p.Files))
+	_, err := insertPreview.Exec(ctx, t.db, &p)
 	return err
-}
-
-const previewColumns = `SELECT service_id, cluster_id, request, actor, created_at, revision, parts, files_digest,
-	answered, made_at, error, differences FROM previews `
-
-func scanPreview(row query.Scan) (p preview.Preview, err error) {
-	var parts, packed string
-	var answered int64
-	err = row(&p.ServiceID, &p.ClusterID, &p.Request, &p.By, &p.CreatedAt, &p.Revision, &parts, &p.FilesDigest, &answered, &p.MadeAt, &p.Error, &packed)
-	if err != nil {
-		return p, err
-	}
-	p.Answered = answered != 0
-	if p.Differences, err = base64.StdEncoding.DecodeString(packed); err != nil {
-		return p, err
-	}
-	return p, query.FromList(parts, &p.Parts)
 }
 
 // Preview implements preview.Store.
 func (t *Table) Preview(ctx context.Context, serviceID string, request int64) (preview.Preview, error) {
-	p, found, err := query.One(ctx, t.db, scanPreview, previewColumns+"WHERE service_id = $1 AND request = $2", serviceID, request)
+	p, found, err := query.One(ctx, t.db, Previews.Reader(), selectPreviews+"WHERE service_id = $1 AND request = $2", serviceID, request)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "preview %d of the service does not exist any more; request it again", request)
 	}
@@ -67,14 +81,14 @@ func (t *Table) Preview(ctx context.Context, serviceID string, request int64) (p
 
 // Open is the statement for an agent's open previews, and Drop the one that
 // deletes expired ones.
-const (
-	Open = previewColumns + "WHERE cluster_id = $1 AND answered = 0 AND created_at >= $2 ORDER BY request"
+var (
+	Open = selectPreviews + "WHERE cluster_id = $1 AND answered = 0 AND created_at >= $2 ORDER BY request"
 	Drop = "DELETE FROM previews WHERE created_at < $1"
 )
 
 // OpenPreviews implements preview.Store.
 func (t *Table) OpenPreviews(ctx context.Context, clusterID string, since int64) ([]preview.Preview, error) {
-	return query.All(ctx, t.db, scanPreview, Open, clusterID, since)
+	return query.All(ctx, t.db, Previews.Reader(), Open, clusterID, since)
 }
 
 // PreviewFiles implements preview.Store.
@@ -92,32 +106,18 @@ func (t *Table) PreviewFiles(ctx context.Context, clusterID, digest string) ([]b
 // AnswerPreview implements preview.Store. It deletes the files, which are no
 // longer needed.
 func (t *Table) AnswerPreview(ctx context.Context, p preview.Preview) error {
-	_, err := t.db.Exec(ctx, `UPDATE previews SET answered = 1, made_at = $4, error = $5, differences = $6, files = ''
-		WHERE cluster_id = $1 AND service_id = $2 AND request = $3`,
-		p.ClusterID, p.ServiceID, p.Request, p.MadeAt, p.Error, base64.StdEncoding.EncodeToString(p.Differences))
+	_, err := answerPreview.Exec(ctx, t.db, &p)
 	return err
 }
 
 // PutDiff implements fleet.DiffStore.
 func (t *Table) PutDiff(ctx context.Context, d fleet.Diff) error {
-	_, err := t.db.Exec(ctx, `INSERT INTO diffs (service_id, request, revision, source_revision, made_at, reported_at, error, differences)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (service_id) DO UPDATE SET request = excluded.request, revision = excluded.revision,
-		source_revision = excluded.source_revision, made_at = excluded.made_at, reported_at = excluded.reported_at,
-		error = excluded.error, differences = excluded.differences`,
-		d.ServiceID, d.Request, d.Revision, d.SourceRevision, d.MadeAt, d.ReportedAt, d.Error, base64.StdEncoding.EncodeToString(d.Differences))
+	_, err := putDiff.Exec(ctx, t.db, &d)
 	return err
 }
 
 // Diff implements fleet.DiffStore.
 func (t *Table) Diff(ctx context.Context, serviceID string) (fleet.Diff, error) {
-	d, _, err := query.One(ctx, t.db, func(row query.Scan) (d fleet.Diff, err error) {
-		var packed string
-		if err = row(&d.ServiceID, &d.Request, &d.Revision, &d.SourceRevision, &d.MadeAt, &d.ReportedAt, &d.Error, &packed); err != nil {
-			return d, err
-		}
-		d.Differences, err = base64.StdEncoding.DecodeString(packed)
-		return d, err
-	}, "SELECT service_id, request, revision, source_revision, made_at, reported_at, error, differences FROM diffs WHERE service_id = $1", serviceID)
+	d, _, err := query.One(ctx, t.db, Diffs.Reader(), selectDiffs+"WHERE service_id = $1", serviceID)
 	return d, err
 }

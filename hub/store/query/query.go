@@ -34,6 +34,9 @@ type DB interface {
 	Each(ctx context.Context, statement string, args []any, take func(Scan) error) error
 }
 
+// Encoder is an argument that is encoded as text when its statement runs.
+type Encoder interface{ Encode() (string, error) }
+
 // All reads all rows fully, so that the caller may write afterwards.
 func All[T any](ctx context.Context, db DB, take func(Scan) (T, error), statement string, args ...any) ([]T, error) {
 	var all []T
@@ -59,6 +62,23 @@ func One[T any](ctx context.Context, db DB, take func(Scan) (T, error), statemen
 		return err
 	})
 	return one, found && err == nil, err
+}
+
+// Stream calls fn with each value that take reads. It must not use the database.
+func Stream[T any](ctx context.Context, db DB, take func(Scan) (T, error), fn func(T) error, statement string, args ...any) error {
+	return db.Each(ctx, statement, args, func(row Scan) error {
+		one, err := take(row)
+		if err != nil {
+			return err
+		}
+		return fn(one)
+	})
+}
+
+// ExecOne runs a statement that must change one row, and reports whether it did.
+func ExecOne(ctx context.Context, db DB, statement string, args ...any) (bool, error) {
+	n, err := db.Exec(ctx, statement, args...)
+	return n == 1, err
 }
 
 // Value scans a row of one column.
@@ -121,10 +141,4 @@ func List[T any](list []T) (string, error) {
 		return "", nil
 	}
 	return JSON(list)
-}
-
-// FromList decodes a column of List.
-func FromList[T any](text string, into *[]T) error {
-	*into = nil
-	return FromJSON(text, into)
 }

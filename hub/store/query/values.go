@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// expression is inserted into a list unchanged.
-type expression string
+// Expression is inserted into a list of Values unchanged, not as an argument.
+type Expression string
 
 // Now is the database's clock in microseconds, as a column of Values.
-const Now = expression("{now}")
+const Now = Expression("{now}")
 
 // Values are the rows of a VALUES list, all with the same number of columns.
 type Values struct{ rows [][]any }
@@ -42,7 +42,7 @@ func values(rows [][]any) (string, []any) {
 		for _, column := range row {
 			list.WriteString(between)
 			between = ", "
-			if as, ok := column.(expression); ok {
+			if as, ok := column.(Expression); ok {
 				list.WriteString(string(as))
 				continue
 			}

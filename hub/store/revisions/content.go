@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -24,12 +25,38 @@ func contentID(m fleet.Made) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
+// Content is a row of what a source gave.
+type Content struct {
+	ID string
+	fleet.Made
+	CreatedAt int64
+}
+
+// Contents are the rows of contents.
+var (
+	Contents = rows.Of("contents", func(c *rows.Columns, v *Content) {
+		rows.Col(c, "id", &v.ID)
+		rows.Col(c, "repository_id", &v.Made.Content.RepositoryID)
+		rows.Col(c, "source_revision", &v.Made.Content.SourceRevision)
+		rows.Col(c, "digest", &v.Made.Content.Digest)
+		rows.Col(c, "entry", &v.Made.Content.Entry)
+		rows.Col(c, "size", &v.Made.Content.Size)
+		rows.Col(c, "message", &v.Made.Content.Message)
+		rows.Col(c, "author", &v.Made.Content.Author)
+		rows.Col(c, "committed_at", &v.Made.Content.CommittedAt)
+		rows.List(c, "parts", &v.Parts)
+		rows.Col(c, "created_at", &v.CreatedAt)
+	})
+	insertContents = Contents.All().InsertMany("ON CONFLICT DO NOTHING")
+)
+
 // putContents stores contents, without duplicates, and returns their ids in
 // order.
 func (t *Table) putContents(ctx context.Context, made []fleet.Made) ([]string, error) {
 	ids := make([]string, len(made))
 	seen := map[string]bool{}
-	var rows, parts query.Values
+	var contents []Content
+	var parts query.Values
 	for i, m := range made {
 		id, err := contentID(m)
 		if err != nil {
@@ -39,22 +66,12 @@ func (t *Table) putContents(ctx context.Context, made []fleet.Made) ([]string, e
 			continue
 		}
 		seen[id] = true
-		text, err := query.List(m.Parts)
-		if err != nil {
-			return nil, err
-		}
-		c := m.Content
-		rows.Add(id, c.RepositoryID, c.SourceRevision, c.Digest, c.Entry, c.Size, c.Message, c.Author, c.CommittedAt, text, clock.Micros(t.clock.Now()))
+		contents = append(contents, Content{id, m, clock.Micros(t.clock.Now())})
 		for _, p := range m.Parts[min(1, len(m.Parts)):] {
 			parts.Add(id, p.Digest, p.RepositoryID)
 		}
 	}
-	err := rows.Each(func(list string, args []any) error {
-		_, err := t.db.Exec(ctx, `INSERT INTO contents (id, repository_id, source_revision, digest, entry, size, message, author,
-			committed_at, parts, created_at) VALUES `+list+" ON CONFLICT DO NOTHING", args...)
-		return err
-	})
-	if err != nil {
+	if _, err := insertContents.Exec(ctx, t.db, contents); err != nil {
 		return nil, err
 	}
 	return ids, parts.Each(func(list string, args []any) error {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 )
 
 // Revise implements fleet.MoveStore.
@@ -17,11 +18,11 @@ func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep 
 	if err != nil {
 		return err
 	}
-	var rows query.Values
+	var revised query.Values
 	for i, r := range all {
-		rows.Add(r.ServiceID, r.SpecDigest, r.Namespace, contents[i], r.Cause)
+		revised.Add(r.ServiceID, r.SpecDigest, r.Namespace, contents[i], r.Cause)
 	}
-	return rows.Each(func(list string, args []any) error {
+	return revised.Each(func(list string, args []any) error {
 		with := "WITH v(id, spec_digest, namespace, content_id, cause) AS (VALUES " + list + ") "
 		number := "CAST(" + query.Placeholders(len(args)+1, 1) + " AS BIGINT)"
 		when, most := append(args, at), append(args[:len(args):len(args)], keep)
@@ -49,15 +50,24 @@ func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep 
 	})
 }
 
+// Advanced is what is read of a service whose head moved.
+var Advanced = rows.Of("services s", func(c *rows.Columns, s *fleet.Service) {
+	rows.Col(c, "id", &s.ID)
+	rows.Col(c, "cluster_id", &s.ClusterID)
+	rows.Col(c, "COALESCE(c.name, '')", &s.Cluster)
+	rows.Col(c, "name", &s.Name)
+	rows.Col(c, "namespace", &s.Namespace)
+	rows.Col(c, "source_id", &s.SourceID)
+	rows.Col(c, "spec_digest", &s.SpecDigest)
+	rows.Col(c, "revision", &s.Revision)
+})
+
 // ServicesToAdvance implements fleet.MoveStore.
 func (t *Table) ServicesToAdvance(ctx context.Context, heads []fleet.Head, after string, limit int) ([]fleet.Service, error) {
 	with, sources, args := Heads(heads)
 	next := len(args)
-	return query.All(ctx, t.db, func(row query.Scan) (s fleet.Service, err error) {
-		err = row(&s.ID, &s.ClusterID, &s.Cluster, &s.Name, &s.Namespace, &s.SourceID, &s.SpecDigest, &s.Revision)
-		return s, err
-	}, with+`SELECT s.id, s.cluster_id, COALESCE(c.name, ''), s.name, s.namespace, s.source_id, s.spec_digest, s.revision
-		FROM services s JOIN h ON h.source_id = s.source_id JOIN contents o ON o.id = s.content_id LEFT JOIN clusters c ON c.id = s.cluster_id
+	return query.All(ctx, t.db, Advanced.Reader(), with+Advanced.Select()+`
+		JOIN h ON h.source_id = s.source_id JOIN contents o ON o.id = s.content_id LEFT JOIN clusters c ON c.id = s.cluster_id
 		WHERE s.source_id IN (`+sources+`) AND s.id > `+query.Placeholders(next+1, 1)+`
 		AND s.pinned_revision = 0 AND s.deleting = '' AND s.undelivered = 0 AND s.places = '' AND s.revision > 0
 		AND o.digest <> h.digest AND o.entry = h.entry AND o.parts = ''
@@ -67,11 +77,11 @@ func (t *Table) ServicesToAdvance(ctx context.Context, heads []fleet.Head, after
 // Heads begins a statement that compares with heads, as h, and lists their
 // sources, with the arguments of both.
 func Heads(heads []fleet.Head) (with, sources string, args []any) {
-	var rows query.Values
+	var told query.Values
 	for _, h := range heads {
-		rows.Add(h.SourceID, h.Digest, h.Entry)
+		told.Add(h.SourceID, h.Digest, h.Entry)
 	}
-	list, args := rows.List()
+	list, args := told.List()
 	sources = query.Placeholders(len(args)+1, len(heads))
 	for _, h := range heads {
 		args = append(args, h.SourceID)

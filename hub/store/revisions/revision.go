@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -19,26 +20,38 @@ type Table struct {
 // New returns the history in a database.
 func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
 
-// columns are read with r for the revision, o for its content and d for its
-// spec. For a commit, its author is who made the revision.
-const columns = `SELECT r.service_id, r.number, o.repository_id, o.source_revision, o.digest, o.entry, o.size, o.message, o.author,
-	o.committed_at, r.spec_digest, r.cause, r.actor, r.created_at, COALESCE(d.spec, ''), COALESCE(d.secrets, ''), o.parts
-	FROM revisions r JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version `
+// Revisions are the rows of revisions, read with r for the revision, o for its
+// content and d for its spec.
+var (
+	Revisions = rows.Of("revisions r", func(c *rows.Columns, r *fleet.StoredRevision) {
+		rows.Col(c, "service_id", &r.ServiceID)
+		rows.Col(c, "number", &r.Number)
+		rows.Col(c, "o.repository_id", &r.RepositoryID)
+		rows.Col(c, "o.source_revision", &r.SourceRevision)
+		rows.Col(c, "o.digest", &r.Digest)
+		rows.Col(c, "o.entry", &r.Entry)
+		rows.Col(c, "o.size", &r.Size)
+		rows.Col(c, "o.message", &r.Message)
+		rows.Col(c, "o.author", &r.Author)
+		rows.Col(c, "o.committed_at", &r.CommittedAt)
+		rows.Col(c, "spec_digest", &r.SpecDigest)
+		rows.Col(c, "cause", &r.Cause)
+		rows.Col(c, "actor", &r.By)
+		rows.Col(c, "created_at", &r.CreatedAt)
+		rows.JSON(c, "COALESCE(d.spec, '')", &r.Spec)
+		rows.Col(c, "COALESCE(d.secrets, '')", &r.Secrets)
+		rows.List(c, "o.parts", &r.Parts)
+	}).Then(madeBy)
+	selectRevisions = Revisions.Select() + "JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version "
+	// insertRevision is given the content's id and the spec's version.
+	insertRevision = Revisions.All().Set("content_id", "{1}").Set("spec_version", "{2}").Insert("")
+)
 
-func scan(row query.Scan) (r fleet.StoredRevision, err error) {
-	var spec, parts string
-	err = row(&r.ServiceID, &r.Number, &r.RepositoryID, &r.SourceRevision, &r.Digest, &r.Entry, &r.Size, &r.Message, &r.Author,
-		&r.CommittedAt, &r.SpecDigest, &r.Cause, &r.By, &r.CreatedAt, &spec, &r.Secrets, &parts)
-	if err != nil {
-		return r, err
-	}
+// madeBy sets who made the revision: for a commit, its author.
+func madeBy(r *fleet.StoredRevision) {
 	if r.By == "" {
 		r.By = r.Author
 	}
-	if err := query.FromJSON(spec, &r.Spec); err != nil {
-		return r, err
-	}
-	return r, query.FromList(parts, &r.Parts)
 }
 
 // InsertRevision implements fleet.RevisionStore. It writes to the service's row
@@ -56,9 +69,7 @@ func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep
 	if err != nil {
 		return err
 	}
-	_, err = t.db.Exec(ctx, `INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, cause, actor, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		r.ServiceID, r.Number, content[0], version, r.SpecDigest, r.Cause, r.By, r.CreatedAt)
+	_, err = insertRevision.Exec(ctx, t.db, &r, content[0], version)
 	if err != nil {
 		return err
 	}
@@ -90,11 +101,11 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 	if err != nil {
 		return 0, err
 	}
-	var rows query.Values
+	var list query.Values
 	for _, id := range documents {
-		rows.Add(id, ownerID, version)
+		list.Add(id, ownerID, version)
 	}
-	return version, rows.Each(func(list string, args []any) error {
+	return version, list.Each(func(list string, args []any) error {
 		_, err := t.db.Exec(ctx, "INSERT INTO spec_documents (document_id, owner_id, version) VALUES "+list+" ON CONFLICT DO NOTHING", args...)
 		return err
 	})
@@ -102,7 +113,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 
 // Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
-	r, found, err := query.One(ctx, t.db, scan, columns+"WHERE r.service_id = $1 AND r.number = $2", serviceID, number)
+	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 AND r.number = $2", serviceID, number)
 	if err == nil && !found {
 		return r, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number)
 	}
@@ -113,7 +124,7 @@ func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (f
 func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredRevision, error) {
 	present := map[string]fleet.StoredRevision{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
-		part, err := query.All(ctx, t.db, scan, columns+`WHERE r.service_id IN (`+query.Placeholders(1, len(args))+`)
+		part, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+`WHERE r.service_id IN (`+query.Placeholders(1, len(args))+`)
 			AND r.number = (SELECT s.revision FROM services s WHERE s.id = r.service_id)`, args...)
 		for _, r := range part {
 			present[r.ServiceID] = r
@@ -125,7 +136,7 @@ func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[
 
 // Revisions implements fleet.RevisionStore.
 func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revision, error) {
-	stored, err := query.All(ctx, t.db, scan, columns+"WHERE r.service_id = $1 ORDER BY r.number DESC", serviceID)
+	stored, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 ORDER BY r.number DESC", serviceID)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
 )
 
 // Table holds all statuses. Its methods are safe for concurrent use.
@@ -21,48 +22,63 @@ type Table struct{ db query.DB }
 // New returns the statuses in a database.
 func New(db query.DB) *Table { return &Table{db} }
 
+// Statuses are the rows of services, Sums those of clusters.
+var (
+	Statuses = rows.Of("statuses", func(c *rows.Columns, t *fleet.StoredStatus) {
+		rows.Col(c, "service_id", &t.ServiceID)
+		rows.Col(c, "cluster_id", &t.ClusterID)
+		rows.Col(c, "hash", &t.Hash)
+		rows.Col(c, "reported_at", &t.ReportedAt)
+		rows.Col(c, "sync", &t.Sync)
+		rows.Col(c, "reason", &t.Reason)
+		rows.Col(c, "health", &t.Health)
+		rows.Col(c, "message", &t.Message)
+		rows.JSON(c, "errors", &t.Errors)
+		rows.Col(c, "tarball_digest", &t.TarballDigest)
+		rows.Col(c, "spec_digest", &t.SpecDigest)
+		rows.Col(c, "revision", &t.Revision)
+		rows.Col(c, "source_revision", &t.SourceRevision)
+		rows.Col(c, "applied_at", &t.AppliedAt)
+		rows.JSON(c, "counts", &t.Counts)
+		rows.Base64(c, "components", &t.Components)
+	}).Unread("components")
+	selectStatuses = Statuses.Select()
+	putStatuses    = Statuses.All().UpsertMany("service_id")
+
+	Sums = rows.Of("status_sums", func(c *rows.Columns, s *ClusterSum) {
+		rows.Col(c, "cluster_id", &s.ClusterID)
+		rows.Col(c, "edition", &s.Edition)
+		rows.Col(c, "hash", &s.Hash)
+		rows.Col(c, "count", &s.Count)
+		rows.List(c, "counts", &s.Counts)
+	})
+	selectSums = Sums.Select()
+	putSum     = Sums.All().Upsert("cluster_id")
+)
+
+// ClusterSum is what is stored of a cluster as a whole.
+type ClusterSum struct {
+	ClusterID string
+	reported.Sum
+}
+
 // PutStatuses implements fleet.StatusStore.
 func (t *Table) PutStatuses(ctx context.Context, clusterID string, all []fleet.StoredStatus, sum reported.Sum) error {
-	var rows query.Values
 	at := map[string]int{} // of several for one service, the last one wins
 	for i, s := range all {
 		at[s.ServiceID] = i
 	}
+	last := make([]fleet.StoredStatus, 0, len(at))
 	for i, s := range all {
-		if at[s.ServiceID] != i {
-			continue
+		if at[s.ServiceID] == i {
+			s.ClusterID = clusterID
+			last = append(last, s)
 		}
-		problems, err := query.JSON(s.Errors)
-		if err != nil {
-			return err
-		}
-		counts, err := query.JSON(s.Counts)
-		if err != nil {
-			return err
-		}
-		rows.Add(s.ServiceID, clusterID, s.Hash, s.ReportedAt, s.Sync, s.Reason, s.Health, s.Message, problems, s.TarballDigest,
-			s.SpecDigest, s.Revision, s.SourceRevision, s.AppliedAt, counts, base64.StdEncoding.EncodeToString(s.Components))
 	}
-	err := rows.Each(func(list string, args []any) error {
-		_, err := t.db.Exec(ctx, `INSERT INTO statuses (service_id, cluster_id, hash, reported_at, sync, reason, health, message,
-			errors, tarball_digest, spec_digest, revision, source_revision, applied_at, counts, components) VALUES `+list+`
-			ON CONFLICT (service_id) DO UPDATE SET cluster_id = excluded.cluster_id, hash = excluded.hash,
-			reported_at = excluded.reported_at, sync = excluded.sync, reason = excluded.reason, health = excluded.health,
-			message = excluded.message, errors = excluded.errors, tarball_digest = excluded.tarball_digest,
-			spec_digest = excluded.spec_digest, revision = excluded.revision, source_revision = excluded.source_revision,
-			applied_at = excluded.applied_at, counts = excluded.counts, components = excluded.components`, args...)
-		return err
-	})
-	if err != nil {
+	if _, err := putStatuses.Exec(ctx, t.db, last); err != nil {
 		return err
 	}
-	counts, err := query.List(sum.Counts)
-	if err != nil {
-		return err
-	}
-	_, err = t.db.Exec(ctx, `INSERT INTO status_sums (cluster_id, edition, hash, count, counts) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (cluster_id) DO UPDATE SET edition = excluded.edition, hash = excluded.hash, count = excluded.count, counts = excluded.counts`,
-		clusterID, sum.Edition, sum.Hash, sum.Count, counts)
+	_, err := putSum.Exec(ctx, t.db, &ClusterSum{clusterID, sum})
 	return err
 }
 
@@ -84,26 +100,11 @@ func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
 	return nil
 }
 
-func scan(row query.Scan) (t fleet.StoredStatus, err error) {
-	var problems, counts string
-	err = row(&t.ServiceID, &t.ClusterID, &t.Hash, &t.ReportedAt, &t.Sync, &t.Reason, &t.Health, &t.Message, &problems,
-		&t.TarballDigest, &t.SpecDigest, &t.Revision, &t.SourceRevision, &t.AppliedAt, &counts)
-	if err != nil {
-		return t, err
-	}
-	if err := query.FromJSON(problems, &t.Errors); err != nil {
-		return t, err
-	}
-	return t, query.FromJSON(counts, &t.Counts)
-}
-
 // StatusesByID implements fleet.StatusStore.
 func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredStatus, error) {
 	all := map[string]fleet.StoredStatus{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
-		part, err := query.All(ctx, t.db, scan, `SELECT service_id, cluster_id, hash, reported_at, sync, reason, health, message,
-			errors, tarball_digest, spec_digest, revision, source_revision, applied_at, counts
-			FROM statuses WHERE service_id IN (`+query.Placeholders(1, len(args))+")", args...)
+		part, err := query.All(ctx, t.db, Statuses.Reader(), selectStatuses+"WHERE service_id IN ("+query.Placeholders(1, len(args))+")", args...)
 		for _, s := range part {
 			all[s.ServiceID] = s
 		}
@@ -138,23 +139,16 @@ func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]
 func (t *Table) StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error) {
 	sums := map[string]reported.Sum{}
 	read := func(where string, args []any) error {
-		return t.db.Each(ctx, "SELECT cluster_id, edition, hash, count, counts FROM status_sums"+where, args, func(row query.Scan) error {
-			var id, counts string
-			var s reported.Sum
-			if err := row(&id, &s.Edition, &s.Hash, &s.Count, &counts); err != nil {
-				return err
-			}
-			if err := query.FromList(counts, &s.Counts); err != nil {
-				return err
-			}
-			sums[id] = s
-			return nil
-		})
+		all, err := query.All(ctx, t.db, Sums.Reader(), selectSums+where, args...)
+		for _, s := range all {
+			sums[s.ClusterID] = s.Sum
+		}
+		return err
 	}
 	if clusterIDs == nil {
 		return sums, read("", nil)
 	}
 	return sums, query.Chunks(clusterIDs, func(args []any) error {
-		return read(" WHERE cluster_id IN ("+query.Placeholders(1, len(args))+")", args)
+		return read("WHERE cluster_id IN ("+query.Placeholders(1, len(args))+")", args)
 	})
 }

@@ -1,0 +1,73 @@
+package accounts
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sqldb"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *identity.AgentKey) {
+		rows.Col(c, "cluster_id", &k.ClusterID)
+		rows.Col(c, "cluster_name", &k.ClusterName)
+		rows.Hex(c, "public_key", &k.PublicKey)
+		rows.Col(c, "cluster_uid", &k.ClusterUID)
+		rows.Col(c, "token_id", &k.TokenID)
+		rows.Col(c, "boot_id", &k.BootID)
+		rows.JSON(c, "past_boots", &k.PastBoots)
+		rows.Col(c, "registered_at", &k.RegisteredAt)
+		rows.Col(c, "conflict_at", &k.ConflictAt)
+	})
+	selectAgentKeys = agentKeyTable.Select()
+	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")
+)
+
+// AgentKey implements identity.Store.
+func (s *agentKeyRows) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
+	return s.agentKey(ctx, "WHERE cluster_id = $1", clusterID)
+}
+
+// AgentKeyByPublicKey implements identity.Store.
+func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
+	return s.agentKey(ctx, "WHERE public_key = $1", hex.EncodeToString(publicKey))
+}
+
+func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (identity.AgentKey, error) {
+	k, found, err := query.One(ctx, s.db, agentKeyTable.Reader(), selectAgentKeys+where, key)
+	if err == nil && !found {
+		return k, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key)
+	}
+	return k, err
+}
+
+// PutAgentKey implements identity.Store.
+func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
+	_, err := putAgentKey.ExecOne(ctx, s.db, &k)
+	if sqldb.Duplicate(err) {
+		return errcode.New(errcode.Conflict, "another cluster is registered with this agent's key")
+	}
+	return err
+}
+
+// DeleteAgentKey implements identity.Store.
+func (s *agentKeyRows) DeleteAgentKey(ctx context.Context, clusterID string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
+	return err
+}
+
+// UseNonce implements identity.Store.
+func (s *agentKeyRows) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
+	if _, err := s.db.Exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
+		return err
+	}
+	fresh, err := query.ExecOne(ctx, s.db, "INSERT INTO renew_nonces (nonce, used_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hex.EncodeToString(nonce), at)
+	if err == nil && !fresh {
+		return errcode.New(errcode.Conflict, "the nonce was used before")
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *identity.Trust) {
+		rows.Col(c, "id", &t.ID)
+		rows.Col(c, "name", &t.Name)
+		rows.Col(c, "issuer", &t.Issuer)
+		rows.Col(c, "audience", &t.Audience)
+		rows.Sparse(c, "claims", &t.Claims, "null")
+		rows.Col(c, "account_id", &t.AccountID)
+		rows.Col(c, "COALESCE(u.name, '')", &t.Account)
+		rows.Sparse(c, "scopes", &t.Scopes, "null")
+		rows.Col(c, "lifetime", &t.Lifetime)
+		rows.Col(c, "ca_pem", &t.CAPEM)
+		rows.Col(c, "created_at", &t.CreatedAt)
+		rows.Col(c, "created_by", &t.CreatedBy)
+		rows.Col(c, "last_used_at", &t.LastUsedAt)
+	})
+	selectTrusts = trustTable.Select() + "LEFT JOIN users u ON u.id = t.account_id "
+	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")
+)
+
+// InsertTrust implements identity.FederationStore.
+func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
+	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
+	}
+	return err
+}
+
+// DeleteTrust implements identity.FederationStore.
+func (s *trustRows) DeleteTrust(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
+	return err
+}
+
+// Trusts implements identity.FederationStore.
+func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
+	return query.All(ctx, s.db, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
+}
+
+// TouchTrust implements identity.FederationStore.
+func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
+	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
+	if err == nil && !known {
+		return errcode.New(errcode.NotFound, "the trust was deleted")
+	}
+	return err
+}

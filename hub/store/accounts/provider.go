@@ -1,0 +1,123 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	providerTable = rows.Of("login_providers", func(c *rows.Columns, p *identity.StoredProvider) {
+		rows.Col(c, "id", &p.ID)
+		rows.Col(c, "name", &p.Name)
+		rows.Col(c, "title", &p.Title)
+		rows.Col(c, "issuer", &p.Issuer)
+		rows.Col(c, "client_id", &p.ClientID)
+		rows.Col(c, "sealed", &p.Sealed)
+		rows.JSON(c, "scopes", &p.Scopes)
+		rows.Col(c, "groups_claim", &p.GroupsClaim)
+		rows.JSON(c, "groups", &p.Groups)
+		rows.JSON(c, "email_domains", &p.EmailDomains)
+		rows.Col(c, "allow_unverified", &p.AllowUnverified)
+		rows.Col(c, "ca_pem", &p.CAPEM)
+		rows.Col(c, "created_at", &p.CreatedAt)
+	})
+	selectProviders = providerTable.Select()
+	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateProvider  = providerTable.Except("name", "created_at").Update("id")
+
+	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *identity.Subject) {
+		rows.Col(c, "provider_id", &x.ProviderID)
+		rows.Col(c, "subject", &x.Subject)
+		rows.Col(c, "user_id", &x.UserID)
+		rows.Col(c, "email", &x.Email)
+		rows.Col(c, "last_login_at", &x.LastLoginAt)
+	})
+	selectSubjects = subjectTable.Select()
+	putSubject     = subjectTable.All().Upsert("provider_id", "subject")
+)
+
+// InsertProvider implements identity.ProviderStore.
+func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
+	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
+	}
+	return err
+}
+
+// UpdateProvider implements identity.ProviderStore.
+func (s *providerRows) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
+	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
+	if err == nil && !changed {
+		return noProvider(p.Name)
+	}
+	return err
+}
+
+func noProvider(name string) error {
+	return errcode.New(errcode.NotFound, "login provider %s does not exist", name)
+}
+
+// DeleteProvider implements identity.ProviderStore.
+func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) error {
+	for _, drop := range []struct{ query, key string }{
+		{"DELETE FROM login_subjects WHERE provider_id = $1", p.ID},
+		{"DELETE FROM login_sessions WHERE provider_id = $1", p.ID},
+		{"DELETE FROM group_members WHERE source = $1 AND source <> ''", p.Name},
+		{"DELETE FROM login_providers WHERE id = $1", p.ID},
+	} {
+		if _, err := s.db.Exec(ctx, drop.query, drop.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ProviderByName implements identity.ProviderStore.
+func (s *providerRows) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
+	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
+	if err == nil && !found {
+		return p, noProvider(name)
+	}
+	return p, err
+}
+
+// Providers implements identity.ProviderStore.
+func (s *providerRows) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
+	return query.All(ctx, s.db, providerTable.Reader(), selectProviders+"ORDER BY name")
+}
+
+// Subject implements identity.ProviderStore.
+func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
+	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
+	if err == nil && !found {
+		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
+	}
+	return x, err
+}
+
+// SubjectsOf implements identity.ProviderStore.
+func (s *providerRows) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
+	return query.All(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
+}
+
+// UsersOf implements identity.ProviderStore.
+func (s *providerRows) UsersOf(ctx context.Context, providerID string) ([]string, error) {
+	return query.All(ctx, s.db, query.Value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
+}
+
+// PutSubject implements identity.ProviderStore.
+func (s *providerRows) PutSubject(ctx context.Context, x identity.Subject) error {
+	_, err := putSubject.ExecOne(ctx, s.db, &x)
+	return err
+}
+
+// DeleteSubjects implements identity.ProviderStore.
+func (s *providerRows) DeleteSubjects(ctx context.Context, userID string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
+	return err
+}

@@ -1,0 +1,100 @@
+package accounts
+
+import (
+	"context"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// InsertUser implements identity.Store.
+func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
+	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
+	if err == nil && !inserted {
+		return errcode.New(errcode.Conflict, "%s %s exists", strings.ReplaceAll(string(u.Kind), "_", " "), u.Name)
+	}
+	return err
+}
+
+var (
+	userTable = rows.Of("users", func(c *rows.Columns, u *identity.User) {
+		rows.Col(c, "id", &u.ID)
+		rows.Col(c, "kind", &u.Kind)
+		rows.Col(c, "name", &u.Name)
+		rows.Col(c, "admin", &u.Admin)
+		rows.Col(c, "created_at", &u.CreatedAt)
+	})
+	selectUsers = userTable.Select()
+	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
+)
+
+// UserByName implements identity.Store.
+func (s *userRows) UserByName(ctx context.Context, name string) (identity.User, error) {
+	return s.user(ctx, "WHERE name = $1", name)
+}
+
+// User implements identity.Store.
+func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
+	return s.user(ctx, "WHERE id = $1", id)
+}
+
+func (s *userRows) user(ctx context.Context, where, key string) (identity.User, error) {
+	u, found, err := query.One(ctx, s.db, userTable.Reader(), selectUsers+where, key)
+	if err == nil && !found {
+		return u, errcode.New(errcode.NotFound, "user %s does not exist", key)
+	}
+	return u, err
+}
+
+// CountUsers implements identity.Store.
+func (s *userRows) CountUsers(ctx context.Context) (int, error) {
+	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users")
+	return n, err
+}
+
+// SigningKeys implements identity.Store.
+func (s *userRows) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
+	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
+}
+
+// RetiredSigningKeys implements identity.Store.
+func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
+	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
+}
+
+var (
+	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *identity.StoredSigningKey) {
+		rows.Col(c, "id", &k.ID)
+		rows.Hex(c, "public_key", &k.PublicKey)
+		rows.Col(c, "sealed", &k.Sealed)
+		rows.Col(c, "created_at", &k.CreatedAt)
+		rows.Col(c, "signs_from", &k.SignsFrom)
+		rows.Col(c, "retired_at", &k.RetiredAt)
+	})
+	selectSigningKeys = signingKeyTable.Select()
+	insertSigningKey  = signingKeyTable.All().Insert("")
+)
+
+// settingLatestKey is the setting with the newest signing key.
+const settingLatestKey = "latest_signing_key"
+
+// InsertSigningKey implements identity.Store.
+func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
+	_, err := insertSigningKey.ExecOne(ctx, s.db, &k)
+	if err != nil {
+		return err
+	}
+	// Of two replicas that each saw no key, one must see the other's: agents
+	// that registered at one would never trust the other. Both write this row,
+	// so the later transaction is retried.
+	return s.setSetting(ctx, settingLatestKey, k.ID)
+}
+
+// RetireSigningKey implements identity.Store.
+func (s *userRows) RetireSigningKey(ctx context.Context, id string, at int64) error {
+	_, err := s.db.Exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
+	return err
+}

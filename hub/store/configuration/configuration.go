@@ -1,0 +1,231 @@
+// Package configuration stores configuration values, and where the documents of
+// secrets are, in the hub's database. hub/store embeds its Table; hub/config
+// decides what is in them, and seals it.
+package configuration
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Table holds all of it. Its methods are safe for concurrent use.
+type Table struct{ db query.DB }
+
+// New returns the configuration in a database.
+func New(db query.DB) *Table { return &Table{db} }
+
+// Queries are the queries that read each table, for tests.
+var Queries = map[rows.Definition]string{documentTable: selectDocuments, bagTable: selectBags}
+
+var (
+	documentTable = rows.Of("config_documents", func(c *rows.Columns, d *config.Document) {
+		rows.Col(c, "id", &d.ID)
+		rows.Col(c, "backend", &d.Backend)
+		rows.Col(c, "parts", &d.Parts)
+		rows.Col(c, "shared", &d.Shared)
+		rows.Col(c, "ready", &d.Ready)
+		rows.Col(c, "copied_to", &d.CopiedTo)
+		rows.Col(c, "copied_parts", &d.CopiedParts)
+		rows.Col(c, "stale_in", &d.StaleIn)
+		rows.Col(c, "stale_parts", &d.StaleParts)
+		rows.Col(c, "created_at", &d.CreatedAt)
+	})
+	selectDocuments = documentTable.Select()
+	insertDocument  = documentTable.All().Insert("")
+	updateDocument  = documentTable.Except("created_at").Update("id")
+
+	bagTable = rows.Of("bags b", func(c *rows.Columns, b *config.BagRow) {
+		rows.Col(c, "kind", &b.Kind)
+		rows.Col(c, "name", &b.Name)
+		rows.Col(c, "project_id", &b.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &b.Project)
+		rows.Col(c, "document", &b.Document)
+		rows.Col(c, "version", &b.Version)
+		rows.Col(c, "updated_at", &b.UpdatedAt)
+		rows.Col(c, "updated_by", &b.UpdatedBy)
+	})
+	selectBags = bagTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
+	putBag     = bagTable.All().Upsert("kind", "name")
+)
+
+// InsertDocument implements config.Store.
+func (s *Table) InsertDocument(ctx context.Context, d config.Document) error {
+	_, err := insertDocument.ExecOne(ctx, s.db, &d)
+	return err
+}
+
+// UpdateDocument implements config.Store.
+func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
+	changed, err := updateDocument.ExecOne(ctx, s.db, &d)
+	if err == nil && !changed {
+		err = errcode.New(errcode.NotFound, "document %s does not exist", d.ID)
+	}
+	return err
+}
+
+// DeleteDocument implements config.Store.
+func (s *Table) DeleteDocument(ctx context.Context, id string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM config_documents WHERE id = $1", id)
+	return err
+}
+
+// DocumentsByID implements config.Store.
+func (s *Table) DocumentsByID(ctx context.Context, ids []string) (all []config.Document, err error) {
+	err = query.Chunks(ids, func(args []any) error {
+		part, err := query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}
+
+// DocumentsIn implements config.Store.
+func (s *Table) DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]config.Document, error) {
+	column := "backend"
+	if stale {
+		column = "stale_in"
+	}
+	return query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
+}
+
+// CountDocuments implements config.Store.
+func (s *Table) CountDocuments(ctx context.Context) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.db.Each(ctx, "SELECT backend, COUNT(*) FROM config_documents GROUP BY backend", nil, func(row query.Scan) error {
+		var name string
+		var n int64
+		if err := row(&name, &n); err != nil {
+			return err
+		}
+		counts[name] = n
+		return nil
+	})
+	return counts, err
+}
+
+// UnusedDocuments implements config.Store.
+func (s *Table) UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []config.Document, last string, err error) {
+	ids, err := query.All(ctx, s.db, query.Value[string], "SELECT id FROM config_documents WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, "", err
+	}
+	end := ids[len(ids)-1]
+	if len(ids) == limit {
+		last = end
+	}
+	unused, err = query.All(ctx, s.db, documentTable.Reader(), selectDocuments+`d WHERE d.id > $1 AND d.id <= $2 AND d.created_at < $3
+		AND NOT EXISTS (SELECT 1 FROM spec_documents u WHERE u.document_id = d.id)
+		AND (d.shared = 0 OR NOT EXISTS (SELECT 1 FROM bags WHERE document = d.id)) ORDER BY d.id`, after, end, before)
+	return unused, last, err
+}
+
+// PutValue implements config.Store.
+func (s *Table) PutValue(ctx context.Context, path, sealed string) error {
+	_, err := s.db.Exec(ctx, `INSERT INTO config_values (path, body) VALUES ($1, $2)
+		ON CONFLICT (path) DO UPDATE SET body = excluded.body`, path, sealed)
+	return err
+}
+
+// valuesOf reads paths with their bodies.
+func (s *Table) valuesOf(ctx context.Context, into map[string]string, statement string, args ...any) error {
+	return s.db.Each(ctx, statement, args, func(row query.Scan) error {
+		var path, body string
+		if err := row(&path, &body); err != nil {
+			return err
+		}
+		into[path] = body
+		return nil
+	})
+}
+
+// Values implements config.Store.
+func (s *Table) Values(ctx context.Context, paths []string) (map[string]string, error) {
+	all := map[string]string{}
+	err := query.Chunks(paths, func(args []any) error {
+		return s.valuesOf(ctx, all, "SELECT path, body FROM config_values WHERE path IN ("+query.Placeholders(1, len(args))+")", args...)
+	})
+	return all, err
+}
+
+// DeleteValue implements config.Store.
+func (s *Table) DeleteValue(ctx context.Context, path string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM config_values WHERE path = $1", path)
+	return err
+}
+
+// ValuesNotUnder implements config.Store.
+func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error) {
+	all := map[string]string{}
+	err := s.valuesOf(ctx, all, `SELECT path, body FROM config_values WHERE path > $1 AND substr(body, 1, $2) <> $3
+		ORDER BY path LIMIT $4`, after, len(prefix), prefix, limit)
+	return all, err
+}
+
+// PutBag implements config.Store.
+func (s *Table) PutBag(ctx context.Context, b config.BagRow) error {
+	_, err := putBag.ExecOne(ctx, s.db, &b)
+	return err
+}
+
+// BagByName implements config.Store.
+func (s *Table) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
+	b, found, err := query.One(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 AND b.name = $2", kind, name)
+	if err == nil && !found {
+		err = config.NoBag(kind, name)
+	}
+	return b, err
+}
+
+// Bags implements config.Store.
+func (s *Table) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
+	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 ORDER BY b.name", kind)
+}
+
+// UntoldBags implements config.TellStore.
+func (s *Table) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
+	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
+}
+
+// ToldBag implements config.TellStore.
+func (s *Table) ToldBag(ctx context.Context, kind, name string, version int64) error {
+	_, err := s.db.Exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
+	return err
+}
+
+// DeleteBag implements config.Store.
+func (s *Table) DeleteBag(ctx context.Context, kind, name string) error {
+	_, err := s.db.Exec(ctx, "DELETE FROM bags WHERE kind = $1 AND name = $2", kind, name)
+	return err
+}
+
+// PutUses implements config.Store.
+func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error {
+	if _, err := s.db.Exec(ctx, "DELETE FROM config_uses WHERE service_id = $1", serviceID); err != nil {
+		return err
+	}
+	for _, u := range uses {
+		if _, err := s.db.Exec(ctx, "INSERT INTO config_uses (service_id, kind, name) VALUES ($1, $2, $3)", serviceID, u.Kind, u.Name); err != nil {
+			return fmt.Errorf("note a use: %w", err)
+		}
+	}
+	return nil
+}
+
+// UsedBy implements config.Store.
+func (s *Table) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
+	return query.All(ctx, s.db, query.Value[string], "SELECT service_id FROM config_uses WHERE kind = $1 AND name = $2 ORDER BY service_id", use.Kind, use.Name)
+}
+
+// UsedNames implements config.Store.
+func (s *Table) UsedNames(ctx context.Context, kind string) ([]string, error) {
+	// One index look-up for each name, however many services use it.
+	return query.All(ctx, s.db, query.Value[string], `WITH RECURSIVE used(name) AS (SELECT min(name) FROM config_uses WHERE kind = $1
+		UNION ALL SELECT (SELECT min(u.name) FROM config_uses u WHERE u.kind = $1 AND u.name > used.name) FROM used WHERE used.name IS NOT NULL)
+		SELECT name FROM used WHERE name IS NOT NULL`, kind)
+}

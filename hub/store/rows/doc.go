@@ -1,0 +1,26 @@
+// Package rows maps rows of the hub's database to values and back by column
+// names. A definition names each column of a table once, beside its field, and
+// every SELECT, INSERT and UPDATE of the table is generated from it. hub/store and
+// the packages below it define their tables with it.
+//
+//	var users = rows.Of("users", func(c *rows.Columns, u *identity.User) {
+//		rows.Col(c, "id", &u.ID)
+//		rows.Col(c, "name", &u.Name)
+//	})
+//	users.Select() + "WHERE name = $1"         SELECT id, name FROM users WHERE name = $1
+//	users.Reader()                             scans those columns into a User
+//	users.All().Insert("ON CONFLICT …")        INSERT INTO users (id, name) VALUES ($1, $2) …
+//	users.Only("id", "name").Update("id")      UPDATE users SET name = $2 WHERE id = $1
+//
+// It creates no schema, knows no relations between tables and generates no WHERE
+// except for keys: those are plain SQL of the caller. Tables and statements are
+// generated when the program starts and are safe for concurrent use; a Reader
+// belongs to one query.
+//
+// Invariants: a column is named in one place, and its position in none. A column
+// is TEXT or BIGINT, so a field of another type does not compile without an
+// encoding (JSON, List, Hex, Micros, …). A name that a table does not have panics
+// when the program starts. NULL is an error except in JSON, where it is the zero
+// value; a joined column gives the value for NULL with COALESCE. Reading a row
+// allocates only what its values need.
+package rows

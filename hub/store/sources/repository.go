@@ -1,0 +1,310 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/hub/store/sqldb"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+var (
+	repositoryTable = rows.Of("repositories", func(c *rows.Columns, r *gitcache.Repository) {
+		rows.Col(c, "id", &r.ID)
+		rows.Col(c, "name", &r.Name)
+		rows.Col(c, "project_id", &r.ProjectID)
+		rows.Col(c, "kind", &r.Kind)
+		rows.Col(c, "url", &r.URL)
+		rows.Col(c, "auth", &r.Auth)
+		rows.Sparse(c, "options", &r.Options, "{}")
+		rows.Micros(c, "created_at", &r.CreatedAt)
+		rows.Micros(c, "updated_at", &r.UpdatedAt)
+		rows.Col(c, "generation", &r.Generation)
+		rows.Col(c, "health", &r.Health.State)
+		rows.Col(c, "health_message", &r.Health.Message)
+		rows.Micros(c, "checked_at", &r.Health.CheckedAt)
+		rows.Micros(c, "fetched_at", &r.Health.FetchedAt)
+		rows.Micros(c, "failed_since", &r.Health.FailedSince)
+		rows.Micros(c, "next_check_at", &r.Health.NextAt)
+		rows.Col(c, "bytes", &r.Health.Bytes)
+	})
+	selectRepositories = repositoryTable.Select()
+	// insertRepository also gets the sealed credentials.
+	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health").
+				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
+	// updateRepository also gets 1 when the generation changes, else 0.
+	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options").
+				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
+	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
+)
+
+// Repositories returns all repositories, sorted by name.
+func (s *Table) Repositories(ctx context.Context) ([]gitcache.Repository, error) {
+	return query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"ORDER BY name")
+}
+
+// RepositoriesByID returns those of the ids that exist.
+func (s *Table) RepositoriesByID(ctx context.Context, ids []string) (all []gitcache.Repository, err error) {
+	err = query.Chunks(ids, func(args []any) error {
+		part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
+		all = append(all, part...)
+		return err
+	})
+	return all, err
+}
+
+// RepositoriesNamed returns those with one of the names, or one of the URLs
+// ignoring case and trailing slashes, in order of name.
+func (s *Table) RepositoriesNamed(ctx context.Context, names, urls []string) ([]gitcache.Repository, error) {
+	var all []gitcache.Repository
+	for i, url := range urls {
+		urls[i] = strings.ToLower(strings.TrimRight(strings.TrimSpace(url), "/"))
+	}
+	for column, values := range map[string][]string{"name": names, "lower(rtrim(trim(url), '/'))": urls} {
+		err := query.Chunks(values, func(args []any) error {
+			part, err := query.All(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE "+column+" IN ("+query.Placeholders(1, len(args))+")", args...)
+			all = append(all, part...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, func(a, b gitcache.Repository) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(all, func(a, b gitcache.Repository) bool { return a.ID == b.ID }), nil
+}
+
+// FindRepository returns a repository by name or, when the name is empty, the
+// first by name of those with the URL. errcode.NotFound.
+func (s *Table) FindRepository(ctx context.Context, name, url string) (gitcache.Repository, error) {
+	where, key := "WHERE name = $1", name
+	if name == "" {
+		where, key = "WHERE url = $1 ORDER BY name LIMIT 1", url
+	}
+	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+where, key)
+	if err == nil && !found {
+		err = noRepository(key)
+	}
+	return r, err
+}
+
+// Repository returns one repository. errcode.NotFound.
+func (s *Table) Repository(ctx context.Context, id string) (gitcache.Repository, error) {
+	r, found, err := query.One(ctx, s.db, repositoryTable.Reader(), selectRepositories+"WHERE id = $1", id)
+	if err == nil && !found {
+		err = noRepository(id)
+	}
+	return r, err
+}
+
+func noRepository(id string) error {
+	return errcode.New(errcode.NotFound, "repository %s does not exist", id)
+}
+
+func nameTaken(name string) error {
+	return errcode.New(errcode.Conflict, "a repository named %q exists already; choose another name", name)
+}
+
+// Credentials returns a repository's decrypted secrets. errcode.NotFound.
+func (s *Table) Credentials(ctx context.Context, repositoryID string) (c gitcache.Credentials, err error) {
+	sealed, found, err := query.One(ctx, s.db, query.Value[string], "SELECT credentials FROM repositories WHERE id = $1", repositoryID)
+	if err != nil {
+		return c, err
+	}
+	if !found {
+		return c, noRepository(repositoryID)
+	}
+	text, err := s.sealer().Open(sealed, credentialsOf(repositoryID))
+	if err != nil || len(text) == 0 {
+		return c, err
+	}
+	return c, json.Unmarshal(text, &c)
+}
+
+// credentialsOf returns the purpose under which credentials are sealed.
+func credentialsOf(repositoryID string) string { return "repository " + repositoryID }
+
+func (s *Table) sealCredentials(repositoryID string, c gitcache.Credentials) (string, error) {
+	if c == (gitcache.Credentials{}) {
+		return "", nil
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode credentials: %w", err)
+	}
+	return s.sealer().Seal(text, credentialsOf(repositoryID)), nil
+}
+
+// CreateRepository stores a new repository. errcode.Conflict when the ID or
+// the name is taken.
+func (s *Table) CreateRepository(ctx context.Context, r gitcache.Repository, c gitcache.Credentials) (gitcache.Repository, error) {
+	sealed, err := s.sealCredentials(r.ID, c)
+	if err != nil {
+		return r, err
+	}
+	err = s.db.Write(ctx, func(ctx context.Context) error {
+		r.Health.State = record.Unknown
+		created, err := insertRepository.ExecOne(ctx, s.db, &r, sealed)
+		if err != nil {
+			return err
+		}
+		if !created {
+			return nameTaken(r.Name)
+		}
+		if _, err := s.db.Exec(ctx, "INSERT INTO repository_leases (repository_id) VALUES ($1)", r.ID); err != nil {
+			return err
+		}
+		if r, err = s.Repository(ctx, r.ID); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+	})
+	return r, err
+}
+
+// UpdateRepository replaces name, project, URL, auth and options, and the
+// credentials unless c is nil. With another URL the repository starts over.
+// errcode.NotFound, errcode.Conflict when the name is taken, errcode.Invalid
+// when stored credentials would be sent elsewhere.
+func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *gitcache.Credentials) (updated gitcache.Repository, err error) {
+	err = s.db.Write(ctx, func(ctx context.Context) error {
+		old, err := s.Repository(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if _, taken, err := query.One(ctx, s.db, query.Value[string], "SELECT id FROM repositories WHERE name = $1 AND id <> $2", r.Name, r.ID); err != nil || taken {
+			if taken {
+				err = nameTaken(r.Name)
+			}
+			return err
+		}
+		if c == nil {
+			kept, err := s.Credentials(ctx, r.ID)
+			if err != nil {
+				return err
+			}
+			if err := record.KeepsSecret(old, r, kept); err != nil {
+				return err
+			}
+		}
+		r = r.Moved(old)
+		if c != nil {
+			sealed, err := s.sealCredentials(r.ID, *c)
+			if err != nil {
+				return err
+			}
+			if _, err := s.db.Exec(ctx, "UPDATE repositories SET credentials = $2 WHERE id = $1", r.ID, sealed); err != nil {
+				return err
+			}
+		}
+		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
+		_, err = updateRepository.ExecOne(ctx, s.db, &r, news)
+		if sqldb.Duplicate(err) {
+			return nameTaken(r.Name)
+		}
+		if err != nil {
+			return err
+		}
+		if old.URL != r.URL {
+			if err := forgetUpstream(ctx, s, r.ID); err != nil {
+				return err
+			}
+		}
+		if updated, err = s.Repository(ctx, r.ID); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: r.ID})
+	})
+	return updated, err
+}
+
+// forgetUpstream resets a repository to its state before the first fetch, so
+// that nothing from the previous upstream is attributed to the new one. It
+// starts the next epoch, so that a running pass for the previous upstream can
+// write nothing more. Services keep their revisions, whose tarballs are kept
+// like superseded ones.
+func forgetUpstream(ctx context.Context, s *Table, id string) error {
+	heads, err := s.Heads(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, h := range heads {
+		if err := event.Append(ctx, event.Change{Kind: event.KindHead, Key: h.SourceID}); err != nil {
+			return err
+		}
+	}
+	for _, statement := range []string{
+		`INSERT INTO superseded (digest, at) SELECT DISTINCT digest, {now} FROM heads WHERE repository_id = $1 AND digest <> ''
+			ON CONFLICT (digest) DO UPDATE SET at = excluded.at`,
+		"DELETE FROM heads WHERE repository_id = $1",
+		"UPDATE repository_leases SET epoch = epoch + 1, replica = '', boot = '', expires_at = {now} WHERE repository_id = $1",
+		`UPDATE repositories SET health = '` + string(record.Unknown) + `', health_message = '', checked_at = 0, fetched_at = 0, failed_since = 0, next_check_at = 0, bytes = 0
+			WHERE id = $1`,
+	} {
+		if _, err := s.db.Exec(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteRepository removes a repository that nothing uses. errcode.NotFound;
+// errcode.Conflict when a service still follows it.
+func (s *Table) DeleteRepository(ctx context.Context, id string) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		r, err := s.Repository(ctx, id)
+		if err != nil {
+			return err
+		}
+		used, _, err := query.One(ctx, s.db, query.Value[int64], `SELECT count(*) FROM (
+			SELECT id FROM services WHERE repository_id = $1
+			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
+			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
+			UNION SELECT r.service_id FROM contents o JOIN revisions r ON r.content_id = o.id
+				JOIN services v ON v.id = r.service_id AND v.revision = r.number
+				WHERE o.repository_id = $1 OR o.id IN (SELECT content_id FROM content_parts WHERE repository_id = $1)) u`, id)
+		if err != nil {
+			return err
+		}
+		if used > 0 {
+			return errcode.New(errcode.Conflict, "repository %q is used by %d services; delete or change them first", r.Name, used)
+		}
+		for _, statement := range []string{
+			"DELETE FROM artifacts WHERE repository_id = $1",
+			"DELETE FROM repositories WHERE id = $1", // and, by foreign keys, lease, sources and heads
+		} {
+			if _, err := s.db.Exec(ctx, statement, id); err != nil {
+				return err
+			}
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: id})
+	})
+}
+
+// WriteHealth records an upstream's health, and appends to the feed when state
+// or message changed. errcode.Conflict when a later epoch took the lease.
+func (s *Table) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h gitcache.Health) error {
+	return s.db.Write(ctx, func(ctx context.Context) error {
+		if err := s.fence(ctx, repositoryID, epoch); err != nil {
+			return err
+		}
+		old, err := s.Repository(ctx, repositoryID)
+		if err != nil {
+			return err
+		}
+		_, err = updateHealth.ExecOne(ctx, s.db, &gitcache.Repository{ID: repositoryID, Health: h})
+		if err != nil || (old.Health.State == h.State && old.Health.Message == sqldb.CleanText(h.Message)) {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindRepository, Key: repositoryID})
+	})
+}
