@@ -84,7 +84,11 @@ func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	return outcome{inputs: p.now} // the last step ends every pass
 }
 
+// fail ends a pass with an error. Without one the next step follows.
 func (p *passing) fail(source string, err error) *outcome {
+	if err == nil {
+		return nil
+	}
 	return &outcome{inputs: p.now, trouble: &trouble{source: source, err: err}}
 }
 
@@ -96,9 +100,7 @@ func (p *passing) allowed(context.Context) *outcome {
 	}
 	var err error
 	if p.permit, err = p.loop.Gate.Permit(tenancy.FromSpec(p.job.spec)); err != nil {
-		out := p.fail(sourceAgent, err)
-		out.trouble.refused = true
-		return out
+		return &outcome{inputs: p.now, trouble: &trouble{source: sourceAgent, err: err, refused: true}}
 	}
 	p.settings = settingsOf(p.job.spec)
 	return nil
@@ -164,11 +166,8 @@ func (p *passing) fetch(ctx context.Context) *outcome {
 	}
 	p.loop.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
 	trees, source, err := p.loop.trees(ctx, j)
-	if err != nil {
-		return p.fail(source, err)
-	}
 	p.trees = trees
-	return nil
+	return p.fail(source, err)
 }
 
 // render renders the objects, and records in now what the result depended on.
@@ -176,10 +175,7 @@ func (p *passing) render(ctx context.Context) *outcome {
 	if len(p.trees) == 0 {
 		return nil
 	}
-	if err := p.rendered(ctx); err != nil {
-		return p.fail(sourceRender, err)
-	}
-	return nil
+	return p.fail(sourceRender, p.rendered(ctx))
 }
 
 // serve does what somebody requested besides the sync: a diff, or a sync of selected

@@ -19,7 +19,7 @@ import (
 
 // artifactAgent creates the agent of a repository that is not a Git repository.
 func (c *Cache) artifactAgent(r Repository, epoch int64, opened func()) agent {
-	return artifactagent.New(artifactagent.Config{Agent: c.agentConfig(r, epoch, opened), Kind: r.Kind, Sink: c.node,
+	return artifactagent.New(artifactagent.Config{Agent: agentConfig(c, r, epoch, opened), Kind: r.Kind, Sink: c.node,
 		Dir: c.artifactDir(r.Copy()), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
 		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes})
 }

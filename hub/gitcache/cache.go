@@ -185,7 +185,7 @@ func (c *Cache) own(ctx context.Context, repositoryID string, epoch int64) error
 func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error) {
 	switch r.Kind {
 	case record.Git:
-		return gitagent.New(gitagent.Config{Agent: c.agentConfig(r, epoch, opened), Git: c.git, Sink: c.node, Parts: parts{c},
+		return gitagent.New(gitagent.Config{Agent: agentConfig(c, r, epoch, opened), Git: c.git, Sink: c.node, Parts: parts{c},
 			Dir: c.mirrorDir(r.Copy()), Budget: c.budget, MaxPackBytes: c.config.maxPack, Limits: c.config.Limits, Level: c.config.Level,
 			Seed: func(ctx context.Context) bool { return c.seedMissing(ctx, r) }}), nil
 	case record.Helm, record.OCI, record.Bucket:
@@ -195,7 +195,7 @@ func (c *Cache) newAgent(r Repository, epoch int64, opened func()) (agent, error
 }
 
 // agentConfig is what agents of all kinds need.
-func (c *Cache) agentConfig(r Repository, epoch int64, opened func()) repoagent.Config {
+func agentConfig(c *Cache, r Repository, epoch int64, opened func()) repoagent.Config {
 	return repoagent.Config{RepositoryID: r.ID, Epoch: epoch, Store: c.agentStore, Gates: c.gates, Opened: opened, Poll: c.pollEvery(r), Gap: c.config.gap,
 		Clock: c.config.Clock, Log: c.config.Log, OnPass: c.passed(r.ID)}
 }

@@ -216,12 +216,8 @@ func (b *benching) prepare(ctx context.Context) (err error) {
 	if err := b.people.repositories(ctx, b.git); err != nil {
 		return err
 	}
-	tokens, err := b.people.bootstrap(ctx, b.Clusters)
-	if err != nil {
-		return err
-	}
-	b.players, err = startPlayers(ctx, b.Player, playerConfig{
-		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(), Tokens: tokens,
+	b.players, err = b.people.play(ctx, b.Player, playerConfig{
+		URL: b.hubs.baseURL(), CAPEM: b.hubs.ca, Addresses: b.hubs.addresses(),
 		Count: b.Clusters, Interval: b.Poll, Spread: b.spread(), Tunnels: b.Tunnels,
 	}, b.Progress)
 	if err != nil {

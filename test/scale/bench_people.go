@@ -62,22 +62,15 @@ func (p *people) repositories(ctx context.Context, git *gitserver.Server) error 
 	return nil
 }
 
-// tokenUses is how many clusters may register with one bootstrap token.
-const tokenUses = 10_000
-
-// bootstrap returns the tokens with which all clusters register in turn.
-func (p *people) bootstrap(ctx context.Context, clusters int) (tokens []string, err error) {
-	n := (clusters + tokenUses - 1) / tokenUses
-	for range n {
-		made, err := p.api.Tokens.CreateBootstrap(ctx, connect.NewRequest(&hubv1.CreateBootstrapTokenRequest{
-			NamePattern: "edge-*", MaxUses: int32((clusters + n - 1) / n), Approved: true,
-		}))
-		if err != nil {
-			return nil, err
-		}
-		tokens = append(tokens, made.Msg.GetSecret())
+// bootstrap returns a token with which so many clusters register.
+func (p *people) bootstrap(ctx context.Context, clusters int) (string, error) {
+	made, err := p.api.Tokens.CreateBootstrap(ctx, connect.NewRequest(&hubv1.CreateBootstrapTokenRequest{
+		NamePattern: "edge-*", MaxUses: int32(clusters), Approved: true,
+	}))
+	if err != nil {
+		return "", err
 	}
-	return tokens, nil
+	return made.Msg.GetSecret(), nil
 }
 
 // services declares those of a plan, each with a configuration of its own, and

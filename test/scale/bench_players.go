@@ -17,7 +17,7 @@ import (
 )
 
 // filesPerPlayer bounds the connections of one process, below the 20,000 files
-// that a process may commonly hold.
+// that a process may commonly hold and the 10,000 uses of a bootstrap token.
 const filesPerPlayer = 9000
 
 // players are the processes that play the clusters.
@@ -39,8 +39,8 @@ type playing struct {
 	answers chan played
 }
 
-// startPlayers starts as many processes as the clusters need.
-func startPlayers(ctx context.Context, program []string, cfg playerConfig, say func(string, ...any)) (*players, error) {
+// play starts as many processes as the clusters need, each with a token to register with.
+func (who *people) play(ctx context.Context, program []string, cfg playerConfig, say func(string, ...any)) (_ *players, err error) {
 	p := &players{say: say, took: map[string][]time.Time{}}
 	most := filesPerPlayer
 	if cfg.Tunnels {
@@ -51,7 +51,10 @@ func startPlayers(ctx context.Context, program []string, cfg playerConfig, say f
 		part := cfg
 		part.First = cfg.First + cfg.Count*i/n
 		part.Count = cfg.First + cfg.Count*(i+1)/n - part.First
-		if err := p.start(program, part); err != nil {
+		if part.Token, err = who.bootstrap(ctx, part.Count); err == nil {
+			err = p.start(program, part)
+		}
+		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
 	}

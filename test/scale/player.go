@@ -32,8 +32,7 @@ type playerConfig struct {
 	URL       string
 	CAPEM     []byte
 	Addresses []string
-	// Tokens are bootstrap tokens; clusters use them in turn.
-	Tokens []string
+	Token     string
 	// First and Count number the clusters.
 	First, Count int
 	// Interval is between polls, Spread the time over which they start.
@@ -172,7 +171,7 @@ func (p *player) register(ctx context.Context, cfg playerConfig) error {
 	})
 	members := make([]Member, cfg.Count)
 	for n := range members {
-		members[n] = Member{Name: playedName(cfg.First + n), Token: cfg.Tokens[(cfg.First+n)%len(cfg.Tokens)]}
+		members[n] = Member{Name: playedName(cfg.First + n), Token: cfg.Token}
 	}
 	err := p.fleet.JoinAll(ctx, members, func(done int) {
 		if done%500 == 0 {

@@ -76,12 +76,8 @@ func (b *proxyBench) fleet(ctx context.Context) (err error) {
 
 // play starts agents that have tunnels and poll nothing.
 func (f *proxyFleet) play(ctx context.Context, first, count int, watched bool) (*players, error) {
-	tokens, err := f.people.bootstrap(ctx, count)
-	if err != nil {
-		return nil, err
-	}
-	return startPlayers(ctx, f.Player, playerConfig{
-		URL: f.hubs.baseURL(), CAPEM: f.hubs.ca, Addresses: f.hubs.addresses(), Tokens: tokens, First: first, Count: count,
+	return f.people.play(ctx, f.Player, playerConfig{
+		URL: f.hubs.baseURL(), CAPEM: f.hubs.ca, Addresses: f.hubs.addresses(), First: first, Count: count,
 		Interval: time.Hour, Spread: time.Duration(count) * idleSpread, Tunnels: true, Silent: true, Watched: watched,
 	}, f.Progress)
 }

@@ -219,12 +219,9 @@ func (b *pushBench) play(ctx context.Context) error {
 		return nil
 	}
 	b.Progress("%d played agents come", b.Agents)
-	tokens, err := b.people.bootstrap(ctx, b.Agents)
-	if err != nil {
-		return err
-	}
-	b.players, err = startPlayers(ctx, b.Player, playerConfig{
-		URL: b.w.Hub.URL, CAPEM: b.people.hubs.ca, Tokens: tokens, Count: b.Agents, Interval: time.Hour, Spread: time.Second, Tunnels: true,
+	var err error
+	b.players, err = b.people.play(ctx, b.Player, playerConfig{
+		URL: b.w.Hub.URL, CAPEM: b.people.hubs.ca, Count: b.Agents, Interval: time.Hour, Spread: time.Second, Tunnels: true,
 	}, b.Progress)
 	if err != nil {
 		return err
