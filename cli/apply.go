@@ -37,7 +37,7 @@ that are not in the files stay; nothing is deleted.`,
 			if len(files) == 0 {
 				return usagef("name what to apply with -f FILE|DIR|-")
 			}
-			items, err := manifest.Read(files, a.readIn)
+			items, err := manifest.Read(files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) })
 			if err != nil {
 				return err
 			}
@@ -85,8 +85,6 @@ that are not in the files stay; nothing is deleted.`,
 
 // maxInput bounds what is read from standard input, in bytes.
 const maxInput = 16 << 20
-
-func (a *app) readIn() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) }
 
 // applyItem sends one object and records the result in view.
 func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryRun bool, view *appliedView) error {

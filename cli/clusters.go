@@ -87,13 +87,6 @@ func (a *app) printCluster(c *hubv1.Cluster) error {
 	)
 }
 
-func ago(age string) string {
-	if age == "" {
-		return "never"
-	}
-	return age + " ago"
-}
-
 func (a *app) clustersList() *cobra.Command {
 	var project string
 	var tags map[string]string
@@ -123,7 +116,7 @@ func (a *app) clustersGet() *cobra.Command {
 		Use: "get NAME…", Short: "Show clusters", Args: atLeast(1),
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
 			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
-		}, a.printCluster, func(all []*hubv1.Cluster) error {
+		}, (*app).printCluster, func(a *app, all []*hubv1.Cluster) error {
 			return printList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
 		}),
 	}

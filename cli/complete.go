@@ -74,14 +74,3 @@ func (a *app) completeNames(c *cobra.Command) {
 		c.ValidArgsFunction = a.completes(true, words)
 	}
 }
-
-// completeHubs offers the names of the hubs that one is logged in to.
-func completeHubs(a *app) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		s, err := a.loadSettings()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return sortedKeys(s.Contexts), cobra.ShellCompDirectiveNoFileComp
-	}
-}

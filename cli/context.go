@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // target is one hub and the credentials for it.
@@ -23,7 +26,13 @@ type target struct {
 	Session bool `json:"session,omitempty"`
 }
 
-// settings is the file of contexts. Only its owner can read it.
+// anonymous is a client without a token.
+func (t target) anonymous() (*sdk.Client, error) {
+	return sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
+}
+
+// settings is the file of contexts, by their names, with the name of the current
+// one. Only its owner can read it.
 type settings struct {
 	Current  string            `json:"current"`
 	Contexts map[string]target `json:"contexts"`
@@ -42,6 +51,7 @@ func (a *app) settingsPath() (string, error) {
 	return filepath.Join(dir, "axle", "config.yaml"), nil
 }
 
+// loadSettings reads the file of contexts. A missing file is an empty one.
 func (a *app) loadSettings() (settings, error) {
 	s := settings{Contexts: map[string]target{}}
 	path, err := a.settingsPath()
@@ -64,6 +74,7 @@ func (a *app) loadSettings() (settings, error) {
 	return s, nil
 }
 
+// saveSettings replaces the file of contexts.
 func (a *app) saveSettings(s settings) error {
 	path, err := a.settingsPath()
 	if err != nil {
@@ -124,4 +135,15 @@ func (a *app) target() (target, error) {
 		chosen.CA = string(ca)
 	}
 	return chosen, nil
+}
+
+// completeHubs offers the names of the hubs that one is logged in to.
+func completeHubs(a *app) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		s, err := a.loadSettings()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return sortedKeys(s.Contexts), cobra.ShellCompDirectiveNoFileComp
+	}
 }

@@ -28,7 +28,7 @@ func (a *app) contexts() *cobra.Command {
 		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Context], error) {
 			return client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
-		}, a.printBag, a.printBags),
+		}, (*app).printBag, (*app).printBags),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: atLeast(1),

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -98,21 +97,4 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
 	flags.DurationVar(&lifetime, "lifetime", 0, "lifetime of the exchanged tokens (default and maximum: 1h)")
 	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")
 	return c
-}
-
-// exchange trades a CI job's token for a hub token.
-func (a *app) exchange(c *cobra.Command, t target, file, trust string) (string, error) {
-	token, err := a.secret("CI token", file)
-	if err != nil {
-		return "", err
-	}
-	client, err := sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
-	if err != nil {
-		return "", err
-	}
-	made, err := client.Federation.Exchange(c.Context(), connect.NewRequest(&hubv1.ExchangeRequest{SubjectToken: token, Trust: trust}))
-	if err != nil {
-		return "", err
-	}
-	return made.Msg.GetSecret(), nil
 }

@@ -64,7 +64,7 @@ func (a *app) groups() *cobra.Command {
 		Use: "get NAME…", Short: "Show groups and their members", Args: atLeast(1),
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Group], error) {
 			return client.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: name}))
-		}, a.printGroup, a.printGroups),
+		}, (*app).printGroup, (*app).printGroups),
 	}
 	var description string
 	create := a.groupCommand("create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {

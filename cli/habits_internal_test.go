@@ -23,7 +23,8 @@ func every(t *testing.T, do func(c *cobra.Command, path string)) {
 			walk(sub)
 		}
 	}
-	walk((&app{getenv: os.Getenv, now: time.Now}).root())
+	a := &app{getenv: os.Getenv, now: time.Now}
+	walk(a.root())
 	if n < 100 {
 		t.Fatalf("only %d commands were found", n)
 	}

@@ -68,6 +68,18 @@ each output, parsed if it is JSON; put kubectl's own -o after the --.`,
 	return c
 }
 
+// kubectlRun is the run of a request on one cluster.
+type kubectlRun struct {
+	kubectlRequest
+	program, cluster string
+	// dir holds the run's kubeconfig and cache; the run creates it.
+	dir string
+	// width is that of the widest label.
+	width int
+	// lines is held while a line is written.
+	lines *sync.Mutex
+}
+
 // outcome is the result on one cluster.
 type outcome struct {
 	Cluster  string          `json:"cluster"`
@@ -110,7 +122,7 @@ func (a *app) overClusters(ctx context.Context, r kubectlRequest) error {
 	}
 	for i, name := range clusters {
 		group.Go(func() error {
-			outcomes[i] = a.onCluster(ctx, program, filepath.Join(dir, fmt.Sprint(i)), name, width, r, &lines)
+			outcomes[i] = a.onCluster(ctx, kubectlRun{kubectlRequest: r, program: program, dir: filepath.Join(dir, fmt.Sprint(i)), cluster: name, width: width, lines: &lines})
 			return nil
 		})
 	}
@@ -163,7 +175,7 @@ func (a *app) chosen(ctx context.Context, r kubectlRequest) ([]string, error) {
 }
 
 // onCluster runs the command on one cluster.
-func (a *app) onCluster(ctx context.Context, program, dir, name string, width int, r kubectlRequest, lines *sync.Mutex) outcome {
+func (a *app) onCluster(ctx context.Context, r kubectlRun) outcome {
 	if r.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.timeout)
@@ -173,14 +185,14 @@ func (a *app) onCluster(ctx context.Context, program, dir, name string, width in
 	var stdout, stderr bytes.Buffer
 	out, errs := io.Writer(&stdout), io.Writer(&stderr)
 	if a.output == "table" {
-		label := fmt.Sprintf("%-*s  ", width, name)
-		o, e := &labelled{to: a.Out, label: label, mu: lines}, &labelled{to: a.Err, label: label, mu: lines}
+		label := fmt.Sprintf("%-*s  ", r.width, r.cluster)
+		o, e := &labelled{to: a.Out, label: label, mu: r.lines}, &labelled{to: a.Err, label: label, mu: r.lines}
 		defer o.end()
 		defer e.end()
 		out, errs = o, e
 	}
-	err := a.runKubectl(ctx, program, dir, name, r.args, out, errs)
-	result := outcome{Cluster: name, OK: err == nil, Seconds: a.now().Sub(began).Seconds(), Stdout: stdout.String(), Stderr: stderr.String()}
+	err := a.runKubectl(ctx, r, out, errs)
+	result := outcome{Cluster: r.cluster, OK: err == nil, Seconds: a.now().Sub(began).Seconds(), Stdout: stdout.String(), Stderr: stderr.String()}
 	if json.Valid(stdout.Bytes()) && stdout.Len() > 0 {
 		result.Output, result.Stdout = json.RawMessage(stdout.Bytes()), ""
 	}
@@ -210,23 +222,23 @@ func (a *app) reachable(ctx context.Context, name string) error {
 	return errcode.New(errcode.Unavailable, "cluster %s is %s and its tunnel is %s; axle clusters get %s shows more; axle-agent doctor, run where the agent runs, shows what keeps the tunnel down", name, clusterState(c.Msg), tunnelOf(a, c.Msg), name)
 }
 
-func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []string, out, errs io.Writer) error {
-	made, err := a.credential(ctx, name, 0)
+func (a *app) runKubectl(ctx context.Context, r kubectlRun, out, errs io.Writer) error {
+	made, err := a.credential(ctx, r.cluster, 0)
 	if err == nil {
 		err = overTLS(made.GetServer())
 	}
 	if err == nil {
-		err = a.reachable(ctx, name)
+		err = a.reachable(ctx, r.cluster)
 	}
 	if err != nil {
 		return err
 	}
-	config, err := a.kubeconfigOf(kubeconfigRequest{cluster: name, plugin: false}, made)
+	config, err := a.kubeconfigOf(kubeconfigRequest{cluster: r.cluster, plugin: false}, made)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, "kubeconfig")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	path := filepath.Join(r.dir, "kubeconfig")
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
 		return err
 	}
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
@@ -234,7 +246,7 @@ func (a *app) runKubectl(ctx context.Context, program, dir, name string, args []
 	}
 	// Each run has its own cache: the clusters behind one hub serve different
 	// APIs.
-	cmd := exec.CommandContext(ctx, program, append([]string{"--kubeconfig", path, "--cache-dir", filepath.Join(dir, "cache")}, args...)...)
+	cmd := exec.CommandContext(ctx, r.program, append([]string{"--kubeconfig", path, "--cache-dir", filepath.Join(r.dir, "cache")}, r.args...)...)
 	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = killWithin

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,11 +9,8 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/cli/output"
-	"github.com/axle-cd/axle/cli/skew"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
@@ -106,12 +100,6 @@ func (a *app) obtain(c *cobra.Command, t *target, f loginFlags) (err error) {
 	return err
 }
 
-// interactive reports whether standard input is a terminal.
-func (a *app) interactive() bool {
-	f, ok := a.In.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // setup exchanges the setup token for an API token.
 func (a *app) setup(c *cobra.Command, t target, file, email string) (string, error) {
 	token, err := a.secret("setup token", file)
@@ -149,28 +137,6 @@ func (a *app) remember(c *cobra.Command, name string, t target) error {
 	}
 	_, err = fmt.Fprintf(a.Err, "logged in to %s as %s (context %s)\n", t.URL, who.Msg.GetName(), name)
 	return err
-}
-
-// secret reads a secret from a file, a prompt or standard input.
-func (a *app) secret(what, file string) (string, error) {
-	if file != "" && file != "-" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return "", errcode.New(errcode.Invalid, "read the %s: %w", what, err)
-		}
-		return strings.TrimSpace(string(data)), nil
-	}
-	if f, ok := a.In.(*os.File); ok && file == "" && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintf(a.Err, "%s: ", what)
-		data, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(a.Err)
-		return strings.TrimSpace(string(data)), err
-	}
-	line, err := bufio.NewReader(a.In).ReadString('\n')
-	if strings.TrimSpace(line) == "" {
-		return "", usagef("read the %s from standard input: %v; give it in a file, or log in with --browser or --device", what, err)
-	}
-	return strings.TrimSpace(line), nil
 }
 
 func (a *app) logout() *cobra.Command {
@@ -274,56 +240,19 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-type versionView struct {
-	Version    string `json:"version"`
-	Commit     string `json:"commit"`
-	Go         string `json:"go"`
-	HubVersion string `json:"hubVersion"`
-}
-
-// hubVersion asks the hub for its version. It is empty without a login.
-func (a *app) hubVersion(ctx context.Context) (string, error) {
-	hub, err := a.client()
-	if errcode.Is(err, errcode.Unauthorized) {
-		return "", nil
-	}
+// exchange trades a CI job's token for a hub token.
+func (a *app) exchange(c *cobra.Command, t target, file, trust string) (string, error) {
+	token, err := a.secret("CI token", file)
 	if err != nil {
 		return "", err
 	}
-	who, err := hub.Sessions.WhoAmI(ctx, connect.NewRequest(&hubv1.WhoAmIRequest{}))
+	client, err := sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 	if err != nil {
 		return "", err
 	}
-	return who.Msg.GetHubVersion(), nil
-}
-
-func (a *app) version() *cobra.Command {
-	var client bool
-	c := &cobra.Command{
-		Use:   "version",
-		Short: "Show the versions of this command and the hub",
-		Long: `Show the versions of this command and the hub. A warning says when they are more than
-one minor version apart. axle --version shows only the version of this command.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			view := versionView{Version: buildinfo.Version, Commit: buildinfo.Commit(), Go: buildinfo.Go()}
-			var err error
-			if !client {
-				view.HubVersion, err = a.hubVersion(c.Context())
-			}
-			if warning := skew.Warning(view.Version, view.HubVersion); warning != "" {
-				fmt.Fprintf(a.Err, "Warning: %s\n", warning)
-			}
-			if output.Data(a.output) {
-				return errors.Join(a.encode(view), err)
-			}
-			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", view.Version, view.Commit, view.Go)
-			if view.HubVersion != "" {
-				fmt.Fprintf(a.Out, "hub  %s\n", view.HubVersion)
-			}
-			return err
-		},
+	made, err := client.Federation.Exchange(c.Context(), connect.NewRequest(&hubv1.ExchangeRequest{SubjectToken: token, Trust: trust}))
+	if err != nil {
+		return "", err
 	}
-	c.Flags().BoolVar(&client, "client", false, "do not ask the hub")
-	return c
+	return made.Msg.GetSecret(), nil
 }

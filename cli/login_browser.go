@@ -32,11 +32,6 @@ import (
 // browserTimeout is how long a person has to log in.
 const browserTimeout = 10 * time.Minute
 
-// anonymous is a client without a token.
-func (t target) anonymous() (*sdk.Client, error) {
-	return sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
-}
-
 // clientName says which user on which machine asks. The approval page shows it.
 func clientName() string {
 	name := "axle"

@@ -19,18 +19,20 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// column is one column of a table. col makes one that every table shows, wide
-// one of -o wide, and ages one that changes by time alone.
+// column is one column of a table.
 type column[T any] = output.Column[T]
 
+// col is a column that every table shows.
 func col[T any](title string, text func(T) string) column[T] {
 	return column[T]{Title: title, Text: text}
 }
 
+// wide is a column that only -o wide shows.
 func wide[T any](title string, text func(T) string) column[T] {
 	return column[T]{Title: title, Text: text, Wide: true}
 }
 
+// ages is a column that changes by time alone; --watch does not repeat a row for it.
 func ages[T any](title string, text func(T) string) column[T] {
 	return column[T]{Title: title, Text: text, Ages: true}
 }
@@ -125,7 +127,7 @@ func removes(a *app, kind, said string, call func(ctx context.Context, client *s
 
 // shows returns what runs a command that gets each thing that it names. One is
 // shown alone, several as a list.
-func shows[T any](a *app, get func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[T], error), one func(*T) error, list func([]*T) error) func(*cobra.Command, []string) error {
+func shows[T any](a *app, get func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[T], error), one func(*app, *T) error, list func(*app, []*T) error) func(*cobra.Command, []string) error {
 	return a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 		var all []*T
 		err := each(args, func(name string) error {
@@ -139,12 +141,13 @@ func shows[T any](a *app, get func(ctx context.Context, client *sdk.Client, name
 			return err
 		}
 		if len(all) == 1 {
-			return one(all[0])
+			return one(a, all[0])
 		}
-		return list(all)
+		return list(a, all)
 	})
 }
 
+// sortedKeys returns the keys of a map in their order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // stamp formats a time as the JSON output does; 0 is empty.
@@ -159,6 +162,7 @@ func (a *app) age(micros int64) string {
 	return brief(a.now().Sub(clock.FromMicros(micros)))
 }
 
+// brief is a duration in its largest fitting unit.
 func brief(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -180,4 +184,12 @@ func short(revision string) string {
 		return revision[:8]
 	}
 	return revision
+}
+
+// ago is an age as a table says it: "5m ago", or never if it is empty.
+func ago(age string) string {
+	if age == "" {
+		return "never"
+	}
+	return age + " ago"
 }

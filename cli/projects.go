@@ -59,11 +59,22 @@ func (a *app) projects() *cobra.Command {
 		Use: "get NAME…", Short: "Show projects", Args: atLeast(1),
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Project], error) {
 			return client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
-		}, a.printProject, a.printProjects),
+		}, (*app).printProject, (*app).printProjects),
 	}
+	remove := &cobra.Command{
+		Use: "delete NAME…", Short: "Delete empty projects", Args: atLeast(1),
+		RunE: removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
+			return err
+		}),
+	}
+	return noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, a.projectsCreate(), a.projectsUpdate(), remove)
+}
+
+func (a *app) projectsCreate() *cobra.Command {
 	var description string
 	var declared limits.Flags
-	create := &cobra.Command{
+	c := &cobra.Command{
 		Use: "create NAME", Short: "Create a project", Args: exactly(1),
 		Long: `Create a project. What its services may touch is limited by the rights of the
 account that acts for them on the cluster, and also by the limits given here:
@@ -86,16 +97,9 @@ agents refuse rendered objects outside these limits.`,
 			return a.printProject(p.Msg)
 		},
 	}
-	create.Flags().StringVar(&description, "description", "", "purpose of the project")
-	declared.Register(create)
-	remove := &cobra.Command{
-		Use: "delete NAME…", Short: "Delete empty projects", Args: atLeast(1),
-		RunE: removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
-			return err
-		}),
-	}
-	return noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, create, a.projectsUpdate(), remove)
+	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	declared.Register(c)
+	return c
 }
 
 func (a *app) projectsUpdate() *cobra.Command {

@@ -19,7 +19,30 @@ import (
 )
 
 func (a *app) providers() *cobra.Command {
-	list := &cobra.Command{
+	remove := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: atLeast(1),
+		RunE: removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name}))
+			return err
+		}),
+	}
+	unlink := &cobra.Command{
+		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
+		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
+provider. The next account with the user's verified e-mail is then linked.`,
+		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
+			return err
+		}),
+	}
+	return noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, a.providersList(), a.providersCreate(), a.providersUpdate(), remove, unlink)
+}
+
+func (a *app) providersList() *cobra.Command {
+	return &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: noArgs,
 		RunE: a.call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
@@ -43,26 +66,6 @@ func (a *app) providers() *cobra.Command {
 			)
 		}),
 	}
-	remove := &cobra.Command{
-		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: atLeast(1),
-		RunE: removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name}))
-			return err
-		}),
-	}
-	unlink := &cobra.Command{
-		Use: "unlink EMAIL", Short: "Remove the links between a user and their provider accounts", Args: exactly(1),
-		Long: `Remove the links between a user and their accounts at login providers, for example after the user moved to another
-provider. The next account with the user's verified e-mail is then linked.`,
-		RunE: a.call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			if _, err := client.Logins.Unlink(c.Context(), connect.NewRequest(&hubv1.UnlinkRequest{User: args[0]})); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintf(a.Err, "%s is no longer linked to a provider account\n", args[0])
-			return err
-		}),
-	}
-	return noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, list, a.providersCreate(), a.providersUpdate(), remove, unlink)
 }
 
 // providerFlags are the fields of a provider as flags, with the field names

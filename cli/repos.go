@@ -173,7 +173,7 @@ func (a *app) reposGet() *cobra.Command {
 		Use: "get NAME…", Short: "Show repositories, their health and their heads", Args: atLeast(1),
 		RunE: shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Repository], error) {
 			return client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
-		}, a.printRepo, a.printRepos),
+		}, (*app).printRepo, (*app).printRepos),
 	}
 }
 

@@ -1,15 +1,10 @@
 package cli
 
 import (
-	"io"
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 const repoAddLong = `Register a repository and wait for its first fetch.
@@ -96,38 +91,6 @@ func (l *repoLogin) flags(c *cobra.Command) {
 	f.StringVar(&l.verify, "verify", "", "signature to require: head or tag for git, provenance for helm, cosign or provenance for oci")
 	complete(c, "verify", "head", "tag", "provenance", "cosign")
 	f.StringArrayVar(&l.verifyFiles, "verify-key-file", nil, "file with trusted public keys; may be repeated")
-}
-
-// complete offers the fixed values of a flag.
-func complete(c *cobra.Command, flag string, values ...string) {
-	_ = c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// readSecret reads a secret from where a flag says: a file, standard input or
-// an environment variable.
-func (a *app) readSecret(flag, path string, trim bool) (string, error) {
-	if path == "-" && !trim {
-		data, err := io.ReadAll(io.LimitReader(a.In, 1<<20))
-		return string(data), err
-	}
-	if path == "-" {
-		return a.secret(strings.TrimSuffix(flag, "-file"), "-")
-	}
-	if name, ok := strings.CutPrefix(path, "env:"); ok {
-		value := os.Getenv(name)
-		if value == "" {
-			return "", errcode.New(errcode.Invalid, "--%s names the variable %s, which is empty", flag, name)
-		}
-		return value, nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", errcode.New(errcode.Invalid, "%w", err)
-	}
-	if trim {
-		return strings.TrimSpace(string(data)), nil
-	}
-	return string(data), nil
 }
 
 // repoCredentials returns the given credentials, or nil if none were given.

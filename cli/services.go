@@ -293,31 +293,6 @@ func (a *app) printService(s *hubv1.Service) error {
 	)
 }
 
-// service returns a client and the service that an argument names. It parses
-// the argument first, so that a mistake there is found without a hub.
-func (a *app) service(argument, cluster string) (*sdk.Client, *hubv1.ServiceRef, error) {
-	ref, err := serviceRef(argument, cluster)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := a.client()
-	return client, ref, err
-}
-
-// serviceRef reads CLUSTER/NAME, or NAME with --cluster.
-func serviceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
-	if before, after, ok := strings.Cut(argument, "/"); ok {
-		if cluster != "" && cluster != before {
-			return nil, usagef("the cluster of %q is not --cluster %s", argument, cluster)
-		}
-		return &hubv1.ServiceRef{Cluster: before, Name: after}, nil
-	}
-	if cluster == "" {
-		return nil, usagef("name the service as CLUSTER/%s, or add --cluster", argument)
-	}
-	return &hubv1.ServiceRef{Cluster: cluster, Name: argument}, nil
-}
-
 // serviceArgs accepts arguments that each name a service. A mistake there is
 // found without a hub.
 func serviceArgs(cluster *string) cobra.PositionalArgs {
@@ -373,22 +348,6 @@ func (a *app) servicesList() *cobra.Command {
 	return c
 }
 
-// listServices reads all pages.
-func listServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) ([]*hubv1.Service, error) {
-	var all []*hubv1.Service
-	request.PageToken = ""
-	for {
-		page, err := client.Services.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Msg.GetServices()...)
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return all, nil
-		}
-	}
-}
-
 func (a *app) servicesGet() *cobra.Command {
 	var cluster string
 	c := &cobra.Command{
@@ -399,7 +358,7 @@ func (a *app) servicesGet() *cobra.Command {
 				return nil, err
 			}
 			return client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
-		}, a.printService, func(all []*hubv1.Service) error {
+		}, (*app).printService, func(a *app, all []*hubv1.Service) error {
 			return printList(a, a.serviceViews(all), serviceName, serviceColumns()...)
 		}),
 	}

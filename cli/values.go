@@ -109,26 +109,6 @@ func (v *valueFlags) home(c *cobra.Command, project string) {
 	c.MarkFlagsMutuallyExclusive("project", "global")
 }
 
-// secretValues parses KEY=FILE.
-func (a *app) secretValues(pairs []string) (map[string]string, error) {
-	values := map[string]string{}
-	for _, pair := range pairs {
-		key, from, ok := strings.Cut(pair, "=")
-		if !ok || key == "" || from == "" {
-			return nil, usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value does not appear in process lists", key)
-		}
-		value, err := a.readSecret("secret", from, true)
-		if err != nil {
-			return nil, err
-		}
-		if value == "" {
-			return nil, usagef("the secret %s is empty", key)
-		}
-		values[key] = value
-	}
-	return values, nil
-}
-
 // context builds the context to store from KEY=VALUE arguments and flags. A
 // value that is valid JSON is stored as JSON.
 func (a *app) context(v valueFlags, name string, pairs []string) (*hubv1.Context, error) {
