@@ -3,14 +3,24 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/access"
+	"github.com/axle-cd/axle/cli/apply"
+	"github.com/axle-cd/axle/cli/audit"
+	"github.com/axle-cd/axle/cli/clusters"
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/examples"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/hub"
+	"github.com/axle-cd/axle/cli/login"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/repos"
+	"github.com/axle-cd/axle/cli/services"
 	"github.com/axle-cd/axle/cli/suggest"
+	"github.com/axle-cd/axle/cli/values"
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
-func (a *app) root() *cobra.Command {
+func newRoot(a *command.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "axle",
 		Short: "Deploy from Git to every cluster, and see what runs where",
@@ -27,27 +37,27 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 		Args:          suggest.Verb,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		// A wrong -o is found before anything is done.
-		PersistentPreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(output.Check(a.output)) },
+		PersistentPreRunE: func(*cobra.Command, []string) error { return exitcode.Usage(output.Check(a.Output)) },
 	}
 	root.SetVersionTemplate("axle {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return exitcode.Usage(suggest.Flag(c, err)) })
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.contextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
-	flags.StringVarP(&a.output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
-	flags.BoolVar(&a.noHeaders, "no-headers", false, "print tables without their titles")
-	flags.StringVar(&a.hubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
-	flags.StringVar(&a.tokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
-	flags.StringVar(&a.caFile, "ca", "", "file with the certificate authority to trust (env AXLE_CA_FILE)")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print only names or IDs, and no progress")
+	flags.StringVar(&a.ContextName, "context", "", "name of the logged-in hub to use (env AXLE_CONTEXT)")
+	flags.StringVarP(&a.Output, "output", "o", "table", "output format: table, wide, json, yaml, name, jsonpath=TEMPLATE or go-template=TEMPLATE")
+	flags.BoolVar(&a.NoHeaders, "no-headers", false, "print tables without their titles")
+	flags.StringVar(&a.HubURL, "hub", "", "URL of the hub, instead of a context (env AXLE_HUB_URL)")
+	flags.StringVar(&a.TokenFile, "token-file", "", "file with the API token, instead of a context's (env AXLE_TOKEN_FILE, or AXLE_TOKEN)")
+	flags.StringVar(&a.CAFile, "ca", "", "file with the certificate authority to trust (env AXLE_CA_FILE)")
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
-		a.login(), a.logout(), a.whoami(), a.version(), a.completion(root),
-		a.clusters(), a.repos(), a.services(), a.projects(), a.webhooks(), a.contexts(), a.outputs(), a.config(), a.agents(), a.tokens(), a.serviceAccounts(), a.federation(), a.audit(), a.users(), a.groups(), a.auth(), a.sessions(), a.providers(), a.hub(), a.events(), a.apply(), a.diff(), a.kubectl(), logs(a), docs(),
+		login.Command(a), login.Logout(a), login.WhoAmI(a), version(a), completionCommand(a, root),
+		clusters.Command(a), repos.Command(a), services.Command(a), access.Projects(a), repos.Webhooks(a), values.Contexts(a), values.Outputs(a), values.Config(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), services.Diff(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
-	_ = root.RegisterFlagCompletionFunc("context", completeHubs(a))
+	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))
 	root.CompletionOptions.DisableDefaultCmd = true
 	examples.Add(root)
-	a.completeNames(root)
+	completeNames(a, root)
 	askFirst(a, root)
 	return root
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -9,18 +10,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/plain"
 )
 
+// Streams are the input and outputs of the command.
+type Streams = command.Streams
+
 // Run executes the command line and returns the exit code.
 func Run(ctx context.Context, args []string, streams Streams) int {
 	// Text from hubs, clusters and repositories must not control the terminal.
 	streams.Out, streams.Err = &plain.Writer{To: streams.Out}, &plain.Writer{To: streams.Err}
-	a := &app{Streams: streams, args: args, getenv: os.Getenv, now: time.Now}
-	root := a.root()
+	a := &command.App{Streams: streams, Args: args, Getenv: os.Getenv, Now: time.Now}
+	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -33,7 +38,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 		err = exitcode.Usage(err)
 	}
 	return exitcode.Write(streams.Err, err, exitcode.Note{
-		Command: c.CommandPath(), Hint: a.hint(c, err), JSON: a.output == output.JSON || exitcode.IsUsage(err) && wantsJSON(args),
+		Command: c.CommandPath(), Hint: hint(a, c, err), JSON: a.Output == output.JSON || exitcode.IsUsage(err) && wantsJSON(args),
 	})
 }
 
@@ -60,15 +65,15 @@ func isCobraUsage(err error) bool {
 }
 
 // hint suggests the next step when the hub's message cannot know it.
-func (a *app) hint(c *cobra.Command, err error) string {
+func hint(a *command.App, c *cobra.Command, err error) string {
 	if errcode.Of(err) != errcode.Unauthorized || c.Name() == "login" {
 		return ""
 	}
-	t, targetErr := a.target()
+	t, targetErr := a.Target()
 	switch {
 	case targetErr != nil:
 		return "Log in with: axle login URL"
-	case first(a.tokenFile, a.getenv("AXLE_TOKEN_FILE"), a.getenv("AXLE_TOKEN")) != "":
+	case cmp.Or(a.TokenFile, a.Getenv("AXLE_TOKEN_FILE"), a.Getenv("AXLE_TOKEN")) != "":
 		return "The token came from --token-file or the environment; use another one, or log in with: axle login " + t.URL
 	}
 	return "Log in again with: axle login " + t.URL

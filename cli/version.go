@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/skew"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -23,8 +24,8 @@ type versionView struct {
 }
 
 // hubVersion asks the hub for its version. It is empty without a login.
-func (a *app) hubVersion(ctx context.Context) (string, error) {
-	hub, err := a.client()
+func hubVersion(ctx context.Context, a *command.App) (string, error) {
+	hub, err := a.Client()
 	if errcode.Is(err, errcode.Unauthorized) {
 		return "", nil
 	}
@@ -38,25 +39,25 @@ func (a *app) hubVersion(ctx context.Context) (string, error) {
 	return who.Msg.GetHubVersion(), nil
 }
 
-func (a *app) version() *cobra.Command {
+func version(a *command.App) *cobra.Command {
 	var client bool
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Show the versions of this command and the hub",
 		Long: `Show the versions of this command and the hub. A warning says when they are more than
 one minor version apart. axle --version shows only the version of this command.`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			view := versionView{Version: buildinfo.Version, Commit: buildinfo.Commit(), Go: buildinfo.Go()}
 			var err error
 			if !client {
-				view.HubVersion, err = a.hubVersion(c.Context())
+				view.HubVersion, err = hubVersion(c.Context(), a)
 			}
 			if warning := skew.Warning(view.Version, view.HubVersion); warning != "" {
 				fmt.Fprintf(a.Err, "Warning: %s\n", warning)
 			}
-			if output.Data(a.output) {
-				return errors.Join(a.encode(view), err)
+			if output.Data(a.Output) {
+				return errors.Join(a.Encode(view), err)
 			}
 			fmt.Fprintf(a.Out, "axle %s (%s, %s)\n", view.Version, view.Commit, view.Go)
 			if view.HubVersion != "" {
