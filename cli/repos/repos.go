@@ -22,7 +22,7 @@ import (
 // Command returns the command axle repos.
 func Command(a *command.App) *cobra.Command {
 	return command.Noun("repos", "Manage the repositories that services come from", []string{"repo", "repositories"},
-		reposList(a), reposGet(a), reposAdd(a), reposUpdate(a), reposRefresh(a), reposDelete(a))
+		listCommand(a), getCommand(a), addCommand(a), updateCommand(a), refreshCommand(a), deleteCommand(a))
 }
 
 // repoView is a repository as -o json and -o yaml show it.
@@ -157,7 +157,7 @@ func printRepos(a *command.App, all []*hubv1.Repository) error {
 	)
 }
 
-func reposList(a *command.App) *cobra.Command {
+func listCommand(a *command.App) *cobra.Command {
 	var project string
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List repositories with the age of their last fetch", Args: command.NoArgs,
@@ -173,7 +173,7 @@ func reposList(a *command.App) *cobra.Command {
 	return c
 }
 
-func reposGet(a *command.App) *cobra.Command {
+func getCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAME…", Short: "Show repositories, their health and their heads", Args: command.AtLeast(1),
 		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Repository], error) {
@@ -182,7 +182,7 @@ func reposGet(a *command.App) *cobra.Command {
 	}
 }
 
-func reposAdd(a *command.App) *cobra.Command {
+func addCommand(a *command.App) *cobra.Command {
 	request := &hubv1.CreateRepositoryRequest{}
 	var login repoLogin
 	var wait time.Duration
@@ -239,7 +239,7 @@ func reposAdd(a *command.App) *cobra.Command {
 	return c
 }
 
-func reposUpdate(a *command.App) *cobra.Command {
+func updateCommand(a *command.App) *cobra.Command {
 	var login repoLogin
 	var url string
 	c := &cobra.Command{
@@ -275,7 +275,7 @@ until the first fetch from the new URL, then get the content from there.`,
 	return c
 }
 
-func reposRefresh(a *command.App) *cobra.Command {
+func refreshCommand(a *command.App) *cobra.Command {
 	var wait bool
 	c := &cobra.Command{
 		Use: "refresh NAME", Short: "Fetch a repository now instead of within 2 minutes", Args: command.Exactly(1),
@@ -301,7 +301,7 @@ func reposRefresh(a *command.App) *cobra.Command {
 	return c
 }
 
-func reposDelete(a *command.App) *cobra.Command {
+func deleteCommand(a *command.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME…", Short: "Delete repositories that no service uses", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "repository", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
