@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/confirm"
 	"github.com/axle-cd/axle/cli/output"
 )
@@ -36,7 +37,7 @@ var questions = map[string]string{
 }
 
 // askFirst adds --yes and a question to each command of questions.
-func askFirst(a *app, c *cobra.Command) {
+func askFirst(a *command.App, c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		askFirst(a, sub)
 	}
@@ -58,8 +59,8 @@ func askFirst(a *app, c *cobra.Command) {
 			}
 		}
 		q := confirm.Question{
-			Terminal: a.interactive() && output.IsTerminal(a.Err), Yes: yes, In: a.In, Err: a.Err,
-			Text: strings.ReplaceAll(text, "%s", strings.Join(args, ", ")), Command: confirm.Line(slices.Concat([]string{"axle"}, a.args, []string{"--yes"})),
+			Terminal: a.Interactive() && output.IsTerminal(a.Err), Yes: yes, In: a.In, Err: a.Err,
+			Text: strings.ReplaceAll(text, "%s", strings.Join(args, ", ")), Command: confirm.Line(slices.Concat([]string{"axle"}, a.Args, []string{"--yes"})),
 		}
 		if err := q.Ask(); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/completion"
 )
 
@@ -17,12 +18,12 @@ const completeWithin = 5 * time.Second
 
 // completes asks the hub for the words that fit in one position: an argument,
 // or the value of a flag. On an error it offers nothing.
-func (a *app) completes(argument bool, words completion.Words) cobra.CompletionFunc {
+func completes(a *command.App, argument bool, words completion.Words) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if argument && len(args) > 0 && !takesSeveral(c) {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		client, err := a.client()
+		client, err := a.Client()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -57,31 +58,20 @@ func takesSeveral(c *cobra.Command) bool {
 // completeNames registers the completion of names wherever they appear, in
 // flags and in arguments. Completions that a command registered itself are
 // kept.
-func (a *app) completeNames(c *cobra.Command) {
+func completeNames(a *command.App, c *cobra.Command) {
 	for _, sub := range c.Commands() {
-		a.completeNames(sub)
+		completeNames(a, sub)
 	}
 	path, _ := strings.CutPrefix(c.CommandPath(), "axle ")
 	flag := func(f *pflag.Flag) {
 		if words := completion.Flag(path, f.Name); words != nil {
 			// It fails if the command has registered one itself.
-			_ = c.RegisterFlagCompletionFunc(f.Name, a.completes(false, words))
+			_ = c.RegisterFlagCompletionFunc(f.Name, completes(a, false, words))
 		}
 	}
 	c.Flags().VisitAll(flag)
 	c.PersistentFlags().VisitAll(flag)
 	if words := completion.Argument(path); words != nil && c.ValidArgsFunction == nil {
-		c.ValidArgsFunction = a.completes(true, words)
-	}
-}
-
-// completeHubs offers the names of the hubs that one is logged in to.
-func completeHubs(a *app) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		s, err := a.loadSettings()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return sortedKeys(s.Contexts), cobra.ShellCompDirectiveNoFileComp
+		c.ValidArgsFunction = completes(a, true, words)
 	}
 }

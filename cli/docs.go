@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -13,7 +15,7 @@ import (
 // docs writes the documentation of the commands in the formats of other programs.
 func docs() *cobra.Command {
 	man := &cobra.Command{
-		Use: "man DIR", Short: "Write a man page for every command", Args: exactly(1),
+		Use: "man DIR", Short: "Write a man page for every command", Args: command.Exactly(1),
 		Long: `Write a man page of section 1 for every command into a folder, which is created if
 it does not exist. The pages are named after their commands: axle-services-list.1.`,
 		Example: "  axle docs man ~/.local/share/man/man1",
@@ -26,7 +28,7 @@ it does not exist. The pages are named after their commands: axle-services-list.
 		},
 	}
 	markdown := &cobra.Command{
-		Use: "markdown DIR", Short: "Write a Markdown page for every command", Args: exactly(1),
+		Use: "markdown DIR", Short: "Write a Markdown page for every command", Args: command.Exactly(1),
 		Long: `Write a Markdown page for every command into a folder, which is created if it does
 not exist. The pages are named after their commands: axle_services_list.md.`,
 		Example: "  axle docs markdown ./commands",
@@ -38,7 +40,7 @@ not exist. The pages are named after their commands: axle_services_list.md.`,
 			return doc.GenMarkdownTree(c.Root(), args[0])
 		},
 	}
-	return noun("docs", "Write the documentation of the commands", nil, man, markdown)
+	return command.Noun("docs", "Write the documentation of the commands", nil, man, markdown)
 }
 
 func folderForPages(dir string) error {
@@ -48,13 +50,13 @@ func folderForPages(dir string) error {
 	return nil
 }
 
-func (a *app) completion(root *cobra.Command) *cobra.Command {
+func completionCommand(a *command.App, root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",
 		Short:     "Print the completion script for a shell",
 		Example:   "  source <(axle completion bash)",
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
-		Args:      exactly(1),
+		Args:      command.Exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args[0] {
 			case "bash":
@@ -66,7 +68,7 @@ func (a *app) completion(root *cobra.Command) *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(a.Out)
 			}
-			return usagef("no completion script for %q; use bash, zsh, fish or powershell", args[0])
+			return exitcode.Usagef("no completion script for %q; use bash, zsh, fish or powershell", args[0])
 		},
 	}
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/test/pages"
 )
 
 // fresh is axle as one invocation has it.
 func fresh() *cobra.Command {
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, getenv: os.Getenv, now: time.Now}
-	return a.root()
+	a := &command.App{Streams: command.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}, Getenv: os.Getenv, Now: time.Now}
+	return newRoot(a)
 }
 
 // Every command has an example, and every example is a valid command.

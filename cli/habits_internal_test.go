@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/axle-cd/axle/cli/command"
 )
 
 // every calls do for each command, with its path without "axle".
@@ -23,7 +25,8 @@ func every(t *testing.T, do func(c *cobra.Command, path string)) {
 			walk(sub)
 		}
 	}
-	walk((&app{getenv: os.Getenv, now: time.Now}).root())
+	a := &command.App{Getenv: os.Getenv, Now: time.Now}
+	walk(newRoot(a))
 	if n < 100 {
 		t.Fatalf("only %d commands were found", n)
 	}

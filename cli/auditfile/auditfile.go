@@ -1,7 +1,7 @@
 // Package auditfile handles the audit log as files on a person's machine: exports,
 // and checkpoints stored where people with write access to the hub's database cannot
 // write. It requests them from the hub and has the hub compare its log with them;
-// internal/hashchain verifies exports. cli calls it.
+// internal/hashchain verifies exports. cli/audit calls it.
 package auditfile
 
 import (

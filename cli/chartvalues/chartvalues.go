@@ -1,6 +1,6 @@
 // Package chartvalues applies --set and similar flags to a chart's values with Helm's
 // own parser: nested keys, lists, null, and strings. It keeps all other values. The
-// flags of cli's services commands call it; it does not render.
+// flags of cli/services call it; it does not render.
 package chartvalues
 
 import (

@@ -1,6 +1,6 @@
 // Package diffview shows what an apply would change: as a patch for people and
 // patch tools, and as the data that -o json and -o yaml print. It makes no
-// calls; the diff commands of cli pass it the hub's answers.
+// calls; cli/services passes it the hub's answers.
 package diffview
 
 import (

@@ -2,8 +2,8 @@
 // -o json, so that a command prints the message itself and needs no type of its
 // own for that.
 //
-// It knows no message by name: the rules are by kind and name of a field. cli
-// gives every message that it prints to Of.
+// It knows no message by name: the rules are by kind and name of a field.
+// cli/command gives every message that it prints to Of.
 //
 // Invariants: every field is present, also when it is empty; lists are never
 // null. Fields keep the order of the message.

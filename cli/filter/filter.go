@@ -1,7 +1,7 @@
 // Package filter reads flags that keep only some items of a list by a word,
 // such as --health Degraded,Missing.
 //
-// It makes no calls and does not know what the words mean. cli lists with it.
+// It makes no calls and does not know what the words mean. cli/services lists with it.
 package filter
 
 import (

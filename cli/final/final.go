@@ -1,5 +1,5 @@
 // Package final decides whether waiting can still make a service ready. It
-// makes no calls; --wait in cli calls it every second with the service as just
+// makes no calls; --wait in cli/services calls it every second with the service as just
 // read.
 //
 // An agent's report may describe the previous revision. It counts once the

@@ -1,6 +1,6 @@
 // Package kubeconfig changes kubeconfig files that other programs change too.
 // It takes kubectl's lock, replaces files as a whole, and keeps everything
-// outside the merged context. The command clusters kubeconfig of cli calls it.
+// outside the merged context. The command clusters kubeconfig of cli/clusters calls it.
 // It contacts no hub and no cluster.
 package kubeconfig
 

@@ -2,7 +2,7 @@
 // from a command line, and writes them for people.
 //
 // It makes no calls and judges nothing: the hub decides whether a schedule or a
-// pattern is valid. cli's projects and hub sync-windows call it.
+// pattern is valid. cli/access and cli/hub call it.
 package limits
 
 import (

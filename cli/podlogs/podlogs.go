@@ -1,7 +1,7 @@
 // Package podlogs reads the logs of pods from a Kubernetes API, as axle logs
 // shows them.
 //
-// It knows neither hubs nor services: cli finds the pods of a service, and
+// It knows neither hubs nor services: cli/clusters finds the pods of a service, and
 // gives it the address and the credential with which the API is reached through
 // the hub. The cluster's own RBAC decides what may be read.
 //

@@ -1,0 +1,144 @@
+package access
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/limits"
+	"github.com/axle-cd/axle/sdk"
+)
+
+func printProject(a *command.App, p *hubv1.Project) error {
+	rows := []command.Column[*hubv1.Project]{
+		command.Col("Name", (*hubv1.Project).GetName),
+		command.Col("Description", (*hubv1.Project).GetDescription),
+		command.Col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		command.Col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		command.Col("Created", func(v *hubv1.Project) string {
+			if v.GetCreatedAt() == 0 {
+				return "with the hub"
+			}
+			return command.Ago(a.Age(v.GetCreatedAt()))
+		}),
+	}
+	for _, line := range limits.Lines(p.GetLimits()) {
+		rows = append(rows, command.Col(line.Title, func(*hubv1.Project) string { return line.Text }))
+	}
+	return command.PrintOne(a, p, (*hubv1.Project).GetName, rows...)
+}
+
+func printProjects(a *command.App, all []*hubv1.Project) error {
+	return command.PrintList(a, all, (*hubv1.Project).GetName,
+		command.Col("NAME", (*hubv1.Project).GetName),
+		command.Col("CLUSTERS", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
+		command.Col("SERVICES", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		command.Ages("AGE", func(v *hubv1.Project) string { return a.Age(v.GetCreatedAt()) }),
+		command.Wide("NAMESPACES", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetNamespaces(), ",") }),
+		command.Wide("KINDS", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetKinds(), ",") }),
+		command.Col("DESCRIPTION", (*hubv1.Project).GetDescription),
+	)
+}
+
+// Projects returns the command axle projects.
+func Projects(a *command.App) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List projects", Args: command.NoArgs,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
+			if err != nil {
+				return err
+			}
+			return printProjects(a, all.Msg.GetProjects())
+		}),
+	}
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show projects", Args: command.AtLeast(1),
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Project], error) {
+			return client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
+		}, printProject, printProjects),
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME…", Short: "Delete empty projects", Args: command.AtLeast(1),
+		RunE: command.Removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
+			return err
+		}),
+	}
+	return command.Noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, projectsCreate(a), projectsUpdate(a), remove)
+}
+
+func projectsCreate(a *command.App) *cobra.Command {
+	var description string
+	var declared limits.Flags
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a project", Args: command.Exactly(1),
+		Long: `Create a project. What its services may touch is limited by the rights of the
+account that acts for them on the cluster, and also by the limits given here:
+agents refuse rendered objects outside these limits.`,
+		Example: `  axle projects create shop --allow-namespace 'shop-*' --service-account deployer
+  axle projects create infra --allow-kind 'Deployment.apps' --allow-kind 'Config*' --cluster-scoped`,
+		RunE: func(c *cobra.Command, args []string) error {
+			wanted, err := declared.Change(c, nil)
+			if err != nil {
+				return err
+			}
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted}))
+			if err != nil {
+				return err
+			}
+			return printProject(a, p.Msg)
+		},
+	}
+	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	declared.Register(c)
+	return c
+}
+
+func projectsUpdate(a *command.App) *cobra.Command {
+	var description string
+	var declared limits.Flags
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change the description or the limits of a project", Args: command.Exactly(1),
+		Long: `Change a project. A flag replaces the limit that it names; other limits stay. The
+services of the project get new limits with their next poll. You cannot exclude a
+namespace that services of the project use now.`,
+		Example: `  axle projects update shop --allow-namespace 'shop-*,shared' --allow-kind 'Deployment.apps,Service,ConfigMap'
+  axle projects update shop --sync-window 'allow:0 9 * * mon-fri:8h:Europe/Berlin' --sync-window 'deny:0 12 * * *:1h'
+  axle projects update shop --allow-namespace ''`,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			before, err := client.Projects.Get(c.Context(), connect.NewRequest(&hubv1.GetProjectRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			request := &hubv1.UpdateProjectRequest{Name: args[0]}
+			if request.Limits, err = declared.Change(c, before.Msg.GetLimits()); err != nil {
+				return err
+			}
+			if c.Flags().Changed("description") {
+				request.Description = &description
+			}
+			if request.Limits == nil && request.Description == nil {
+				return exitcode.Usagef("give a flag to change something; axle projects update --help lists the flags")
+			}
+			p, err := client.Projects.Update(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			return printProject(a, p.Msg)
+		}),
+	}
+	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	declared.Register(c)
+	return c
+}

@@ -1,0 +1,229 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// Command returns the command axle clusters.
+func Command(a *command.App) *cobra.Command {
+	return command.Noun("clusters", "Manage the clusters that services run on", []string{"cluster"},
+		listCommand(a), getCommand(a), createCommand(a), connectCommand(a), kubeconfigCommand(a), credentialCommand(a), updateCommand(a), approveCommand(a), deleteCommand(a))
+}
+
+// clusterState says whether the cluster polls, and if not, why.
+func clusterState(c *hubv1.Cluster) string {
+	switch {
+	case c.GetPending():
+		return "Awaiting approval"
+	case !c.GetRegistered():
+		return "Not connected"
+	}
+	return c.GetFreshness()
+}
+
+// tunnelOf is the tunnel's state and how long it has lasted.
+func tunnelOf(a *command.App, c *hubv1.Cluster) string {
+	if c.GetTunnelSince() == 0 {
+		return c.GetTunnel()
+	}
+	return c.GetTunnel() + " for " + a.Age(c.GetTunnelSince())
+}
+
+func joinMap(m map[string]string) string {
+	var parts []string
+	for _, k := range command.SortedKeys(m) {
+		parts = append(parts, k+"="+m[k])
+	}
+	return strings.Join(parts, ",")
+}
+
+func clusterColumns(a *command.App) []command.Column[*hubv1.Cluster] {
+	return []command.Column[*hubv1.Cluster]{
+		command.Col("NAME", (*hubv1.Cluster).GetName),
+		command.Col("STATE", clusterState),
+		command.Ages("POLLED", func(v *hubv1.Cluster) string { return a.Age(v.GetPolledAt()) }),
+		command.Col("TUNNEL", (*hubv1.Cluster).GetTunnel),
+		command.Col("SERVICES", func(v *hubv1.Cluster) string { return fmt.Sprintf("%d/%d", v.GetServicesHealthy(), v.GetServices()) }),
+		command.Col("KUBERNETES", (*hubv1.Cluster).GetKubernetesVersion),
+		command.Col("AGENT", (*hubv1.Cluster).GetAgentVersion),
+		command.Wide("PROJECT", (*hubv1.Cluster).GetProject),
+		command.Wide("HANDLE", (*hubv1.Cluster).GetHandle),
+		command.Wide("DISTRO", (*hubv1.Cluster).GetDistro),
+		command.Wide("NODES", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		command.Wide("MESSAGE", (*hubv1.Cluster).GetMessage),
+		command.Col("TAGS", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+	}
+}
+
+func printCluster(a *command.App, c *hubv1.Cluster) error {
+	return command.PrintOne(a, c, (*hubv1.Cluster).GetName,
+		command.Col("Name", (*hubv1.Cluster).GetName),
+		command.Col("Handle", (*hubv1.Cluster).GetHandle),
+		command.Col("Project", (*hubv1.Cluster).GetProject),
+		command.Col("State", clusterState),
+		command.Col("Last poll", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetPolledAt())) }),
+		command.Col("Message", (*hubv1.Cluster).GetMessage),
+		command.Col("Tags", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
+		command.Col("Kubernetes", func(v *hubv1.Cluster) string {
+			return strings.TrimSpace(v.GetKubernetesVersion() + " " + v.GetDistro())
+		}),
+		command.Col("Nodes", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
+		command.Col("Agent", (*hubv1.Cluster).GetAgentVersion),
+		command.Col("Tunnel", func(v *hubv1.Cluster) string { return tunnelOf(a, v) }),
+		command.Col("Services", func(v *hubv1.Cluster) string {
+			return fmt.Sprintf("%d, %d healthy, %d failed", v.GetServices(), v.GetServicesHealthy(), v.GetServicesFailed())
+		}),
+		command.Col("Created", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetCreatedAt())) }),
+	)
+}
+
+func listCommand(a *command.App) *cobra.Command {
+	var project string
+	var tags map[string]string
+	var watch bool
+	c := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: command.NoArgs,
+		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			read := func(ctx context.Context) ([]*hubv1.Cluster, error) {
+				list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
+				if err != nil {
+					return nil, err
+				}
+				return list.Msg.GetClusters(), nil
+			}
+			return command.Follow(c.Context(), a, watch, output.Watched[*hubv1.Cluster]{Read: read, Name: (*hubv1.Cluster).GetName, Columns: clusterColumns(a)})
+		}),
+	}
+	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
+	c.Flags().StringToStringVar(&tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
+	command.WatchFlag(c, &watch)
+	return c
+}
+
+func getCommand(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME…", Short: "Show clusters", Args: command.AtLeast(1),
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Cluster], error) {
+			return client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+		}, printCluster, func(a *command.App, all []*hubv1.Cluster) error {
+			return command.PrintList(a, all, (*hubv1.Cluster).GetName, clusterColumns(a)...)
+		}),
+	}
+}
+
+func createCommand(a *command.App) *cobra.Command {
+	request := &hubv1.CreateClusterRequest{}
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Create a cluster before its agent, and print its bootstrap token",
+		Long: `Create a cluster before its agent is installed, and print a bootstrap token. The
+agent uses the token once, within an hour. axle clusters connect does the same and
+also installs the agent.`,
+		Args: command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			request.Name = args[0]
+			made, err := client.Clusters.Create(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			if !output.Human(a.Output) {
+				return command.PrintOne(a, map[string]string{"name": made.Msg.GetCluster().GetName(), "bootstrapToken": made.Msg.GetBootstrapToken(), "expiresAt": fields.Stamp(made.Msg.GetBootstrapExpiresAt()), "hubUrl": made.Msg.GetHubUrl()},
+					func(m map[string]string) string { return m["bootstrapToken"] })
+			}
+			said := "made"
+			if request.GetRenewToken() {
+				said = "has a new token"
+			}
+			fmt.Fprintf(a.Err, "cluster %s %s; its agent can register until %s with the bootstrap token:\n", made.Msg.GetCluster().GetName(), said, fields.Stamp(made.Msg.GetBootstrapExpiresAt()))
+			_, err = fmt.Fprintln(a.Out, made.Msg.GetBootstrapToken())
+			return err
+		}),
+	}
+	clusterFlags(c, request)
+	c.Flags().BoolVar(&request.RenewToken, "renew-token", false, "make a new token for an existing cluster that has no agent yet")
+	return c
+}
+
+// clusterFlags adds the flags that create and connect share.
+func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
+	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name (default: NAME)")
+	c.Flags().StringVar(&request.Project, "project", "", "project of the cluster (default: default)")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "tags, key=value")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
+}
+
+func updateCommand(a *command.App) *cobra.Command {
+	request := &hubv1.UpdateClusterRequest{}
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			request.Name = args[0]
+			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
+			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" {
+				return exitcode.Usagef("name what to change: --handle, --tag or --metadata")
+			}
+			cluster, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			return printCluster(a, cluster.Msg)
+		}),
+	}
+	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
+	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
+	return c
+}
+
+func approveCommand(a *command.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "approve NAME", Short: "Approve a cluster that registered with a shared token, so that it gets services", Args: command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			cluster, err := client.Clusters.Approve(c.Context(), connect.NewRequest(&hubv1.ApproveClusterRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			return printCluster(a, cluster.Msg)
+		}),
+	}
+}
+
+func deleteCommand(a *command.App) *cobra.Command {
+	var detach bool
+	var wait time.Duration
+	c := &cobra.Command{
+		Use: "delete NAME…", Short: "Delete clusters from the hub and revoke their tokens",
+		Long: `Delete a cluster from the hub and revoke its tokens. Delete its services first,
+or detach them with --detach: the agent then removes its labels, annotations and
+inventories, and the objects stay on the cluster. If the agent is offline, these
+marks stay until the cluster is connected again; services with adopt: true then
+take the objects over.`,
+		Args: command.AtLeast(1),
+		RunE: command.Removes(a, "cluster", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			if detach && wait > 0 {
+				if err := detachAll(ctx, a, client, name, wait); err != nil {
+					return err
+				}
+			}
+			_, err := client.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach}))
+			return err
+		}),
+	}
+	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects on the cluster")
+	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long to wait for the agent to remove its marks; 0 does not wait")
+	return c
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// Interactive reports whether standard input is a terminal.
+func (a *App) Interactive() bool {
+	f, ok := a.In.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Secret reads a secret from a file, a prompt or standard input.
+func (a *App) Secret(what, file string) (string, error) {
+	if file != "" && file != "-" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "read the %s: %w", what, err)
+		}
+		return strings.TrimSpace(string(data)), nil
+	}
+	if f, ok := a.In.(*os.File); ok && file == "" && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprintf(a.Err, "%s: ", what)
+		data, err := term.ReadPassword(int(f.Fd()))
+		fmt.Fprintln(a.Err)
+		return strings.TrimSpace(string(data)), err
+	}
+	line, err := bufio.NewReader(a.In).ReadString('\n')
+	if strings.TrimSpace(line) == "" {
+		return "", exitcode.Usagef("read the %s from standard input: %v; give it in a file, or log in with --browser or --device", what, err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// ReadSecret reads a secret from where a flag says: a file, standard input or
+// an environment variable.
+func (a *App) ReadSecret(flag, path string, trim bool) (string, error) {
+	if path == "-" && !trim {
+		data, err := io.ReadAll(io.LimitReader(a.In, 1<<20))
+		return string(data), err
+	}
+	if path == "-" {
+		return a.Secret(strings.TrimSuffix(flag, "-file"), "-")
+	}
+	if name, ok := strings.CutPrefix(path, "env:"); ok {
+		value := os.Getenv(name)
+		if value == "" {
+			return "", errcode.New(errcode.Invalid, "--%s names the variable %s, which is empty", flag, name)
+		}
+		return value, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", errcode.New(errcode.Invalid, "%w", err)
+	}
+	if trim {
+		return strings.TrimSpace(string(data)), nil
+	}
+	return string(data), nil
+}
+
+// SecretValues parses KEY=FILE.
+func (a *App) SecretValues(pairs []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, pair := range pairs {
+		key, from, ok := strings.Cut(pair, "=")
+		if !ok || key == "" || from == "" {
+			return nil, exitcode.Usagef("--secret %q is not KEY=FILE; FILE may be - or env:NAME, so that the value does not appear in process lists", key)
+		}
+		value, err := a.ReadSecret("secret", from, true)
+		if err != nil {
+			return nil, err
+		}
+		if value == "" {
+			return nil, exitcode.Usagef("the secret %s is empty", key)
+		}
+		values[key] = value
+	}
+	return values, nil
+}

@@ -1,0 +1,108 @@
+package values
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// Contexts returns the command axle contexts.
+func Contexts(a *command.App) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List contexts with their keys", Args: command.NoArgs,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			all, err := client.Contexts.List(c.Context(), connect.NewRequest(&hubv1.ListContextsRequest{}))
+			if err != nil {
+				return err
+			}
+			return printBags(a, all.Msg.GetContexts())
+		}),
+	}
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show contexts; of secrets only the keys", Args: command.AtLeast(1),
+		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Context], error) {
+			return client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
+		}, printBag, printBags),
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: command.AtLeast(1),
+		Example: "  axle contexts delete prod",
+		RunE: command.Removes(a, "context", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name}))
+			return err
+		}),
+	}
+	return command.Noun("contexts", "Manage contexts, named values that services share", []string{"context-values"}, list, get, contextsCreate(a), contextsSet(a), remove)
+}
+
+func contextsCreate(a *command.App) *cobra.Command {
+	var v valueFlags
+	c := &cobra.Command{
+		Use: "create NAME [KEY=VALUE…]", Short: "Create a context", Args: command.AtLeast(1),
+		Example: `  axle contexts create prod region=eu-1 replicas=3 --secret dbPassword=db.password
+  axle contexts create shared -f values.yaml --project shop`,
+		RunE: func(c *cobra.Command, args []string) error {
+			made, err := newContext(a, v, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			one, err := client.Contexts.Create(c.Context(), connect.NewRequest(&hubv1.CreateContextRequest{Context: made}))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "context %s created\n", args[0])
+			return printBag(a, one.Msg)
+		},
+	}
+	v.flags(c)
+	c.Flags().StringVar(&v.project, "project", "", "let only services of this project use it (default: all)")
+	return c
+}
+
+func contextsSet(a *command.App) *cobra.Command {
+	var v valueFlags
+	var unset []string
+	var replace bool
+	c := &cobra.Command{
+		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a new revision", Args: command.AtLeast(1),
+		Example: `  axle contexts set prod replicas=5 --unset region
+  axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
+				return exitcode.Usagef("give something to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
+			}
+			changed, err := newContext(a, v, args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			client, err := a.Client()
+			if err != nil {
+				return err
+			}
+			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset, Global: v.global}))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "context %s is at version %d, used by %s\n", args[0], one.Msg.GetVersion(), output.Count(one.Msg.GetServices(), "service"))
+			return printBag(a, one.Msg)
+		},
+	}
+	v.flags(c)
+	c.Flags().StringArrayVar(&unset, "unset", nil, "key to remove")
+	c.Flags().BoolVar(&replace, "replace", false, "remove every value that is not given")
+	v.home(c, "move it to this project, so that only its services may use it (default: do not move)")
+	return c
+}
