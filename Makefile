@@ -114,4 +114,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz clean
+.PHONY: help demo test build docs images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

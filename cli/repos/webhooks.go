@@ -65,7 +65,7 @@ named repository at once, before the next poll. Without --repository, one webhoo
 serves all repositories of the provider.
 
 The generic provider takes any POST whose header X-Axle-Signature is
-sha256=<hex HMAC-SHA-256 of the body under the secret>. The body is JSON,
+sha256=HEX, the HMAC-SHA-256 of the body under the secret. The body is JSON,
 {"url": "https://git.example.com/a/b.git", "ref": "refs/heads/main"}, or empty
 when the webhook is restricted to one repository.`,
 		Example: `  axle webhooks create github --provider github
