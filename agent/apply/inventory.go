@@ -314,7 +314,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 	for _, n := range s.Shards {
 		data, ok := shards[n]
 		if !ok || read[n] {
-			return nil, fmt.Errorf("Secret %d of the inventory of service %s is missing or listed twice", n, i.service)
+			return nil, fmt.Errorf("inventory of service %s: Secret %d is missing or listed twice", i.service, n)
 		}
 		read[n] = true
 		shard, err := unpack(data)
