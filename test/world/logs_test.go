@@ -14,6 +14,11 @@ func TestLogsOfAService(t *testing.T) {
 	t.Parallel()
 	s := newStageOf(t, world.Config{Clusters: []string{"edge"}, Pods: true, Hub: []string{"--repo-poll-interval", "2s"}})
 	s.Cluster("edge").SetBinary("sh", "/bin/sh")
+	s.must(s.agents["edge"].Kill())
+	// Past the stage's proxy, which passes no WebSocket on.
+	s.agents["edge"].AddFlags("--hub-url", s.Origin())
+	s.must(s.agents["edge"].Start())
+	s.tunnel("edge", "Up")
 	_, err := s.Kubectl(t.Context(), "edge", "create", "clusterrolebinding", "hub-admins", "--clusterrole=cluster-admin", "--group=axle:admins")
 	s.must(err)
 	container := func(name string) string {

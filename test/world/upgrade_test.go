@@ -88,7 +88,7 @@ func TestAgentUpgradesItself(t *testing.T) {
 	if stopped.count("Failed", "2.0.0") != 1 || stopped.count("Waiting", "2.0.0") != agentsUpgraded-1 {
 		t.Errorf("one should have tried and gone back, the others never begun: %+v", stopped.Targets)
 	}
-	if !strings.Contains(stopped.Message, "would change 1 of 1 services") {
+	if !strings.Contains(stopped.Message, "would change 1 of 1 unchanged services") {
 		t.Errorf("it stopped for another reason: %s", stopped.Message)
 	}
 	h.installed("2.0.0")
