@@ -63,9 +63,13 @@ func Config(a *command.App) *cobra.Command {
 	rotate := &cobra.Command{
 		Use: "rotate-key", Short: "Encrypt the values of the built-in backend with the first key of the hub's key file",
 		Long: `Encrypt every value of the built-in backend with the first key of the hub's key
-file. To change the key: add a new line at the top of the file (axle-hub's
---key-file, by default hub.key in the data folder) on every replica, restart the
-replicas, and run this command. It can be interrupted and repeated at any point.`,
+file (axle-hub's --key-file, by default hub.key in the data folder).
+
+To change the key of a hub with one replica, add a new line at the top of the file,
+restart the hub, and run this command. With several replicas, add the line at the
+bottom on every replica and restart them one at a time; then move it to the top on
+every replica, restart them all at once, and run this command. It can be interrupted
+and repeated at any point.`,
 		Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			done, err := client.Backends.RotateKey(c.Context(), connect.NewRequest(&hubv1.RotateKeyRequest{}))

@@ -107,10 +107,10 @@ func TestProviderIsAskedAgain(t *testing.T) {
 		who    oidcserver.User
 		want   string
 	}{
-		"now":                             {0, false, bob, "Make a token"},
+		"now":                             {0, false, bob, "Create a token"},
 		"an open session of the provider": {time.Hour, false, bob, "did not ask you to log in again"},
 		"nothing is said":                 {-1, false, bob, "does not say when you logged in"},
-		"a provider that never says":      {-1, true, bob, "Make a token"},
+		"a provider that never says":      {-1, true, bob, "Create a token"},
 		"somebody else":                   {0, false, carol, "you are logged in as bob@example.com here"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestProviderIsAskedAgain(t *testing.T) {
 			v.through("idp", p, bob)
 			b.later(11 * time.Minute)
 			v.get("/login/account")
-			v.wants(http.StatusOK, "Show that it is you")
+			v.wants(http.StatusOK, "Confirm your identity")
 			cookie := v.sessionCookie()
 			p.Tamper(func(k *oidcserver.Token) {
 				now := b.clock.Now()
@@ -136,7 +136,7 @@ func TestProviderIsAskedAgain(t *testing.T) {
 			if !strings.Contains(v.page, tc.want) {
 				t.Errorf("%d %s", v.status, v.page)
 			}
-			if proved := tc.want == "Make a token"; proved == (v.sessionCookie() == cookie) || v.who() != bob.Email {
+			if proved := tc.want == "Create a token"; proved == (v.sessionCookie() == cookie) || v.who() != bob.Email {
 				t.Errorf("proved is %v, and the cookie is another one: %v", proved, v.sessionCookie() != cookie)
 			}
 		})
@@ -177,7 +177,7 @@ func TestTokensOfOnesOwn(t *testing.T) {
 	b, v := newBed(t)
 	v.get("/login/account")
 	v.post("/login/account/token", url.Values{"name": {"ci"}, "scope": {"read"}, "days": {"90"}})
-	v.wants(http.StatusOK, "It is shown only now")
+	v.wants(http.StatusOK, "It is shown only once")
 	secret := regexp.MustCompile(`axle_[0-9A-Za-z]{43}`).FindString(v.page)
 	p := b.principal(secret)
 	if p.Name != owner || !slices.Equal(p.Scopes, []string{"read"}) || p.TokenExpiresAt < b.clock.Now().Add(89*24*time.Hour).UnixMicro() {

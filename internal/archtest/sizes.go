@@ -169,8 +169,8 @@ func ParseDebt(text string) (Debt, error) {
 			continue
 		}
 		words := strings.Fields(line)
-		if len(words) < 3 || Caps[words[0]] == 0 {
-			return nil, fmt.Errorf("debt.txt:%d: want \"KIND NAME SIZE REASON\"", n)
+		if len(words) < 4 || Caps[words[0]] == 0 {
+			return nil, fmt.Errorf("debt.txt:%d: want \"KIND NAME SIZE REASON\", such as why it cannot be smaller yet", n)
 		}
 		most, err := strconv.Atoi(words[2])
 		if err != nil {

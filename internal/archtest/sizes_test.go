@@ -36,7 +36,7 @@ func TestSizes(t *testing.T) {
 }
 
 func TestDebtMayOnlyShrink(t *testing.T) {
-	text := "# a comment\ntype hub/fleet.Fleet 100 why it is so\nfile hub/gone.go 600\n"
+	text := "# a comment\ntype hub/fleet.Fleet 100 why it is so\nfile hub/gone.go 600 one table\n"
 	debt, err := archtest.ParseDebt(text)
 	if err != nil {
 		t.Fatal(err)
@@ -68,9 +68,10 @@ func TestDebtMayOnlyShrink(t *testing.T) {
 
 func TestBadDebtNamesItsLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"type hub/fleet.Fleet": "debt.txt:1: ",
-		"\nroom hub/fleet 3":   "debt.txt:2: ",
-		"type hub/fleet.F x":   "debt.txt:1: ",
+		"type hub/fleet.Fleet":     "debt.txt:1: ",
+		"\nroom hub/fleet 3 why":   "debt.txt:2: ",
+		"type hub/fleet.F x why":   "debt.txt:1: ",
+		"type hub/fleet.Fleet 100": "debt.txt:1: ",
 	} {
 		if _, err := archtest.ParseDebt(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v, want it to begin with %q", text, err, want)

@@ -94,7 +94,9 @@ func (s *Scheduler) resume(err error, since, next time.Time, read bool) {
 	}
 	// A clock that was set back must not stop the following of a repository.
 	s.nextPoll = now.Add(min(next.Sub(now), longest*3/2))
+	s.mu.Lock() // others may request something already
 	s.last, s.pending.sources = err, true
+	s.mu.Unlock()
 	s.failing.Store(true)
 }
 
