@@ -88,6 +88,7 @@ bench-fleet-all: ## record all runs of bench-fleet, 100 minutes (ONLY='budget gr
 soak: deps ## the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB (RUN=scale_1_3_5_2 plays one)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
 	@./test/conformance/build.sh

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
 
@@ -306,6 +307,13 @@ func TestVendoredBases(t *testing.T) {
 	}
 	w.forget()
 	_ = w.refresh()
+	eventually.For(t, patience, "the mirrors of all parts are open again", func() error {
+		f, err := w.cache.Fetch(t.Context(), h.Digest)
+		if err == nil {
+			err = f.Close()
+		}
+		return err
+	})
 	if diff := cmp.Diff(list, w.list(h)); diff != "" {
 		t.Errorf("made again (-want +got):\n%s", diff)
 	}
