@@ -99,13 +99,13 @@ func ratio(ours, theirs float64, what string) string {
 }
 
 func benchTarball(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkFirstTarball", "3x", "s/first", "s/archive", "ratio", "µs/repeated", "size-ratio", "MB/core-s", "MB/archive-core-s")
+	n, _, err := goBenchmark(ctx, "./hub/gitcache", "BenchmarkFirstTarball", "20x", "s/first", "s/archive", "ratio", "µs/repeated", "size-ratio", "MB/core-s", "MB/archive-core-s")
 	if err != nil {
 		return nil, err
 	}
 	archive := "git archive | zstd on the same mirror, same run"
 	return &record{
-		Settings: map[string]any{"repository": "2,000 files, 104 MB", "runs": 3},
+		Settings: map[string]any{"repository": "2,000 files, 104 MB", "runs": 20},
 		Values: []value{
 			{What: "first tarball, mirror to stored file with its digest", Value: n["s/first"], Unit: "s"},
 			{What: "git archive | zstd", Value: n["s/archive"], Unit: "s"},
