@@ -34,7 +34,7 @@ func TestTheHabitsOnARealHub(t *testing.T) {
 		return out
 	}
 
-	for _, line := range []string{"groups create web", "groups create ops", "projects create shop", "projects create blog", "serviceaccounts create ci", "contexts create prod region=eu"} {
+	for _, line := range []string{"groups create web", "groups create ops", "projects create shop", "projects create blog", "serviceaccounts create ci", "servicecontexts create prod region=eu"} {
 		does(line)
 	}
 	secret := does("webhooks create github --provider github -o jsonpath={.secret}")
@@ -47,7 +47,7 @@ func TestTheHabitsOnARealHub(t *testing.T) {
 		"projects get shop -o jsonpath={.limits.namespaces}": "[]\n",
 		"serviceaccounts list -q":                            "ci\n",
 		"webhooks list -o jsonpath={[0].provider}":           "github\n",
-		"contexts get prod -o jsonpath={.values.region}":     "eu\n",
+		"servicecontexts get prod -o jsonpath={.values.region}":     "eu\n",
 		"clusters list -o json":                              "[]\n",
 	} {
 		if out := does(line); out != want {
@@ -65,7 +65,7 @@ func TestTheHabitsOnARealHub(t *testing.T) {
 		"webhooks list -o json":           "name provider repository url createdAt deliveredAt deliveredAge outcome",
 		"events -o json":                  "id at age kind object by message",
 		"agents status -o json":           "version hubVersion phase wave waves message by updatedAt updatedAge targets",
-		"config migrate --status -o json": "from to phase copied deleted left problem startedAt finishedAt",
+		"backends migrate --status -o json": "from to phase copied deleted left problem startedAt finishedAt",
 	} {
 		out := does(line)
 		var item map[string]any

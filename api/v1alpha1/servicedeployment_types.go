@@ -115,7 +115,7 @@ type ServiceDeploymentSpec struct {
 
 // BackendReference is one value of a secret in a backend of the hub.
 type BackendReference struct {
-	// Backend is a name from axle config backends; unset is the default one.
+	// Backend is a name from axle backends list; unset is the default one.
 	// +optional
 	Backend *string `json:"backend,omitempty"`
 	// Path is the path of the secret in the backend.

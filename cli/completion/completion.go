@@ -57,7 +57,7 @@ var arguments = map[string]Words{
 	"services approve-prune": services, "services config": services, "services config set": services, "services config unset": services, "services diff": services,
 	"services rollback": services, "services revisions": services, "services tests": services, "services tree": services, "services wait": services,
 	"services delete": services, "logs": services,
-	"contexts get": contexts, "contexts set": contexts, "contexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
+	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
 	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
 	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,
 	"serviceaccounts delete": accounts, "serviceaccounts token": accounts, "federation delete": trusts, "webhooks delete": webhooks,
@@ -70,7 +70,7 @@ func Flag(command, flag string) Words {
 	if words, ok := special[command+" --"+flag]; ok {
 		return words
 	}
-	if (flag == "from" || flag == "to") && command != "config migrate" {
+	if (flag == "from" || flag == "to") && command != "backends migrate" {
 		return nil
 	}
 	return flags[flag]

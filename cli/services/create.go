@@ -76,7 +76,7 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringArrayVar(&s.sets.Files, "set-file", nil, "chart values read from local files, key=file")
 	f.StringToStringVar(&s.spec.Configuration, "var", nil, "plain values for templates, key=value")
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
-	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "contexts that the service takes values from, in order; for the same key the later one wins")
+	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "service contexts that the service takes values from, in order; for the same key the later one wins")
 	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
 	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services of the same cluster that must be healthy first")
 	f.BoolVar(&s.createNamespace, "create-namespace", true, "create the namespace")

@@ -27,11 +27,11 @@ type backendView struct {
 	Documents int64  `json:"documents"`
 }
 
-// Config returns the command axle config.
-func Config(a *command.App) *cobra.Command {
+// Backends returns the command axle backends.
+func Backends(a *command.App) *cobra.Command {
 	list := &cobra.Command{
-		Use: "backends", Short: "List the backends that store values, with the default and their health", Args: command.NoArgs,
-		Example: "  axle config backends\n  axle config backends -o json | jq '.[] | select(.healthy | not)'",
+		Use: "list", Aliases: []string{"ls", "backends"}, Short: "List the backends that store values, with the default and their health", Args: command.NoArgs,
+		Example: "  axle backends list\n  axle backends list -o json | jq '.[] | select(.healthy | not)'",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Backends.List(c.Context(), connect.NewRequest(&hubv1.ListBackendsRequest{}))
 			if err != nil {
@@ -80,7 +80,8 @@ and repeated at any point.`,
 			return nil
 		}),
 	}
-	return command.Noun("config", "Manage the backends that store values", nil, list, configMigrate(a), rotate)
+	// The alias config is the older name, kept for one release.
+	return command.Noun("backends", "Manage the backends that store values", []string{"backend", "config"}, list, backendsMigrate(a), rotate)
 }
 
 func printMigration(a *command.App, m *hubv1.Migration) error {
@@ -95,7 +96,7 @@ func printMigration(a *command.App, m *hubv1.Migration) error {
 	)
 }
 
-func configMigrate(a *command.App) *cobra.Command {
+func backendsMigrate(a *command.App) *cobra.Command {
 	var request hubv1.MigrateRequest
 	var status bool
 	var detach bool
@@ -105,8 +106,8 @@ func configMigrate(a *command.App) *cobra.Command {
 copied, read back and compared, and from then on read from there. The old copies
 are deleted only after all values were switched. Services are not affected. The
 hub does the work: interrupting this command, or the hub, only delays it.`,
-		Example: `  axle config migrate --from built-in --to vault
-  axle config migrate --status`,
+		Example: `  axle backends migrate --from built-in --to vault
+  axle backends migrate --status`,
 		Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			if status {

@@ -14,8 +14,8 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
-// Contexts returns the command axle contexts.
-func Contexts(a *command.App) *cobra.Command {
+// ServiceContexts returns the command axle servicecontexts.
+func ServiceContexts(a *command.App) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List contexts with their keys", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -28,28 +28,30 @@ func Contexts(a *command.App) *cobra.Command {
 	}
 	get := &cobra.Command{
 		Use: "get NAME…", Short: "Show contexts; of secrets only the keys", Args: command.AtLeast(1),
-		Example: "  axle contexts get prod\n  axle contexts get prod -o json | jq .values",
+		Example: "  axle servicecontexts get prod\n  axle servicecontexts get prod -o json | jq .values",
 		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Context], error) {
 			return client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
 		}, printBag, printBags),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: command.AtLeast(1),
-		Example: "  axle contexts delete prod",
+		Example: "  axle servicecontexts delete prod",
 		RunE: command.Removes(a, "context", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
 			_, err := client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name}))
 			return err
 		}),
 	}
-	return command.Noun("contexts", "Manage contexts, named values that services share", []string{"context-values"}, list, get, contextsCreate(a), contextsSet(a), remove)
+	// The alias contexts is the older name, kept for one release: axle context is
+	// about the hubs that one is logged in to.
+	return command.Noun("servicecontexts", "Manage service contexts, named values that services share", []string{"servicecontext", "contexts", "context-values"}, list, get, serviceContextsCreate(a), serviceContextsSet(a), remove)
 }
 
-func contextsCreate(a *command.App) *cobra.Command {
+func serviceContextsCreate(a *command.App) *cobra.Command {
 	var v valueFlags
 	c := &cobra.Command{
 		Use: "create NAME [KEY=VALUE…]", Short: "Create a context", Args: command.AtLeast(1),
-		Example: `  axle contexts create prod region=eu-1 replicas=3 --secret dbPassword=db.password
-  axle contexts create shared -f values.yaml --project shop`,
+		Example: `  axle servicecontexts create prod region=eu-1 replicas=3 --secret dbPassword=db.password
+  axle servicecontexts create shared -f values.yaml --project shop`,
 		RunE: func(c *cobra.Command, args []string) error {
 			made, err := newContext(a, v, args[0], args[1:])
 			if err != nil {
@@ -72,14 +74,14 @@ func contextsCreate(a *command.App) *cobra.Command {
 	return c
 }
 
-func contextsSet(a *command.App) *cobra.Command {
+func serviceContextsSet(a *command.App) *cobra.Command {
 	var v valueFlags
 	var unset []string
 	var replace bool
 	c := &cobra.Command{
 		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a new revision", Args: command.AtLeast(1),
-		Example: `  axle contexts set prod replicas=5 --unset region
-  axle contexts set prod --secret dbPassword=env:DB_PASSWORD`,
+		Example: `  axle servicecontexts set prod replicas=5 --unset region
+  axle servicecontexts set prod --secret dbPassword=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
 				return exitcode.Usagef("give something to change: KEY=VALUE, --file, --secret, --unset, --project or --global")

@@ -290,7 +290,7 @@ func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 
 // noBag returns the NotFound error.
 func noBag(kind, name string) error {
-	how := "axle contexts list"
+	how := "axle servicecontexts list"
 	if kind == KindOutputs {
 		how = "axle outputs list"
 	}

@@ -94,12 +94,12 @@ func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, e
 
 func (k *Keeper) movable(from, to string) (Place, error) {
 	if _, ok := k.places[from]; !ok {
-		return Place{}, errcode.New(errcode.NotFound, "backend %q does not exist; axle config backends lists all", from)
+		return Place{}, errcode.New(errcode.NotFound, "backend %q does not exist; axle backends list lists all", from)
 	}
 	target, ok := k.places[to]
 	switch {
 	case !ok:
-		return target, errcode.New(errcode.NotFound, "backend %q does not exist; axle config backends lists all", to)
+		return target, errcode.New(errcode.NotFound, "backend %q does not exist; axle backends list lists all", to)
 	case from == to:
 		return target, errcode.New(errcode.Invalid, "from and to are the same backend")
 	case target.Backend.Limit() == 0:

@@ -79,7 +79,7 @@ func (k *Keeper) referred(ctx context.Context, name string) (Place, error) {
 	}
 	p, ok := k.places[name]
 	if !ok {
-		return p, errcode.New(errcode.Invalid, "backend %q does not exist; axle config backends lists all", name)
+		return p, errcode.New(errcode.Invalid, "backend %q does not exist; axle backends list lists all", name)
 	}
 	if name == BuiltIn {
 		return p, errcode.New(errcode.Invalid, "the built-in backend holds only the hub's own values; name another backend, or set the value with axle services config set --secret")

@@ -274,7 +274,7 @@ func (s *valuesStage) move(places map[string]valuesPlace) {
 	s.axle("config", "migrate", "--from", "built-in", "--to", "vault", "--detach")
 	s.must(s.Hub.Kill())
 	s.must(s.Hub.Start(s.t.Context()))
-	s.eventual("the values moved", func() error { return s.contains("config migrate --status -o json", `"phase": "done"`) })
+	s.eventual("the values moved", func() error { return s.contains("backends migrate --status -o json", `"phase": "done"`) })
 	cancel()
 	s.must(<-looped)
 	for name, p := range places {
