@@ -42,13 +42,13 @@ func TestTheHabitsOnARealHub(t *testing.T) {
 		t.Errorf("the secrets are %q and %q", token, secret)
 	}
 	for line, want := range map[string]string{
-		"groups get web ops -o jsonpath={[*].name}":          "web ops\n",
-		"projects get shop blog -q":                          "shop\nblog\n",
-		"projects get shop -o jsonpath={.limits.namespaces}": "[]\n",
-		"serviceaccounts list -q":                            "ci\n",
-		"webhooks list -o jsonpath={[0].provider}":           "github\n",
-		"servicecontexts get prod -o jsonpath={.values.region}":     "eu\n",
-		"clusters list -o json":                              "[]\n",
+		"groups get web ops -o jsonpath={[*].name}":             "web ops\n",
+		"projects get shop blog -q":                             "shop\nblog\n",
+		"projects get shop -o jsonpath={.limits.namespaces}":    "[]\n",
+		"serviceaccounts list -q":                               "ci\n",
+		"webhooks list -o jsonpath={[0].provider}":              "github\n",
+		"servicecontexts get prod -o jsonpath={.values.region}": "eu\n",
+		"clusters list -o json":                                 "[]\n",
 	} {
 		if out := does(line); out != want {
 			t.Errorf("axle %s: %q, want %q", line, out, want)
@@ -57,14 +57,14 @@ func TestTheHabitsOnARealHub(t *testing.T) {
 
 	// What scripts read keeps its names.
 	for line, keys := range map[string]string{
-		"projects get shop -o json":       "name description clusters services createdAt createdAge id limits",
-		"groups get web -o json":          "name description members createdAt createdAge id",
-		"tokens list -o json":             "id kind name owner scopes createdAt expiresAt lastUsedAt lastUsedAge project usesLeft namePattern endsWith madeBy",
-		"users list -o json":              "name kind admin groups createdAt createdAge id",
-		"serviceaccounts list -o json":    "id name admin createdAt tokens lastUsedAt lastUsedAge",
-		"webhooks list -o json":           "name provider repository url createdAt deliveredAt deliveredAge outcome",
-		"events -o json":                  "id at age kind object by message",
-		"agents status -o json":           "version hubVersion phase wave waves message by updatedAt updatedAge targets",
+		"projects get shop -o json":         "name description clusters services createdAt createdAge id limits",
+		"groups get web -o json":            "name description members createdAt createdAge id",
+		"tokens list -o json":               "id kind name owner scopes createdAt expiresAt lastUsedAt lastUsedAge project usesLeft namePattern endsWith madeBy",
+		"users list -o json":                "name kind admin groups createdAt createdAge id",
+		"serviceaccounts list -o json":      "id name admin createdAt tokens lastUsedAt lastUsedAge",
+		"webhooks list -o json":             "name provider repository url createdAt deliveredAt deliveredAge outcome",
+		"events -o json":                    "id at age kind object by message",
+		"agents status -o json":             "version hubVersion phase wave waves message by updatedAt updatedAge targets",
 		"backends migrate --status -o json": "from to phase copied deleted left problem startedAt finishedAt",
 	} {
 		out := does(line)
