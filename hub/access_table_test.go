@@ -24,7 +24,7 @@ import (
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/pg"
@@ -263,7 +263,7 @@ func (b *tableBed) callers() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	r, err := b.Parts().Identity.Register(b.t.Context(), made["bootstrapToken"].(string), identity.Registration{
+	r, err := b.Parts().AgentKeys.Register(b.t.Context(), made["bootstrapToken"].(string), agentkey.Registration{
 		PublicKey: public, ClusterUID: "uid", BootID: "boot-1", AgentVersion: "v0", Proof: ed25519.Sign(private, []byte("axle-register\nuid\nboot-1")),
 	})
 	if err != nil {

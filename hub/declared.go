@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -46,13 +47,13 @@ type declaredProvider struct {
 	CAFile           string            `json:"caFile,omitempty"`
 
 	// From the files that it names.
-	provider identity.Provider
+	provider account.Provider
 	secret   string
 }
 
 // providerKeeper stores login providers.
 type providerKeeper interface {
-	DeclareProvider(ctx context.Context, by identity.Principal, p identity.Provider, secret string) (bool, error)
+	DeclareProvider(ctx context.Context, by identity.Principal, p account.Provider, secret string) (bool, error)
 }
 
 // declared keeps the login providers equal to a file, for hubs that are installed
@@ -60,7 +61,7 @@ type providerKeeper interface {
 // already equals its file; a provider that was removed from the file stays.
 type declared struct {
 	path     string
-	identity providerKeeper
+	accounts providerKeeper
 	clock    clock.Clock
 	log      *slog.Logger
 
@@ -74,7 +75,7 @@ func newDeclared(path string, keeper providerKeeper, c clock.Clock, log *slog.Lo
 	if path == "" {
 		return nil, nil
 	}
-	d := &declared{path: path, identity: keeper, clock: c, log: log}
+	d := &declared{path: path, accounts: keeper, clock: c, log: log}
 	_, err := d.read()
 	return d, err
 }
@@ -133,11 +134,11 @@ func (p *declaredProvider) fill(dir string) error {
 	if err != nil {
 		return err
 	}
-	p.provider = identity.Provider{
+	p.provider = account.Provider{
 		Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
 		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CAPEM: ca,
 	}
-	return identity.CheckProvider(p.provider)
+	return account.CheckProvider(p.provider)
 }
 
 func readDeclared(path string) ([]byte, error) {
@@ -198,7 +199,7 @@ func (d *declared) declare(ctx context.Context) error {
 
 func (d *declared) one(ctx context.Context, p declaredProvider) (changed bool, err error) {
 	for range declaredTries {
-		changed, err = d.identity.DeclareProvider(ctx, identity.Principal{Name: "axle-hub --login-providers"}, p.provider, p.secret)
+		changed, err = d.accounts.DeclareProvider(ctx, identity.Principal{Name: "axle-hub --login-providers"}, p.provider, p.secret)
 		if !errcode.Is(err, errcode.Conflict) {
 			return changed, err
 		}
@@ -208,7 +209,7 @@ func (d *declared) one(ctx context.Context, p declaredProvider) (changed bool, e
 
 func sumOf(all []declaredProvider) ([sha256.Size]byte, error) {
 	type whole struct {
-		P identity.Provider
+		P account.Provider
 		S string
 	}
 	list := make([]whole, len(all))

@@ -56,15 +56,14 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	file := d.write("providers.yaml", fmt.Sprintf(declaredYAML, "Corporate", p.URL))
 	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{LoginProviders: file}})
 	p.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{h.URL + "/login/callback/corp"}})
-	directory := h.Parts().Identity
 	eventually.For(t, limit, "the provider is there", func() error {
-		got, secret, err := directory.ProviderByName(t.Context(), "corp")
+		got, secret, err := h.Parts().Accounts.ProviderByName(t.Context(), "corp")
 		if err == nil && (secret != "wrong" || got.Title != "Corporate" || got.Groups["eng"] != "platform") {
 			err = fmt.Errorf("it is %+v with %q", got, secret)
 		}
 		return err
 	})
-	groups, err := directory.Groups(t.Context())
+	groups, err := h.Parts().Identity.Groups(t.Context())
 	if err != nil || len(groups) != 1 || groups[0].Name != "platform" {
 		t.Errorf("groups %v, %v", groups, err)
 	}
@@ -72,7 +71,7 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 	d.write("secret", "hush\n")
 	d.write("providers.yaml", fmt.Sprintf(declaredYAML, "The company", p.URL))
 	eventually.For(t, limit, "the provider follows its file", func() error {
-		got, secret, err := directory.ProviderByName(t.Context(), "corp")
+		got, secret, err := h.Parts().Accounts.ProviderByName(t.Context(), "corp")
 		if err == nil && (secret != "hush" || got.Title != "The company") {
 			err = fmt.Errorf("it is %+v with %q", got, secret)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/store"
@@ -56,7 +56,7 @@ type Hub struct {
 	cache    *gitcache.Cache
 	values   *config.Keeper
 	fleet    *fleet.Fleet
-	identity *identity.Directory
+	callers  wiring.Parts
 	audit    *audit.Log
 	desired  *desired.Index
 	heads    *heads
@@ -158,8 +158,8 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.identity, err = identity.New(identity.Config{
-		Store: h.store, Writer: h.store, Clusters: h.fleet, Sealer: h.store.Sealer(), Issuers: issuers, PlainIssuers: c.AllowHTTPUpstreams, Clock: c.Clock, Log: c.Log,
+	h.callers, err = wiring.New(wiring.Config{
+		Stores: h.store.IdentityStores(), Writer: h.store, Sealer: h.store.Sealer(), Clusters: h.fleet, Issuers: issuers, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
@@ -181,11 +181,11 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.proxy, err = h.newProxy(); err != nil {
 		return err
 	}
-	if h.declared, err = newDeclared(c.LoginProviders, h.identity, c.Clock, c.Log); err != nil {
+	if h.declared, err = newDeclared(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
-	h.setup = newSetup(c.DataDir, h.identity, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.identity, h.fleet, h.desired, h.heads, h.values, h.agents, h.setup, h.tunnels} {
+	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.values, h.agents, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -222,7 +222,7 @@ func (h *Hub) newCache() (*gitcache.Cache, error) {
 func (h *Hub) makeEdges() error {
 	previews := refs.New(h.store, h.fleet, h.cache, h.config.Clock)
 	agents, err := agentapi.New(agentapi.Config{
-		Identity: h.identity, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Identity: h.callers.Identity, Keys: h.callers.AgentKeys, Fleet: announcedFleet{h.fleet, h.replicas}, Desired: h.desired, Tarballs: h.agents.packages, Feed: h.feed, Audit: h.audit, Previews: previews, Replica: h.replica, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	})
 	if err != nil {
 		return err
@@ -334,15 +334,15 @@ func (h *Hub) Metrics() prometheus.Collector { return h.registry }
 
 // Parts are the domain parts of a running hub.
 type Parts struct {
-	Store    *store.Store
-	Feed     *event.Feed
-	Cache    *gitcache.Cache
-	Fleet    *fleet.Fleet
-	Identity *identity.Directory
-	Desired  *desired.Index
+	wiring.Parts
+	Store   *store.Store
+	Feed    *event.Feed
+	Cache   *gitcache.Cache
+	Fleet   *fleet.Fleet
+	Desired *desired.Index
 }
 
 // Parts returns the hub's domain parts, for tests that bypass its edges.
 func (h *Hub) Parts() Parts {
-	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Identity: h.identity, Desired: h.desired}
+	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired}
 }

@@ -19,7 +19,7 @@ import (
 // newLogin creates the login server.
 func (h *Hub) newLogin() (*login.Server, error) {
 	return login.New(login.Config{
-		Identity: h.identity, Sealer: h.store.Sealer(), Origin: h.URL(), Ready: h.feed.Ready, Audit: h.audit,
+		Identity: h.callers.Identity, Accounts: h.callers.Accounts, Sealer: h.store.Sealer(), Origin: h.URL(), Ready: h.feed.Ready, Audit: h.audit,
 		Transport: h.providerTransport, Clock: h.config.Clock, Log: h.log,
 	})
 }

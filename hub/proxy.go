@@ -13,7 +13,7 @@ import (
 // newProxy creates the auth proxy for clusters' API servers.
 func (h *Hub) newProxy() (*authproxy.Proxy, error) {
 	return authproxy.New(authproxy.Config{
-		Open: authproxy.Over(h.tunnels), Identity: h.identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
+		Open: authproxy.Over(h.tunnels), Identity: h.callers.Identity, Cluster: h.clusterByHandle, Audit: h.audit, Sealer: h.store.Sealer(), UseNonce: h.useNonce,
 		Origin: h.config.K8sOrigin, FailOpen: h.config.ExecUnaudited, Clock: h.config.Clock, Log: h.log,
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/clock"
@@ -43,16 +44,16 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 		return Reset{}, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	people, err := identity.New(identity.Config{Store: s, Writer: s, Clusters: noClusters{}, Sealer: s.Sealer(), Clock: c.Clock, Log: c.Log})
+	parts, err := wiring.New(wiring.Config{Stores: s.IdentityStores(), Writer: s, Sealer: s.Sealer(), Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return Reset{}, err
 	}
-	log, err := audit.New(audit.Config{Store: s, Signer: people, Clock: c.Clock, Log: c.Log})
+	log, err := audit.New(audit.Config{Store: s, Signer: parts.Signer, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return Reset{}, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	made, ended, err := people.PrepareReset(ctx, identity.Principal{Name: resetActor}, email, dropFactors)
+	made, ended, err := parts.Accounts.PrepareReset(ctx, identity.Principal{Name: resetActor}, email, dropFactors)
 	if err != nil {
 		return Reset{}, err
 	}
@@ -82,14 +83,3 @@ func resetRecord(made identity.CreatedToken, ended int, dropFactors bool) audit.
 	}
 	return r
 }
-
-// noClusters is for commands that create none.
-type noClusters struct{}
-
-var errNoClusters = errors.New("this command makes no clusters")
-
-func (noClusters) Enroll(context.Context, identity.Enrollment) (identity.Enrolled, error) {
-	return identity.Enrolled{}, errNoClusters
-}
-
-func (noClusters) SetIdentityProblem(context.Context, string, string) error { return errNoClusters }

@@ -13,7 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
@@ -35,7 +35,7 @@ func resetBeside(t *testing.T, running hubtest.HubConfig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := directory.StartSession(t.Context(), user, identity.SessionTerms{Method: identity.MethodPassword}, "")
+	session, err := h.Parts().Accounts.StartSession(t.Context(), user, account.SessionTerms{Method: account.MethodPassword}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

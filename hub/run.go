@@ -31,7 +31,8 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 	parts := []lifecycle.Part{
 		{Name: "store", Run: h.store.Run},
 		{Name: "feed", Run: h.feed.Run},
-		{Name: "identity", Run: h.identity.Run},
+		{Name: "identity", Run: h.callers.Identity.Run},
+		{Name: "signing keys", Run: h.callers.Signer.Run},
 		{Name: "audit", Run: h.audit.Run},
 		{Name: "audit export", Run: h.exportHere},
 		{Name: "gitcache", Run: h.cache.Run},

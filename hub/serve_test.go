@@ -199,7 +199,7 @@ func TestFirstLineSaysWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Parts().Identity.Setup(ctx, strings.TrimSpace(string(bearer)), "a@example.com"); err != nil {
+	if _, err := h.Parts().Accounts.Setup(ctx, strings.TrimSpace(string(bearer)), "a@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	eventually.For(t, limit, "the setup token is removed", func() error {

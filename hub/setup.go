@@ -23,8 +23,8 @@ const setupTokenFile = "setup-token"
 // setupLook is how often an unused file is renewed, because its token expires.
 const setupLook = time.Hour
 
-// setupIdentity creates and verifies setup tokens.
-type setupIdentity interface {
+// setupAccounts creates and verifies setup tokens.
+type setupAccounts interface {
 	PrepareSetup(ctx context.Context, present string) (string, error)
 }
 
@@ -33,14 +33,14 @@ type setupIdentity interface {
 // soon as the hub is set up.
 type setup struct {
 	path     string
-	identity setupIdentity
+	accounts setupAccounts
 	clock    clock.Clock
 	log      *slog.Logger
 	changed  chan struct{}
 }
 
-func newSetup(dir string, identity setupIdentity, c clock.Clock, log *slog.Logger) *setup {
-	return &setup{filepath.Join(dir, setupTokenFile), identity, c, log, make(chan struct{}, 1)}
+func newSetup(dir string, accounts setupAccounts, c clock.Clock, log *slog.Logger) *setup {
+	return &setup{filepath.Join(dir, setupTokenFile), accounts, c, log, make(chan struct{}, 1)}
 }
 
 // prepare writes or removes the file and reports whether setup is still to be done.
@@ -50,7 +50,7 @@ func (s *setup) prepare(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("read the setup token: %w", err)
 	}
 	kept := strings.TrimSpace(string(present))
-	token, err := s.identity.PrepareSetup(ctx, kept)
+	token, err := s.accounts.PrepareSetup(ctx, kept)
 	if err != nil {
 		return false, fmt.Errorf("prepare the setup token: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 // newTunnels creates the agents' tunnels of this replica.
 func (h *Hub) newTunnels() (*tunnel.Tunnels, error) {
 	c := tunnel.Config{
-		Identity: h.identity, Desired: h.desired, Feed: h.feed, Replica: h.replica,
+		Identity: h.callers.Identity, Desired: h.desired, Feed: h.feed, Replica: h.replica,
 		PeerKey: h.replicas.key, PeerClock: h.replicas.members,
 		Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
 	}

@@ -8,6 +8,7 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/bootstrap"
@@ -17,7 +18,7 @@ import (
 // noteRegistration records that an agent registered, or failed to, and with
 // which bootstrap token. An unknown token leaves no record, because anybody can
 // send one.
-func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv1.RegisterRequest], out identity.Registered, err error) {
+func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv1.RegisterRequest], out agentkey.Registered, err error) {
 	if c.Audit == nil {
 		return
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -114,19 +115,19 @@ func (b *bed) register(name string) *agent {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return b.enroll(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}, name, "")
+	return b.enroll(agentkey.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}, name, "")
 }
 
 // registerPending registers an agent whose cluster nobody created or approved.
 func (b *bed) registerPending(name string) *agent {
 	b.t.Helper()
-	return b.enroll(identity.BootstrapRequest{MaxUses: 2}, name, name)
+	return b.enroll(agentkey.BootstrapRequest{MaxUses: 2}, name, name)
 }
 
-func (b *bed) enroll(terms identity.BootstrapRequest, name, wanted string) *agent {
+func (b *bed) enroll(terms agentkey.BootstrapRequest, name, wanted string) *agent {
 	b.t.Helper()
 	ctx := b.t.Context()
-	token, err := b.Parts().Identity.CreateBootstrapToken(ctx, admin, terms)
+	token, err := b.Parts().AgentKeys.CreateBootstrapToken(ctx, admin, terms)
 	if err != nil {
 		b.t.Fatal(err)
 	}

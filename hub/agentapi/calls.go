@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -29,7 +30,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		return nil, err
 	}
 	m := req.Msg
-	out, err := c.Identity.Register(ctx, bearertoken.Of(req.Header()), identity.Registration{
+	out, err := c.Keys.Register(ctx, bearertoken.Of(req.Header()), agentkey.Registration{
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
 		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
 	})
@@ -50,7 +51,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 // authenticates the agent, whose old token may have expired long ago.
 func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequest]) (*connect.Response[agentv1.RenewResponse], error) {
 	m := req.Msg
-	out, err := c.Identity.Renew(ctx, identity.Renewal{
+	out, err := c.Keys.Renew(ctx, agentkey.Renewal{
 		ClusterID: m.GetClusterId(), ClusterUID: m.GetClusterUid(), BootID: m.GetBootId(),
 		At: m.GetAt(), Nonce: m.GetNonce(), Signature: m.GetSignature(),
 	})
@@ -120,7 +121,7 @@ func (c calls) signSpecs(ctx context.Context, m *agentv1.ServicesResponse) (*age
 	if err != nil {
 		return nil, fmt.Errorf("encode specs: %w", err)
 	}
-	signature, err := c.Identity.Sign(ctx, append([]byte(specsPrefix), inner...))
+	signature, err := c.Keys.Sign(ctx, append([]byte(specsPrefix), inner...))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingReques
 		return nil, err
 	}
 	m := req.Msg
-	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+	if err := c.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
 	}
 	err = c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
@@ -170,7 +171,7 @@ func caller(ctx context.Context) (identity.Principal, error) {
 	return p, nil
 }
 
-func keyMessages(keys []identity.SigningKey) []*agentv1.SigningKey {
+func keyMessages(keys []agentkey.SigningKey) []*agentv1.SigningKey {
 	out := make([]*agentv1.SigningKey, 0, len(keys))
 	for _, k := range keys {
 		out = append(out, &agentv1.SigningKey{Id: k.ID, PublicKey: k.PublicKey})
@@ -178,7 +179,7 @@ func keyMessages(keys []identity.SigningKey) []*agentv1.SigningKey {
 	return out
 }
 
-func signatureMessages(all []identity.Signature) []*agentv1.KeySignature {
+func signatureMessages(all []agentkey.Signature) []*agentv1.KeySignature {
 	out := make([]*agentv1.KeySignature, 0, len(all))
 	for _, s := range all {
 		out = append(out, &agentv1.KeySignature{KeyId: s.KeyID, Signature: s.Bytes})

@@ -13,11 +13,13 @@ import (
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 )
 
 // The parts of a hub that a poll of one cluster needs.
 type (
 	onlyIdentity struct{ Identity }
+	onlyKeys     struct{ Keys }
 	onlyFleet    struct{ Fleet }
 	onlyDesired  struct{ Desired }
 	onlyFeed     struct{ Feed }
@@ -27,8 +29,8 @@ type (
 func (onlyIdentity) Authenticate(context.Context, string) (identity.Principal, error) {
 	return identity.Principal{Kind: identity.KindCluster, ID: "cls_1", Name: "edge-1"}, nil
 }
-func (onlyIdentity) Sign(context.Context, []byte) (identity.Signature, error) {
-	return identity.Signature{KeyID: "key", Bytes: []byte("signed")}, nil
+func (onlyKeys) Sign(context.Context, []byte) (agentkey.Signature, error) {
+	return agentkey.Signature{KeyID: "key", Bytes: []byte("signed")}, nil
 }
 func (onlyFleet) Seen(string, time.Time)             {}
 func (onlyFleet) StatusHash(string) string           { return "" }
@@ -53,7 +55,7 @@ func poll(s *Server, etag string) *httptest.ResponseRecorder {
 }
 
 func TestNoFurtherAgentBeginsWhileManyCallsAreUnderWay(t *testing.T) {
-	s, err := New(Config{Identity: onlyIdentity{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, MaxUnderWay: 2})
+	s, err := New(Config{Identity: onlyIdentity{}, Keys: onlyKeys{}, Fleet: onlyFleet{}, Desired: onlyDesired{}, Tarballs: noTarballs{}, Feed: onlyFeed{}, MaxUnderWay: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (s *Server) sign(ctx context.Context, list desired.List) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a list: %w", err)
 	}
-	signature, err := s.Identity.Sign(ctx, append([]byte(signaturePrefix), inner...))
+	signature, err := s.Keys.Sign(ctx, append([]byte(signaturePrefix), inner...))
 	if err != nil {
 		return nil, err
 	}

@@ -223,7 +223,7 @@ func TestRevokedClusterIsNobody(t *testing.T) {
 	b := newBed(t)
 	a := b.register("edge-1")
 	a.poll()
-	if err := b.Parts().Identity.RevokeCluster(t.Context(), a.cluster); err != nil {
+	if err := b.Parts().AgentKeys.RevokeCluster(t.Context(), a.cluster); err != nil {
 		t.Fatal(err)
 	}
 	eventually.For(t, limit, "the token ends", func() error {

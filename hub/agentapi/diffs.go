@@ -25,7 +25,7 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 	if m.GetServiceId() == "" || len(m.GetDifferences()) > maxDifferences {
 		return nil, errcode.New(errcode.Invalid, "a diff must name its service and have at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
 	}
-	if err := c.Identity.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+	if err := c.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
 	}
 	if m.GetPreview() {

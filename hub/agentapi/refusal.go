@@ -44,7 +44,7 @@ func (s *Server) refused(ctx context.Context, p identity.Principal, what string)
 	if !s.refusals.due(p.ID, s.Clock.Now()) {
 		return
 	}
-	if err := s.Identity.Refused(ctx, p, what); err != nil {
+	if err := s.Keys.Refused(ctx, p, what); err != nil {
 		s.log.Warn("a refusal of an agent cannot be recorded", logkey.Cluster, p.Name, logkey.Error, err)
 	}
 }

@@ -34,7 +34,7 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Identity.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+	if err := c.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
 	ctx, receipt := event.WithReceipt(ctx)

@@ -21,18 +21,23 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/routes"
 )
 
-// Identity authenticates callers and signs answers.
+// Identity authenticates callers; *identity.Directory implements it.
 type Identity interface {
 	Authenticate(ctx context.Context, bearer string) (identity.Principal, error)
-	Register(ctx context.Context, bearer string, r identity.Registration) (identity.Registered, error)
-	Renew(ctx context.Context, r identity.Renewal) (identity.Renewed, error)
+}
+
+// Keys registers agents and signs answers; *agentkey.Keys implements it.
+type Keys interface {
+	Register(ctx context.Context, bearer string, r agentkey.Registration) (agentkey.Registered, error)
+	Renew(ctx context.Context, r agentkey.Renewal) (agentkey.Renewed, error)
 	CheckBoot(ctx context.Context, clusterID, bootID string) error
-	Sign(ctx context.Context, payload []byte) (identity.Signature, error)
+	Sign(ctx context.Context, payload []byte) (agentkey.Signature, error)
 	// Refused records that an agent received something that was not what the
 	// hub sent.
 	Refused(ctx context.Context, cluster identity.Principal, what string) error
@@ -88,6 +93,7 @@ type Audit interface {
 // Config configures a Server. The fields before the blank line are required.
 type Config struct {
 	Identity Identity
+	Keys     Keys
 	Fleet    Fleet
 	Desired  Desired
 	Tarballs Tarballs
@@ -140,7 +146,7 @@ const (
 
 // New returns a Server that answers 503 until the feed is ready.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil {
+	if c.Identity == nil || c.Keys == nil || c.Fleet == nil || c.Desired == nil || c.Tarballs == nil || c.Feed == nil {
 		return nil, errors.New("agentapi: identity, fleet, desired lists, tarballs and a feed are needed")
 	}
 	if c.Previews == nil {

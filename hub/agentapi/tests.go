@@ -35,7 +35,7 @@ func (c calls) ReportTests(ctx context.Context, req *connect.Request[agentv1.Rep
 		}
 		runs = append(runs, run)
 	}
-	if err := c.Identity.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+	if err := c.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
 	if err := c.Fleet.StoreTestRuns(ctx, p.ID, runs); err != nil {

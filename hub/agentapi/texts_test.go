@@ -12,7 +12,7 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -150,7 +150,7 @@ func TestTextsOfAgentsAreClean(t *testing.T) {
 // one.
 func TestTextsOfRegistrationsAreClean(t *testing.T) {
 	b := newBed(t)
-	token, err := b.Parts().Identity.CreateBootstrapToken(t.Context(), admin, identity.BootstrapRequest{MaxUses: 2, AllowedTags: map[string]string{"site": "*"}})
+	token, err := b.Parts().AgentKeys.CreateBootstrapToken(t.Context(), admin, agentkey.BootstrapRequest{MaxUses: 2, AllowedTags: map[string]string{"site": "*"}})
 	if err != nil {
 		t.Fatal(err)
 	}

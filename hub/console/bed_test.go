@@ -17,7 +17,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/test/gitserver"
 )
@@ -145,7 +145,7 @@ func (b *bed) deployToken(t *testing.T, cluster string) (clusterID, bearer strin
 		t.Fatal(err)
 	}
 	uid, boot := "uid-"+cluster, "boot-1"
-	r, err := b.Parts().Identity.Register(t.Context(), made.GetBootstrapToken(), identity.Registration{
+	r, err := b.Parts().AgentKeys.Register(t.Context(), made.GetBootstrapToken(), agentkey.Registration{
 		PublicKey: public, ClusterUID: uid, BootID: boot, AgentVersion: "v0", Proof: ed25519.Sign(private, []byte("axle-register\n"+uid+"\n"+boot)),
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -83,7 +83,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	if have, err = s.Fleet.Cluster(ctx, r.Msg.GetName()); err != nil {
 		return nil, err
 	}
-	made, err := s.Identity.CreateBootstrapToken(ctx, caller(ctx), identity.BootstrapRequest{
+	made, err := s.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1,
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteCl
 	if err != nil {
 		return nil, err
 	}
-	err = s.Identity.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
+	err = s.AgentKeys.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
 		return s.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach())
 	})
 	if err != nil {

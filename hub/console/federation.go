@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -31,7 +31,7 @@ const (
 	exchangeAddresses = 10_000
 )
 
-type federation struct {
+type trusts struct {
 	*Server
 	mu   sync.Mutex
 	from map[string]*rate.Limiter
@@ -39,7 +39,7 @@ type federation struct {
 
 // allow takes one exchange from the limit of the caller's address. Too many
 // attempts delay only that address.
-func (s *federation) allow(source string) error {
+func (s *trusts) allow(source string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limiter := s.from[source]
@@ -56,15 +56,15 @@ func (s *federation) allow(source string) error {
 	return nil
 }
 
-func trust(t identity.Trust) *hubv1.Trust {
+func trust(t federation.Trust) *hubv1.Trust {
 	return &hubv1.Trust{
 		Id: t.ID, Name: t.Name, Issuer: t.Issuer, Audience: t.Audience, Claims: t.Claims, Account: t.Account, Scopes: t.Scopes,
 		LifetimeMicros: t.Lifetime, CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, LastUsedAt: t.LastUsedAt,
 	}
 }
 
-func (s *federation) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
-	all, err := s.Identity.Trusts(ctx)
+func (s *trusts) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
+	all, err := s.Trusts.Trusts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func (s *federation) List(ctx context.Context, _ *connect.Request[hubv1.ListTrus
 	return connect.NewResponse(out), nil
 }
 
-func (s *federation) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
+func (s *trusts) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
 	m := r.Msg
-	made, err := s.Identity.CreateTrust(ctx, caller(ctx), identity.Trust{
+	made, err := s.Trusts.CreateTrust(ctx, caller(ctx), federation.Trust{
 		Name: m.GetName(), Issuer: m.GetIssuer(), Audience: m.GetAudience(), Claims: m.GetClaims(), Account: m.GetAccount(), Scopes: m.GetScopes(),
 		Lifetime: m.GetLifetimeMicros(), CAPEM: m.GetCaPem(),
 	})
@@ -87,26 +87,24 @@ func (s *federation) Create(ctx context.Context, r *connect.Request[hubv1.Create
 	return connect.NewResponse(trust(made)), nil
 }
 
-func (s *federation) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
-	if err := s.Identity.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+func (s *trusts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
+	if err := s.Trusts.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), nil
 }
 
-func (s *federation) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+func (s *trusts) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
 	if err := s.allow(address.Host(r.Peer().Addr)); err != nil {
 		return nil, err
 	}
 	if g := r.Msg.GetGrantType(); g != "" && g != grantExchange {
 		return nil, errcode.New(errcode.Invalid, "grant_type: only %s is supported", grantExchange)
 	}
-	switch r.Msg.GetSubjectTokenType() {
-	case "", typeJWT, typeIDToken:
-	default:
+	if t := r.Msg.GetSubjectTokenType(); t != "" && t != typeJWT && t != typeIDToken {
 		return nil, errcode.New(errcode.Invalid, "subject_token_type: use %s or %s", typeJWT, typeIDToken)
 	}
-	made, err := s.Identity.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
+	made, err := s.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -52,27 +53,22 @@ func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.
 type logins struct{ *Server }
 
 func (s *logins) Trade(ctx context.Context, r *connect.Request[hubv1.TradeCodeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Identity.ExchangeCode(ctx, r.Msg.GetCode(), r.Msg.GetVerifier())
+	made, err := s.Accounts.ExchangeCode(ctx, r.Msg.GetCode(), r.Msg.GetVerifier())
 	if err != nil {
 		return nil, err
 	}
-	noteOwner(ctx, made)
+	noteCaller(ctx, made.Principal())
 	return createdToken(made), nil
 }
 
-// noteOwner sets in the record of an open call the user who got a token.
-func noteOwner(ctx context.Context, made identity.CreatedToken) {
-	noteCaller(ctx, identity.Principal{Kind: made.OwnerKind, ID: made.OwnerID, Name: made.OwnerName, TokenID: made.ID})
-}
-
 func (s *logins) StartDevice(ctx context.Context, r *connect.Request[hubv1.StartDeviceRequest]) (*connect.Response[hubv1.StartDeviceResponse], error) {
-	started, err := s.Identity.StartDevice(ctx, address.Host(r.Peer().Addr), identity.CLIRequest{
+	started, err := s.Accounts.StartDevice(ctx, address.Host(r.Peer().Addr), account.CLIRequest{
 		Client: r.Msg.GetClient(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	shown := identity.ShowUserCode(started.UserCode)
+	shown := account.ShowUserCode(started.UserCode)
 	return connect.NewResponse(&hubv1.StartDeviceResponse{
 		DeviceCode: started.Code, UserCode: shown, VerificationUrl: s.ExternalURL + "/device", VerificationUrlComplete: s.ExternalURL + "/device?code=" + shown,
 		ExpiresAt: started.ExpiresAt, IntervalMicros: started.Interval,
@@ -80,12 +76,12 @@ func (s *logins) StartDevice(ctx context.Context, r *connect.Request[hubv1.Start
 }
 
 func (s *logins) PollDevice(ctx context.Context, r *connect.Request[hubv1.PollDeviceRequest]) (*connect.Response[hubv1.PollDeviceResponse], error) {
-	phase, wait, made, err := s.Identity.PollDevice(ctx, r.Msg.GetDeviceCode())
+	phase, wait, made, err := s.Accounts.PollDevice(ctx, r.Msg.GetDeviceCode())
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.PollDeviceResponse{Phase: string(phase), IntervalMicros: wait.Microseconds()}
-	if phase == identity.DeviceDone {
+	if phase == account.DeviceDone {
 		out.Token = createdToken(made).Msg
 		if s.Audit != nil {
 			s.Audit.Add(ctx, audit.Record{
@@ -114,7 +110,7 @@ func (s *logins) ListSessions(ctx context.Context, r *connect.Request[hubv1.List
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Identity.Sessions(ctx, caller(ctx), id)
+	all, err := s.Accounts.Sessions(ctx, caller(ctx), id)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +125,7 @@ func (s *logins) ListSessions(ctx context.Context, r *connect.Request[hubv1.List
 }
 
 func (s *logins) EndSession(ctx context.Context, r *connect.Request[hubv1.EndSessionRequest]) (*connect.Response[hubv1.EndSessionResponse], error) {
-	if err := s.Identity.EndSession(ctx, caller(ctx), r.Msg.GetId()); err != nil {
+	if err := s.Accounts.EndSession(ctx, caller(ctx), r.Msg.GetId()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.EndSessionResponse{}), nil
@@ -140,7 +136,7 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.Identity.EndSessions(ctx, caller(ctx), id, r.Msg.GetTokens())
+	n, err := s.Accounts.EndSessions(ctx, caller(ctx), id, r.Msg.GetTokens())
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +144,7 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 }
 
 func (s *logins) Unlink(ctx context.Context, r *connect.Request[hubv1.UnlinkRequest]) (*connect.Response[hubv1.UnlinkResponse], error) {
-	if err := s.Identity.Unlink(ctx, caller(ctx), r.Msg.GetUser()); err != nil {
+	if err := s.Accounts.Unlink(ctx, caller(ctx), r.Msg.GetUser()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.UnlinkResponse{}), nil
@@ -156,7 +152,7 @@ func (s *logins) Unlink(ctx context.Context, r *connect.Request[hubv1.UnlinkRequ
 
 type providers struct{ *Server }
 
-func (s *providers) provider(p identity.Provider) *hubv1.Provider {
+func (s *providers) provider(p account.Provider) *hubv1.Provider {
 	return &hubv1.Provider{
 		Id: p.ID, Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientId: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
 		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.ExternalURL + p.CallbackPath(), LogoutUrl: s.ExternalURL + p.LogoutPath(),
@@ -164,7 +160,7 @@ func (s *providers) provider(p identity.Provider) *hubv1.Provider {
 }
 
 func (s *providers) List(ctx context.Context, _ *connect.Request[hubv1.ListProvidersRequest]) (*connect.Response[hubv1.ListProvidersResponse], error) {
-	all, err := s.Identity.Providers(ctx)
+	all, err := s.Accounts.Providers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +173,7 @@ func (s *providers) List(ctx context.Context, _ *connect.Request[hubv1.ListProvi
 
 func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateProviderRequest]) (*connect.Response[hubv1.Provider], error) {
 	m := r.Msg.GetProvider()
-	made, err := s.Identity.CreateProvider(ctx, caller(ctx), identity.Provider{
+	made, err := s.Accounts.CreateProvider(ctx, caller(ctx), account.Provider{
 		Name: m.GetName(), Title: m.GetTitle(), Issuer: m.GetIssuer(), ClientID: m.GetClientId(), Scopes: m.GetScopes(), GroupsClaim: m.GetGroupsClaim(),
 		Groups: m.GetGroups(), EmailDomains: m.GetEmailDomains(), AllowUnverified: m.GetAllowUnverified(), CAPEM: m.GetCaPem(),
 	}, r.Msg.GetClientSecret())
@@ -187,15 +183,15 @@ func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateP
 	return connect.NewResponse(s.provider(made)), nil
 }
 
-var providerFields = map[string]func(p *identity.Provider, m *hubv1.Provider){
-	"title":            func(p *identity.Provider, m *hubv1.Provider) { p.Title = m.GetTitle() },
-	"client_id":        func(p *identity.Provider, m *hubv1.Provider) { p.ClientID = m.GetClientId() },
-	"scopes":           func(p *identity.Provider, m *hubv1.Provider) { p.Scopes = m.GetScopes() },
-	"groups_claim":     func(p *identity.Provider, m *hubv1.Provider) { p.GroupsClaim = m.GetGroupsClaim() },
-	"groups":           func(p *identity.Provider, m *hubv1.Provider) { p.Groups = m.GetGroups() },
-	"email_domains":    func(p *identity.Provider, m *hubv1.Provider) { p.EmailDomains = m.GetEmailDomains() },
-	"allow_unverified": func(p *identity.Provider, m *hubv1.Provider) { p.AllowUnverified = m.GetAllowUnverified() },
-	"ca_pem":           func(p *identity.Provider, m *hubv1.Provider) { p.CAPEM = m.GetCaPem() },
+var providerFields = map[string]func(p *account.Provider, m *hubv1.Provider){
+	"title":            func(p *account.Provider, m *hubv1.Provider) { p.Title = m.GetTitle() },
+	"client_id":        func(p *account.Provider, m *hubv1.Provider) { p.ClientID = m.GetClientId() },
+	"scopes":           func(p *account.Provider, m *hubv1.Provider) { p.Scopes = m.GetScopes() },
+	"groups_claim":     func(p *account.Provider, m *hubv1.Provider) { p.GroupsClaim = m.GetGroupsClaim() },
+	"groups":           func(p *account.Provider, m *hubv1.Provider) { p.Groups = m.GetGroups() },
+	"email_domains":    func(p *account.Provider, m *hubv1.Provider) { p.EmailDomains = m.GetEmailDomains() },
+	"allow_unverified": func(p *account.Provider, m *hubv1.Provider) { p.AllowUnverified = m.GetAllowUnverified() },
+	"ca_pem":           func(p *account.Provider, m *hubv1.Provider) { p.CAPEM = m.GetCaPem() },
 }
 
 func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateProviderRequest]) (*connect.Response[hubv1.Provider], error) {
@@ -208,7 +204,7 @@ func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateP
 	if iss := m.GetIssuer(); iss != "" {
 		return nil, errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
 	}
-	changed, err := s.Identity.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *identity.Provider) {
+	changed, err := s.Accounts.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *account.Provider) {
 		for _, field := range slices.Compact(slices.Sorted(slices.Values(r.Msg.GetSet()))) {
 			providerFields[field](p, m)
 		}
@@ -220,7 +216,7 @@ func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateP
 }
 
 func (s *providers) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProviderRequest]) (*connect.Response[hubv1.DeleteProviderResponse], error) {
-	if err := s.Identity.DeleteProvider(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+	if err := s.Accounts.DeleteProvider(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteProviderResponse{}), nil

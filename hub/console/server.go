@@ -14,6 +14,9 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
@@ -48,14 +51,17 @@ type Replica struct {
 
 // Config holds the server's dependencies. All parts are required; texts may be empty.
 type Config struct {
-	Identity *identity.Directory
-	Fleet    *fleet.Fleet
-	Cache    *gitcache.Cache
-	Previews *preview.Previews
-	Agents   AgentUpgrades
-	Webhooks gitcache.Webhooks
-	Values   Values
-	Movable  Movable
+	Identity  *identity.Directory
+	Accounts  *account.Accounts
+	AgentKeys *agentkey.Keys
+	Trusts    *federation.Trusts
+	Fleet     *fleet.Fleet
+	Cache     *gitcache.Cache
+	Previews  *preview.Previews
+	Agents    AgentUpgrades
+	Webhooks  gitcache.Webhooks
+	Values    Values
+	Movable   Movable
 	// BagByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
 	BagByName func(ctx context.Context, kind, name string) (config.BagRow, error)
@@ -86,7 +92,6 @@ type Config struct {
 	Tunnels Tunnels
 	// Drain tells a replica to give up its repositories, or revokes that.
 	Drain func(ctx context.Context, replica string, leaving bool) error
-
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
@@ -118,7 +123,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -159,7 +164,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
-	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federation{Server: s}))
+	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &trusts{Server: s}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
 	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))

@@ -36,7 +36,7 @@ func (s *serviceAccounts) Create(ctx context.Context, r *connect.Request[hubv1.C
 }
 
 func (s *serviceAccounts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteServiceAccountRequest]) (*connect.Response[hubv1.DeleteServiceAccountResponse], error) {
-	if err := s.Identity.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+	if err := s.Trusts.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteServiceAccountResponse{}), nil

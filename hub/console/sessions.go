@@ -8,6 +8,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -15,7 +16,7 @@ import (
 type sessions struct{ *Server }
 
 func (s *sessions) Setup(ctx context.Context, r *connect.Request[hubv1.SetupRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Identity.Setup(ctx, r.Msg.GetSetupToken(), r.Msg.GetEmail())
+	made, err := s.Accounts.Setup(ctx, r.Msg.GetSetupToken(), r.Msg.GetEmail())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 			return nil, errcode.New(errcode.Forbidden, "approved: %w", err)
 		}
 	}
-	made, err := s.Identity.CreateBootstrapToken(ctx, caller(ctx), identity.BootstrapRequest{
+	made, err := s.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),
 		MaxUses: int(r.Msg.GetMaxUses()), Lifetime: micros(r.Msg.GetLifetimeMicros()), Approved: r.Msg.GetApproved(),
 	})
@@ -184,7 +185,7 @@ func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest])
 
 // RotateSigningKey creates a new key for signing what agents receive.
 func (s *hub) RotateSigningKey(ctx context.Context, _ *connect.Request[hubv1.RotateSigningKeyRequest]) (*connect.Response[hubv1.RotateSigningKeyResponse], error) {
-	key, err := s.Identity.RotateSigningKey(ctx)
+	key, err := s.AgentKeys.RotateSigningKey(ctx)
 	if err != nil {
 		return nil, err
 	}

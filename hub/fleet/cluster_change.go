@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -217,14 +217,14 @@ func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error
 	})
 }
 
-// Enroll implements identity.Clusters.
-func (f *Fleet) Enroll(ctx context.Context, e identity.Enrollment) (identity.Enrolled, error) {
+// Enroll implements agentkey.Clusters.
+func (f *Fleet) Enroll(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	before, err := f.enrolling(ctx, e)
 	if errcode.Is(err, errcode.NotFound) && e.ClusterID == "" {
 		return f.enrollNew(ctx, e)
 	}
 	if err != nil {
-		return identity.Enrolled{}, err
+		return agentkey.Enrolled{}, err
 	}
 	c := before
 	c.ClusterUID, c.Message = e.ClusterUID, ""
@@ -235,14 +235,14 @@ func (f *Fleet) Enroll(ctx context.Context, e identity.Enrollment) (identity.Enr
 		c.RegisteredAt = f.now()
 	}
 	if err := f.putCluster(ctx, before, &c, "cluster.registered", e.By, "by uid "+e.ClusterUID); err != nil {
-		return identity.Enrolled{}, err
+		return agentkey.Enrolled{}, err
 	}
-	return identity.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, nil
+	return agentkey.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, nil
 }
 
 // enrolling finds the cluster of an enrollment. A name alone gives no right to
 // a cluster that a person created: that needs a token that is fixed to it.
-func (f *Fleet) enrolling(ctx context.Context, e identity.Enrollment) (Cluster, error) {
+func (f *Fleet) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluster, error) {
 	if e.ClusterID != "" {
 		return f.store.ClusterByID(ctx, e.ClusterID)
 	}
@@ -253,7 +253,7 @@ func (f *Fleet) enrolling(ctx context.Context, e identity.Enrollment) (Cluster, 
 	return c, err
 }
 
-func (f *Fleet) enrollNew(ctx context.Context, e identity.Enrollment) (identity.Enrolled, error) {
+func (f *Fleet) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	c := Cluster{
 		ID: newID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
 		AgentVersion: e.AgentVersion, Pending: e.Pending, RegisteredAt: f.now(), CreatedAt: f.now(), UpdatedAt: f.now(),
@@ -262,16 +262,16 @@ func (f *Fleet) enrollNew(ctx context.Context, e identity.Enrollment) (identity.
 		c.ProjectID = DefaultProjectID
 	}
 	if err := c.check(); err != nil {
-		return identity.Enrolled{}, err
+		return agentkey.Enrolled{}, err
 	}
 	if err := f.insertCluster(ctx, c); err != nil {
-		return identity.Enrolled{}, err
+		return agentkey.Enrolled{}, err
 	}
 	err := recordCluster(ctx, c, "cluster.registered", e.By, "by uid "+e.ClusterUID)
-	return identity.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, err
+	return agentkey.Enrolled{ClusterID: c.ID, Name: c.Name, Pending: c.Pending}, err
 }
 
-// SetIdentityProblem implements identity.Clusters.
+// SetIdentityProblem implements agentkey.Clusters.
 func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem string) error {
 	before, err := f.store.ClusterByID(ctx, clusterID)
 	if err != nil {
@@ -286,7 +286,7 @@ func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem strin
 
 // DeleteCluster deletes a cluster. Conflict when it has services, unless detach
 // is set: then their rows are deleted and their objects stay. Its credentials
-// belong to hub/identity: callers wrap this call in identity.RevokeClusterWith.
+// belong to hub/identity: callers wrap this call in agentkey.Keys.RevokeClusterWith.
 func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
 	var id string
 	err := f.writer.Write(ctx, func(ctx context.Context) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/liveness"
 	"github.com/axle-cd/axle/hub/fleet/reported"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -78,7 +78,7 @@ func New(c Config) (*Fleet, error) {
 
 var (
 	_ event.Subscriber  = (*Fleet)(nil)
-	_ identity.Clusters = (*Fleet)(nil)
+	_ agentkey.Clusters = (*Fleet)(nil)
 )
 
 // Seen records an authenticated poll of a cluster's agent, only in memory. The

@@ -104,7 +104,7 @@ func (h *Hub) logIn(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the setup token: %w", err)
 	}
-	made, err := h.Parts().Identity.Setup(ctx, strings.TrimSpace(string(bearer)), Admin)
+	made, err := h.Parts().Accounts.Setup(ctx, strings.TrimSpace(string(bearer)), Admin)
 	if err != nil {
 		return fmt.Errorf("set the hub up: %w", err)
 	}

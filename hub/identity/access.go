@@ -24,9 +24,11 @@ type object struct {
 }
 
 // accessIndex holds who may do what, so that a decision reads only memory:
-// people with their groups, and the bindings of each subject. Its zero value
-// is empty. It costs about 1 KB per person with a few bindings.
+// people with their groups, and the bindings of each subject, none at first. It
+// costs about 1 KB per person with a few bindings.
 type accessIndex struct {
+	store AccessReader
+
 	// loading is held from a read of the database until its result is stored:
 	// of two concurrent reads the later result must win.
 	loading sync.Mutex
@@ -165,46 +167,54 @@ func (x *accessIndex) take(people []Person, groups []Group, bindings []Binding) 
 	}
 }
 
-// rebuildAccess loads all people, groups and bindings.
-func (d *Directory) rebuildAccess(ctx context.Context) error {
-	d.access.loading.Lock()
-	defer d.access.loading.Unlock()
-	people, err := d.store.People(ctx, nil)
+// rebuild loads all people, groups and bindings.
+func (x *accessIndex) rebuild(ctx context.Context) error {
+	x.loading.Lock()
+	defer x.loading.Unlock()
+	people, err := x.store.People(ctx, nil)
 	if err != nil {
 		return err
 	}
-	groups, err := d.store.Groups(ctx, nil)
+	groups, err := x.store.Groups(ctx, nil)
 	if err != nil {
 		return err
 	}
-	bindings, err := d.store.Bindings(ctx, nil)
+	bindings, err := x.store.Bindings(ctx, nil)
 	if err != nil {
 		return err
 	}
-	d.access.replace(people, groups, bindings)
+	x.replace(people, groups, bindings)
 	return nil
 }
 
-// reloadAccess reads some people and groups again, with their bindings. It must
+// reload reads some people and groups again, with their bindings. It must
 // not be called inside a transaction: uncommitted changes must not take effect.
-func (d *Directory) reloadAccess(ctx context.Context, personIDs, groupIDs []string) error {
+func (x *accessIndex) reload(ctx context.Context, personIDs, groupIDs []string) error {
 	if len(personIDs) == 0 && len(groupIDs) == 0 {
 		return nil
 	}
-	d.access.loading.Lock()
-	defer d.access.loading.Unlock()
-	people, err := d.store.People(ctx, slices.Concat([]string{}, personIDs))
+	x.loading.Lock()
+	defer x.loading.Unlock()
+	people, err := x.store.People(ctx, slices.Concat([]string{}, personIDs))
 	if err != nil {
 		return err
 	}
-	groups, err := d.store.Groups(ctx, slices.Concat([]string{}, groupIDs))
+	groups, err := x.store.Groups(ctx, slices.Concat([]string{}, groupIDs))
 	if err != nil {
 		return err
 	}
-	bindings, err := d.store.Bindings(ctx, slices.Concat([]string{}, personIDs, groupIDs))
+	bindings, err := x.store.Bindings(ctx, slices.Concat([]string{}, personIDs, groupIDs))
 	if err != nil {
 		return err
 	}
-	d.access.update(personIDs, groupIDs, people, groups, bindings)
+	x.update(personIDs, groupIDs, people, groups, bindings)
 	return nil
+}
+
+// admin reports whether the caller is an administrator now.
+func (x *accessIndex) admin(p Principal) bool {
+	if known, ok := x.person(p.ID); ok {
+		return known.Admin
+	}
+	return p.Admin
 }

@@ -17,6 +17,8 @@ const (
 	withoutDatabase = time.Hour
 	// coarseUse is the precision of an API token's last use.
 	coarseUse = 5 * time.Minute
+	// sessionIdle ends a session that was not used for so long.
+	sessionIdle = 12 * time.Hour
 	// missesPerSecond limits look-ups of unknown bearers in the database.
 	missesPerSecond = 20
 	// missTimeout limits one of them.
@@ -24,12 +26,12 @@ const (
 )
 
 var (
-	errNoBearer = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
-	errAlien    = errcode.New(errcode.Unauthorized, "the bearer token is not a token of an Axle hub, which begins with %s; log in again", bearertoken.Prefix)
-	errUnknown  = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, itself or with the token that created it; log in again")
-	errLoading  = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
-	errUnasked  = errcode.New(errcode.Unavailable, "this hub does not know the token yet, and its database does not answer; try again in a second").After(time.Second)
-	errBlind    = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
+	errNoBearer     = errcode.New(errcode.Unauthorized, "no token was sent; log in, or send Authorization: Bearer <token>")
+	errUnknownToken = errcode.New(errcode.Unauthorized, "the bearer token is not a token of an Axle hub, which begins with %s; log in again", bearertoken.Prefix)
+	errInvalidToken = errcode.New(errcode.Unauthorized, "the token is not known, has expired, or was revoked, itself or with the token that created it; log in again")
+	errLoading      = errcode.New(errcode.Unavailable, "the hub is loading its tokens; try again in a second").After(time.Second)
+	errUnasked      = errcode.New(errcode.Unavailable, "this hub does not know the token yet, and its database does not answer; try again in a second").After(time.Second)
+	errBlind        = errcode.New(errcode.Unavailable, "the hub has not reached its database for an hour and cannot tell whether the token was revoked").After(30 * time.Second)
 )
 
 // Authenticate returns the caller of a bearer token, from memory. It returns
@@ -44,9 +46,31 @@ func (d *Directory) Authenticate(ctx context.Context, bearer string) (Principal,
 		return Principal{}, err
 	}
 	if t.Kind == TokenSession {
-		return Principal{}, errUnknown
+		return Principal{}, errInvalidToken
 	}
 	d.used(t, d.now())
+	return d.principal(t), nil
+}
+
+// AuthenticateSession returns the caller of a session cookie, from memory, like
+// Authenticate. A session ends after 7 days, or 12 h without use.
+func (d *Directory) AuthenticateSession(ctx context.Context, bearer string) (Principal, error) {
+	t, err := d.known(ctx, bearer)
+	if err != nil {
+		return Principal{}, err
+	}
+	if t.Kind != TokenSession {
+		return Principal{}, errInvalidToken
+	}
+	now := d.now()
+	if t.Idle(now) {
+		// Another replica may have recorded a use since.
+		if t, err = d.stores.Index.Token(ctx, t.ID); err != nil || t.Idle(now) {
+			return Principal{}, errcode.New(errcode.Unauthorized, "the session ended because it was not used for %d h; log in again", int(sessionIdle.Hours()))
+		}
+		d.tokens.put(t)
+	}
+	d.used(t, now)
 	return d.principal(t), nil
 }
 
@@ -56,7 +80,7 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 	case bearer == "":
 		return Token{}, errNoBearer
 	case !strings.HasPrefix(bearer, bearertoken.Prefix):
-		return Token{}, errAlien
+		return Token{}, errUnknownToken
 	}
 	hash, now := bearertoken.Hash(bearer), d.now()
 	t, found, loaded, goodAt := d.tokens.get(hash)
@@ -71,15 +95,15 @@ func (d *Directory) known(ctx context.Context, bearer string) (Token, error) {
 			return Token{}, err
 		}
 	}
-	if t.expired(now) {
-		return Token{}, errUnknown
+	if t.Expired(now) {
+		return Token{}, errInvalidToken
 	}
 	return t, d.stands(ctx, t, now)
 }
 
 // used records that a token was used.
 func (d *Directory) used(t Token, now int64) {
-	coarse := t.Kind == TokenAPI || t.ofLogin()
+	coarse := t.Kind == TokenAPI || t.OfLogin()
 	if d.tokens.touch(t, now, coarseUse.Microseconds()) && (coarse || t.LastUsedAt == 0) {
 		d.uses.add(t, now)
 	}
@@ -88,34 +112,34 @@ func (d *Directory) used(t Token, now int64) {
 // lookUp asks the database for a token that this replica may not have heard of yet.
 func (d *Directory) lookUp(ctx context.Context, hash []byte, now int64) (Token, error) {
 	if !d.misses.take(now) {
-		return Token{}, errUnknown
+		return Token{}, errInvalidToken
 	}
 	ctx, cancel := context.WithTimeout(ctx, missTimeout)
 	defer cancel()
-	t, err := d.store.TokenByHash(ctx, hash)
+	t, err := d.stores.Index.TokenByHash(ctx, hash)
 	if errcode.Is(err, errcode.NotFound) {
-		return Token{}, errUnknown
+		return Token{}, errInvalidToken
 	}
 	if err != nil {
 		return Token{}, d.unasked(err)
 	}
-	if t.expired(now) {
-		return Token{}, errUnknown
+	if t.Expired(now) {
+		return Token{}, errInvalidToken
 	}
 	if _, known := d.access.person(t.OwnerID); !known && t.OwnerID != "" {
-		if err := d.reloadAccess(ctx, []string{t.OwnerID}, nil); err != nil {
+		if err := d.access.reload(ctx, []string{t.OwnerID}, nil); err != nil {
 			return Token{}, d.unasked(err)
 		}
 	}
 	d.tokens.put(t)
 	// If it was revoked between the read and the put, the feed's row may have
 	// come before the put, and nothing would remove it again.
-	_, err = d.store.TokenByHash(ctx, hash)
+	_, err = d.stores.Index.TokenByHash(ctx, hash)
 	switch {
 	case err == nil:
 		return t, nil
 	case errcode.Is(err, errcode.NotFound):
-		err = errUnknown
+		err = errInvalidToken
 	default:
 		err = d.unasked(err)
 	}
@@ -130,8 +154,6 @@ func (d *Directory) unasked(err error) error {
 	d.log.Warn("an unknown token cannot be looked up", logkey.Error, err)
 	return errUnasked
 }
-
-func (t Token) expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }
 
 // principal returns the caller that a token stands for. A person's name, rights
 // and groups are the current ones, whatever the token was read with.
@@ -157,18 +179,17 @@ func (d *Directory) principal(t Token) Principal {
 func (d *Directory) Rebuild(ctx context.Context) error {
 	var tokens []Token
 	now := d.now()
-	err := d.store.EachToken(ctx, now, func(t Token) error {
+	err := d.stores.Index.EachToken(ctx, now, func(t Token) error {
 		tokens = append(tokens, t)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := d.rebuildAccess(ctx); err != nil {
+	if err := d.access.rebuild(ctx); err != nil {
 		return err
 	}
 	d.tokens.replace(tokens, now)
-	d.keys.forget()
 	return nil
 }
 
@@ -183,17 +204,15 @@ func (d *Directory) Apply(ctx context.Context, rows []event.Row) error {
 			users = append(users, row.Key)
 		case event.KindGroup:
 			groups = append(groups, row.Key)
-		case event.KindSigningKey:
-			d.keys.forget()
 		}
 	}
-	if err := d.reloadAccess(ctx, users, groups); err != nil {
+	if err := d.access.reload(ctx, users, groups); err != nil {
 		return err
 	}
 	if len(ids) == 0 {
 		return nil
 	}
-	tokens, err := d.store.TokensByID(ctx, ids)
+	tokens, err := d.stores.Index.TokensByID(ctx, ids)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func refuse(format string, args ...any) Decision {
 }
 
 func (d *Directory) decidePerson(p Principal, action Action, scope Scope) Decision {
-	admin := d.admin(p)
+	admin := d.access.admin(p)
 	if action == ActionAdmin && !admin {
 		// Check this before the token's scopes: another token would not help.
 		return refuse("%s is not an administrator; ask one to do this", p.Name)
@@ -130,14 +130,6 @@ func (p Principal) capped(action Action) error {
 		return errcode.New(errcode.Forbidden, "this token lacks the scope %[1]q; make one that has it: axle tokens create NAME --scope %[1]s", wanted)
 	}
 	return nil
-}
-
-// admin reports whether the caller is an administrator now.
-func (d *Directory) admin(p Principal) bool {
-	if known, ok := d.access.person(p.ID); ok {
-		return known.Admin
-	}
-	return p.Admin
 }
 
 // unbound returns the error for a missing binding, with the command that creates it.

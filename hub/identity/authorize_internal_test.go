@@ -11,7 +11,7 @@ import (
 // known returns a directory with people, groups and bindings as a feed would
 // have delivered them.
 func known(people []Person, groups []Group, bindings ...Binding) *Directory {
-	d := &Directory{}
+	d := &Directory{access: &accessIndex{}}
 	d.access.replace(people, groups, bindings)
 	return d
 }
@@ -156,7 +156,7 @@ func TestAdministratorsAndMembersCarryTheirGroups(t *testing.T) {
 		{User: User{ID: "ann", Kind: KindUser, Name: "ann@example.com"}, Groups: []string{"g1", "g2", "gone"}},
 	}, []Group{{ID: "g1", Name: "web team"}, {ID: "g2", Name: "ops"}})
 	for id, want := range map[string]string{"root": "axle:admins,web team", "ann": "ops,web team", "bob": ""} {
-		p := d.principal(Token{Kind: TokenAPI, OwnerKind: KindUser, OwnerID: id, Scopes: allScopes})
+		p := d.principal(Token{Kind: TokenAPI, OwnerKind: KindUser, OwnerID: id, Scopes: AllScopes})
 		if got := strings.Join(p.Groups, ","); got != want {
 			t.Errorf("%s is in %q, want %q", id, got, want)
 		}
@@ -174,7 +174,7 @@ func TestTheRefusalNamesTheCommand(t *testing.T) {
 	if want := "axle auth bind --user ann@example.com --action read --project NAME"; !strings.Contains(errcode.Message(err), want) {
 		t.Errorf("%v does not say %q", err, want)
 	}
-	ci := Principal{Kind: KindServiceAccount, ID: "ci", Name: "ci", Scopes: allScopes}
+	ci := Principal{Kind: KindServiceAccount, ID: "ci", Name: "ci", Scopes: AllScopes}
 	err = d.Authorize(t.Context(), ci, ActionWrite, Scope{Project: "shop", Cluster: "c1"})
 	if want := "axle auth bind --service-account ci --action write --cluster NAME"; !strings.Contains(errcode.Message(err), want) {
 		t.Errorf("%v does not say %q", err, want)

@@ -16,6 +16,14 @@ const maxBindings = 1000
 // boundActions are the actions that bindings can give.
 var boundActions = []Action{ActionRead, ActionWrite, ActionCreate, ActionGit}
 
+// bindings lists and changes role bindings.
+type bindings struct {
+	*changes
+	store  BindingStore
+	groups GroupStore
+	users  *users
+}
+
 // NewBinding asks for bindings of one subject on one object.
 type NewBinding struct {
 	// SubjectKind and Subject name a user by e-mail, a service account or a group.
@@ -35,8 +43,8 @@ func (n NewBinding) check() error {
 	default:
 		return errcode.New(errcode.Invalid, "subject: %.40q is not a kind of subject; use a user, a service account or a group", n.SubjectKind)
 	}
-	if n.Subject == "" || len(n.Subject) > maxName {
-		return errcode.New(errcode.Invalid, "subject: give a name of at most %d bytes", maxName)
+	if n.Subject == "" || len(n.Subject) > MaxName {
+		return errcode.New(errcode.Invalid, "subject: give a name of at most %d bytes", MaxName)
 	}
 	if len(n.Actions) == 0 {
 		return errcode.New(errcode.Invalid, "actions: name at least one of read, write, create and git")
@@ -54,12 +62,12 @@ func (n NewBinding) check() error {
 }
 
 // subject finds the subject of a binding.
-func (d *Directory) subject(ctx context.Context, kind Kind, name string) (id string, what changed, err error) {
+func (bs *bindings) subject(ctx context.Context, kind Kind, name string) (id string, what changed, err error) {
 	if kind == KindGroup {
-		g, err := d.store.GroupByName(ctx, name)
+		g, err := bs.groups.GroupByName(ctx, name)
 		return g.ID, changed{groups: []string{g.ID}}, err
 	}
-	u, err := d.UserByName(ctx, name)
+	u, err := bs.users.UserByName(ctx, name)
 	if err == nil && u.Kind != kind {
 		err = errcode.New(errcode.Invalid, "subject: %s is a %s, not a %s", name, u.Kind, kind)
 	}
@@ -68,18 +76,18 @@ func (d *Directory) subject(ctx context.Context, kind Kind, name string) (id str
 
 // Bind gives a subject actions on an object and everything below it, and
 // returns the bindings that are new. It may be repeated. Invalid, NotFound.
-func (d *Directory) Bind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
+func (bs *bindings) Bind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
 	var made []Binding
-	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
+	err := bs.apply(ctx, func(ctx context.Context) (changed, error) {
 		made = nil
-		id, what, err := d.subject(ctx, n.SubjectKind, n.Subject)
+		id, what, err := bs.subject(ctx, n.SubjectKind, n.Subject)
 		if err != nil {
 			return changed{}, err
 		}
-		have, err := d.store.Bindings(ctx, []string{id})
+		have, err := bs.access.store.Bindings(ctx, []string{id})
 		if err != nil {
 			return changed{}, err
 		}
@@ -88,10 +96,10 @@ func (d *Directory) Bind(ctx context.Context, by string, n NewBinding) ([]Bindin
 		}
 		for _, action := range n.Actions {
 			b := Binding{
-				ID: newID("bnd_"), SubjectKind: n.SubjectKind, SubjectID: id, Subject: n.Subject, Action: action,
-				Level: n.Level, ObjectID: n.ObjectID, Object: n.Object, CreatedAt: d.now(), CreatedBy: by,
+				ID: NewID("bnd_"), SubjectKind: n.SubjectKind, SubjectID: id, Subject: n.Subject, Action: action,
+				Level: n.Level, ObjectID: n.ObjectID, Object: n.Object, CreatedAt: bs.now(), CreatedBy: by,
 			}
-			added, err := d.store.InsertBinding(ctx, b)
+			added, err := bs.store.InsertBinding(ctx, b)
 			if err != nil {
 				return changed{}, err
 			}
@@ -129,18 +137,18 @@ func (b Binding) entry(kind, by string) event.Entry {
 
 // Unbind removes a subject's actions on an object and returns the removed
 // bindings. NotFound when there were none.
-func (d *Directory) Unbind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
+func (bs *bindings) Unbind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
 	if err := n.check(); err != nil {
 		return nil, err
 	}
 	var gone []Binding
-	err := d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
+	err := bs.apply(ctx, func(ctx context.Context) (changed, error) {
 		gone = nil
-		id, what, err := d.subject(ctx, n.SubjectKind, n.Subject)
+		id, what, err := bs.subject(ctx, n.SubjectKind, n.Subject)
 		if err != nil {
 			return changed{}, err
 		}
-		have, err := d.store.Bindings(ctx, []string{id})
+		have, err := bs.access.store.Bindings(ctx, []string{id})
 		if err != nil {
 			return changed{}, err
 		}
@@ -149,7 +157,7 @@ func (d *Directory) Unbind(ctx context.Context, by string, n NewBinding) ([]Bind
 				continue
 			}
 			gone = append(gone, b)
-			if err := d.endBinding(ctx, by, b); err != nil {
+			if err := bs.end(ctx, by, b); err != nil {
 				return changed{}, err
 			}
 		}
@@ -161,8 +169,8 @@ func (d *Directory) Unbind(ctx context.Context, by string, n NewBinding) ([]Bind
 	return gone, err
 }
 
-func (d *Directory) endBinding(ctx context.Context, by string, b Binding) error {
-	if err := d.store.DeleteBinding(ctx, b.ID); err != nil {
+func (bs *bindings) end(ctx context.Context, by string, b Binding) error {
+	if err := bs.store.DeleteBinding(ctx, b.ID); err != nil {
 		return err
 	}
 	return event.Record(ctx, b.entry("binding.deleted", by))
@@ -170,13 +178,13 @@ func (d *Directory) endBinding(ctx context.Context, by string, b Binding) error 
 
 // Bindings returns every binding for an administrator, and for others those of
 // the caller and their groups. Bindings whose object was deleted are left out.
-func (d *Directory) Bindings(ctx context.Context, by Principal) ([]Binding, error) {
+func (bs *bindings) Bindings(ctx context.Context, by Principal) ([]Binding, error) {
 	var subjects []string
-	if !(d.admin(by) && by.HasScope(ScopeAdmin)) {
-		known, _ := d.access.person(by.ID)
+	if !(bs.access.admin(by) && by.HasScope(ScopeAdmin)) {
+		known, _ := bs.access.person(by.ID)
 		subjects = append([]string{by.ID}, known.Groups...)
 	}
-	all, err := d.store.Bindings(ctx, subjects)
+	all, err := bs.access.store.Bindings(ctx, subjects)
 	return slices.DeleteFunc(all, func(b Binding) bool {
 		return b.Subject == "" || b.Level != LevelHub && b.Object == ""
 	}), err
@@ -185,17 +193,17 @@ func (d *Directory) Bindings(ctx context.Context, by Principal) ([]Binding, erro
 // staleChunk is how many bindings one transaction of the sweep deletes.
 const staleChunk = 500
 
-// sweepBindings deletes bindings whose project, cluster or service was deleted.
+// sweep deletes bindings whose project, cluster or service was deleted.
 // They give no access: ids are never reused.
-func (d *Directory) sweepBindings(ctx context.Context) error {
-	stale, err := d.store.StaleBindings(ctx, staleChunk)
+func (bs *bindings) sweep(ctx context.Context) error {
+	stale, err := bs.store.StaleBindings(ctx, staleChunk)
 	if err != nil || len(stale) == 0 {
 		return err
 	}
-	return d.changeAccess(ctx, func(ctx context.Context) (changed, error) {
+	return bs.apply(ctx, func(ctx context.Context) (changed, error) {
 		var what changed
 		for _, b := range stale {
-			if err := d.store.DeleteBinding(ctx, b.ID); err != nil {
+			if err := bs.store.DeleteBinding(ctx, b.ID); err != nil {
 				return changed{}, err
 			}
 			if b.SubjectKind == KindGroup {

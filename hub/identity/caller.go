@@ -24,8 +24,8 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 			return Principal{}, err
 		}
 	}
-	if t.expired(now) {
-		return Principal{}, errUnknown
+	if t.Expired(now) {
+		return Principal{}, errInvalidToken
 	}
 	if err := d.stands(ctx, t, now); err != nil {
 		return Principal{}, err
@@ -37,13 +37,13 @@ func (d *Directory) Caller(ctx context.Context, tokenID string) (Principal, erro
 // brings the token in a moment.
 func (d *Directory) lookUpID(ctx context.Context, tokenID string, now int64) (Token, error) {
 	if !d.misses.take(now) {
-		return Token{}, errUnknown
+		return Token{}, errInvalidToken
 	}
 	ctx, cancel := context.WithTimeout(ctx, missTimeout)
 	defer cancel()
-	t, err := d.store.Token(ctx, tokenID)
+	t, err := d.stores.Index.Token(ctx, tokenID)
 	if errcode.Is(err, errcode.NotFound) {
-		return Token{}, errUnknown
+		return Token{}, errInvalidToken
 	}
 	if err != nil {
 		return Token{}, d.unasked(err)
@@ -51,13 +51,23 @@ func (d *Directory) lookUpID(ctx context.Context, tokenID string, now int64) (To
 	return t, nil
 }
 
-// find is get by a token's id.
-func (x *tokenIndex) find(id string) (t Token, found, loaded bool, goodAt int64) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	hash, found := x.byID[id]
-	if found {
-		t, found = x.byHash[hash]
+// stands returns nil when the tokens that a token ends with are valid. Usually
+// they are known here; one that another replica created a moment ago is looked up.
+func (d *Directory) stands(ctx context.Context, t Token, now int64) error {
+	for range maxDescent + 1 {
+		if !t.descends() {
+			return nil
+		}
+		maker, found, _, _ := d.tokens.find(t.EndsWith)
+		if !found {
+			var err error
+			if maker, err = d.lookUpID(ctx, t.EndsWith, now); err != nil {
+				return err
+			}
+		}
+		if t = maker; t.Expired(now) {
+			return errInvalidToken
+		}
 	}
-	return t, found, x.loaded, x.goodAt
+	return errInvalidToken
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/clock"
-	"github.com/axle-cd/axle/internal/passhash"
 )
 
 // Sealer encrypts secrets at rest. The purpose is bound to the sealed text, so
@@ -18,101 +16,67 @@ type Sealer interface {
 	Open(sealed, purpose string) ([]byte, error)
 }
 
-// Config holds a Directory's dependencies. All but Issuers, Clock and Log are
-// required.
+// Config holds a Directory's dependencies, all required.
 type Config struct {
-	Store    Store
-	Writer   Writer
-	Clusters Clusters
-	Sealer   Sealer
-	// Issuers verifies federated tokens; nil accepts none. PlainIssuers allows
-	// http:// issuer URLs, for tests.
-	Issuers      Issuers
-	PlainIssuers bool
-	Clock        clock.Clock
-	Log          *slog.Logger
+	Stores Stores
+	Writer Writer
+	Clock  clock.Clock
+	Log    *slog.Logger
 }
 
-// Directory authenticates and authorizes callers.
+// Directory authenticates and authorizes callers. It lists and changes users,
+// groups, bindings and API tokens.
 type Directory struct {
-	store    Store
-	writer   Writer
-	clusters Clusters
-	sealer   Sealer
-	clock    clock.Clock
-	log      *slog.Logger
+	*apiTokens
+	*bindings
+	*groups
+	*users
 
-	issuers      Issuers
-	plainIssuers bool
+	credentials *Credentials
+	stores      Stores
+	writer      Writer
+	clock       clock.Clock
+	log         *slog.Logger
 
 	tokens *tokenIndex
-	access accessIndex
+	access *accessIndex
 	uses   *pendingUses
 	misses misses
-	// boots maps cluster ids to knownBoot.
-	boots sync.Map
-	keys  keyRing
-	// door admits one registration at a time. Many agents come with one
-	// bootstrap token, whose row counts its uses: on Postgres, concurrent
-	// transactions on that row would retry until they give up.
-	door      chan struct{}
-	passwords *passhash.Hasher
 }
 
-// New returns a Directory, which knows tokens only after Rebuild.
-func New(c Config) (*Directory, error) {
-	if c.Store == nil || c.Writer == nil || c.Clusters == nil || c.Sealer == nil {
-		return nil, errors.New("identity: a directory needs a store, a writer, clusters and a sealer")
+// New returns a Directory, which knows tokens only after Rebuild, and the
+// Credentials for the packages that issue tokens of their own.
+func New(c Config) (*Directory, *Credentials, error) {
+	if c.Stores.Tokens == nil || c.Writer == nil {
+		return nil, nil, errors.New("identity: a directory needs stores and a writer")
 	}
-	if c.Clock == nil {
-		c.Clock = clock.Real{}
+	d := &Directory{
+		stores: c.Stores, writer: c.Writer, clock: c.Clock, log: c.Log,
+		tokens: newTokenIndex(), access: &accessIndex{store: c.Stores.Access}, uses: newPendingUses(),
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	return &Directory{
-		store: c.Store, writer: c.Writer, clusters: c.Clusters, sealer: c.Sealer, clock: c.Clock, log: c.Log,
-		issuers: c.Issuers, plainIssuers: c.PlainIssuers,
-		tokens: newTokenIndex(), uses: newPendingUses(), door: make(chan struct{}, 1),
-		passwords: passhash.New(),
-	}, nil
+	credentials := &Credentials{directory: d, store: c.Stores.Tokens}
+	d.credentials = credentials
+	changes := &changes{writer: c.Writer, access: d.access, clock: c.Clock, log: c.Log}
+	d.users = &users{changes: changes, store: c.Stores.Users, reader: c.Stores.UserReader, credentials: credentials, tokens: d.tokens}
+	d.groups = &groups{changes: changes, store: c.Stores.Groups, members: c.Stores.Members, users: d.users}
+	d.bindings = &bindings{changes: changes, store: c.Stores.Bindings, groups: c.Stores.Groups, users: d.users}
+	d.apiTokens = &apiTokens{credentials: credentials, reader: c.Stores.Index, users: d.users}
+	return d, credentials, nil
 }
 
 var _ event.Subscriber = (*Directory)(nil)
 
 func (d *Directory) now() int64 { return clock.Micros(d.clock.Now()) }
 
-// change returns the feed row of a token.
-func change(t Token) event.Change {
-	return event.Change{Kind: event.KindToken, Key: t.ID, Cluster: t.ClusterID}
+// Reload reads some users again, after a transaction that changed them, so that
+// the change takes effect on this replica at once.
+func (d *Directory) Reload(ctx context.Context, userIDs ...string) error {
+	return d.access.reload(ctx, userIDs, nil)
 }
 
-// tokensOf is what a transaction that revokes a user's credentials relies on:
-// of it and a concurrent transaction that creates a token for that user, the
-// later sees the earlier.
-func tokensOf(ownerID string) event.Change {
-	return event.Change{Kind: event.KindToken, Key: "of " + ownerID}
-}
-
-// insertToken stores a new token and its feed row, in the transaction of the context.
-func insertToken(ctx context.Context, store TokenStore, t Token) error {
-	if err := store.InsertToken(ctx, t); err != nil {
-		return err
-	}
-	if t.OwnerID != "" {
-		if err := event.Append(ctx, tokensOf(t.OwnerID)); err != nil {
-			return err
-		}
-	}
-	return event.Append(ctx, change(t))
-}
-
-// appendTokens appends the feed rows of changed tokens.
-func appendTokens(ctx context.Context, tokens ...Token) error {
-	for _, t := range tokens {
-		if err := event.Append(ctx, change(t)); err != nil {
-			return err
-		}
-	}
-	return nil
+// DeployToken reports whether a deploy token is still valid, and whether its
+// cluster has another valid one, in which case the agent merely has a newer
+// token. Both come from memory, as of the change feed.
+func (d *Directory) DeployToken(tokenID, clusterID string) (good, others bool) {
+	return d.tokens.deploy(tokenID, clusterID, d.now())
 }

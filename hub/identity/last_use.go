@@ -2,10 +2,10 @@ package identity
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -112,25 +112,22 @@ func (d *Directory) turn(ctx context.Context, swept *int64) error {
 	now := d.now()
 	if now-*swept > sweepEvery.Microseconds() {
 		err := d.writer.Write(ctx, func(ctx context.Context) error {
-			if err := d.store.DeleteExpiredTokens(ctx, now-keepExpired.Microseconds()); err != nil {
+			if err := d.stores.Uses.DeleteExpiredTokens(ctx, now-keepExpired.Microseconds()); err != nil {
 				return err
 			}
-			return d.store.DropSessions(ctx, now)
+			return d.stores.Uses.DropSessions(ctx, now)
 		})
 		if err != nil {
 			return err
 		}
-		if err := d.rotateOld(ctx); err != nil {
-			return err
-		}
-		if err := d.sweepBindings(ctx); err != nil {
+		if err := d.bindings.sweep(ctx); err != nil {
 			return err
 		}
 		d.tokens.sweep(now)
 		*swept = now
 	}
 	// A successful read proves that revocations would arrive; no token has this hash.
-	if _, err := d.store.TokenByHash(ctx, nil); err != nil && !errcode.Is(err, errcode.NotFound) {
+	if _, err := d.stores.Index.TokenByHash(ctx, nil); err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}
 	d.tokens.good(now)
@@ -150,42 +147,36 @@ func (d *Directory) flush(ctx context.Context) error {
 			clusters = append(clusters, u.token)
 		}
 	}
-	var ended []string
+	var ended []Token
 	err := d.writer.Write(ctx, func(ctx context.Context) error {
 		ended = nil
 		for _, t := range clusters {
-			ids, err := d.endPredecessors(ctx, t)
+			old, err := d.endPredecessors(ctx, t)
 			if err != nil {
 				return err
 			}
-			ended = append(ended, ids...)
+			ended = append(ended, old...)
 		}
-		return d.store.TouchTokens(ctx, at)
+		return d.stores.Uses.TouchTokens(ctx, at)
 	})
 	if err != nil {
 		d.uses.putBack(uses)
 		return err
 	}
-	d.tokens.remove(ended...)
+	d.credentials.Forget(ended...)
 	return nil
 }
 
 // endPredecessors deletes the deploy tokens that are older than the one used.
-func (d *Directory) endPredecessors(ctx context.Context, used Token) ([]string, error) {
-	tokens, err := d.store.ClusterTokens(ctx, used.ClusterID)
+func (d *Directory) endPredecessors(ctx context.Context, used Token) ([]Token, error) {
+	tokens, err := d.stores.Uses.ClusterTokens(ctx, used.ClusterID)
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, t := range tokens {
-		if t.Kind == TokenDeploy && t.ID != used.ID && t.CreatedAt < used.CreatedAt {
-			ids = append(ids, t.ID)
-			if err := event.Append(ctx, change(t)); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return ids, d.store.DeleteTokens(ctx, ids)
+	old := slices.DeleteFunc(tokens, func(t Token) bool {
+		return t.Kind != TokenDeploy || t.ID == used.ID || t.CreatedAt >= used.CreatedAt
+	})
+	return old, d.credentials.Delete(ctx, old...)
 }
 
 // misses is a token bucket for look-ups of unknown bearers.

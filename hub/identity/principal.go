@@ -87,5 +87,5 @@ func FromContext(ctx context.Context) (Principal, bool) {
 	return p, ok
 }
 
-// newID returns a prefix with 130 random bits.
-func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+// NewID returns a prefix with 130 random bits.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

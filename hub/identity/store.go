@@ -13,37 +13,49 @@ type User struct {
 	CreatedAt int64
 }
 
-// AgentKey is the identity of one cluster's agent.
-type AgentKey struct {
-	ClusterID   string
-	ClusterName string
-	// PublicKey is Ed25519, 32 bytes.
-	PublicKey []byte
-	// ClusterUID is the uid of the cluster's kube-system namespace.
-	ClusterUID string
-	// TokenID is the bootstrap token it registered with.
-	TokenID string
-	// BootID is the agent's current boot; PastBoots are up to 8 before it,
-	// newest first. A boot that comes back means a second agent.
-	BootID       string
-	PastBoots    []string
-	RegisteredAt int64
-	// ConflictAt is when a second agent was last seen, 0 when there is none.
-	ConflictAt int64
+// Person is a user or a service account with its groups.
+type Person struct {
+	User
+	// Groups are ids, sorted.
+	Groups []string
 }
 
-// StoredSigningKey is a signing key with its private half sealed.
-type StoredSigningKey struct {
+// Group is a set of users and service accounts.
+type Group struct {
+	ID          string
+	Name        string
+	Description string
+	CreatedAt   int64
+	// Members is their number, filled by reads.
+	Members int
+}
+
+// Member is one membership. Source is empty when a person set it; otherwise it
+// names the source, such as a login provider.
+type Member struct {
+	GroupID string
+	UserID  string
+	Source  string
+}
+
+// Binding gives one subject one action on one object and everything below it.
+type Binding struct {
 	ID string
-	// PublicKey is Ed25519, 32 bytes.
-	PublicKey []byte
-	// Sealed is the private seed, sealed for the key's id.
-	Sealed    string
+	// SubjectKind is KindUser, KindServiceAccount or KindGroup; Subject is the
+	// name, filled by reads.
+	SubjectKind Kind
+	SubjectID   string
+	Subject     string
+	// Action is one of read, write, create and git.
+	Action Action
+	Level  Level
+	// ObjectID is the project's, cluster's or service's id, empty for the hub;
+	// Object is its name, filled by reads, of a service "cluster/name". It is
+	// empty when the thing is gone.
+	ObjectID  string
+	Object    string
 	CreatedAt int64
-	// SignsFrom is when it takes over; until then it is only announced.
-	SignsFrom int64
-	// RetiredAt is when it was retired, 0 while it is in force.
-	RetiredAt int64
+	CreatedBy string
 }
 
 // Writer runs fn in one transaction, in the context that it passes to fn;
@@ -52,36 +64,23 @@ type Writer interface {
 	Write(ctx context.Context, fn func(ctx context.Context) error) error
 }
 
-// Store stores identities. Methods that change something run in the transaction
-// of the context. Reads by key return NotFound when there is no such row.
-type Store interface {
-	TokenStore
-	AgentKeyStore
-	AccessStore
-	LoginStore
-	FederationStore
-
-	// InsertUser adds a user; Conflict when the name is taken.
-	InsertUser(ctx context.Context, u User) error
-	// UserByName returns a user, or NotFound.
-	UserByName(ctx context.Context, name string) (User, error)
-	// User returns a user by id, or NotFound.
-	User(ctx context.Context, id string) (User, error)
-	// CountUsers returns how many there are.
-	CountUsers(ctx context.Context) (int, error)
-
-	// SigningKeys returns all keys that are not retired, in the order in which
-	// they take over.
-	SigningKeys(ctx context.Context) ([]StoredSigningKey, error)
-	// RetiredSigningKeys returns those that were retired since, oldest first.
-	RetiredSigningKeys(ctx context.Context, since int64) ([]StoredSigningKey, error)
-	// InsertSigningKey adds a key.
-	InsertSigningKey(ctx context.Context, k StoredSigningKey) error
-	// RetireSigningKey sets when a key was retired.
-	RetireSigningKey(ctx context.Context, id string, at int64) error
+// Stores are what a Directory stores, by use. Methods that change something run
+// in the transaction of the context. Reads by key return NotFound when there is
+// no such row.
+type Stores struct {
+	Tokens     TokenStore
+	Index      TokenReader
+	Uses       UseStore
+	Proofs     ProofStore
+	Access     AccessReader
+	Users      UserStore
+	UserReader UserReader
+	Groups     GroupStore
+	Members    MemberStore
+	Bindings   BindingStore
 }
 
-// TokenStore stores tokens by hash.
+// TokenStore is what Credentials writes.
 type TokenStore interface {
 	// InsertToken adds a token.
 	InsertToken(ctx context.Context, t Token) error
@@ -89,8 +88,14 @@ type TokenStore interface {
 	UpdateToken(ctx context.Context, t Token) error
 	// DeleteTokens removes tokens by id; missing ones are no error.
 	DeleteTokens(ctx context.Context, ids []string) error
-	// DeleteExpiredTokens removes those that expired before.
-	DeleteExpiredTokens(ctx context.Context, before int64) error
+	// OwnedTokens returns every token of a user, of whatever kind.
+	OwnedTokens(ctx context.Context, ownerID string) ([]Token, error)
+	// Token returns a token by id, or NotFound.
+	Token(ctx context.Context, id string) (Token, error)
+}
+
+// TokenReader is what the tokens in memory are read from, and lists.
+type TokenReader interface {
 	// Token returns a token by id, or NotFound.
 	Token(ctx context.Context, id string) (Token, error)
 	// TokenByHash returns a token by the hash of its bearer, or NotFound.
@@ -102,24 +107,90 @@ type TokenStore interface {
 	TokensByID(ctx context.Context, ids []string) ([]Token, error)
 	// EachToken calls fn with every token that has not expired at the time.
 	EachToken(ctx context.Context, now int64, fn func(Token) error) error
+}
+
+// UseStore is what Run writes.
+type UseStore interface {
+	// TouchTokens sets the last use of tokens by id.
+	TouchTokens(ctx context.Context, at map[string]int64) error
 	// ClusterTokens returns the deploy tokens of a cluster and the bootstrap
 	// tokens fixed to it, newest first.
 	ClusterTokens(ctx context.Context, clusterID string) ([]Token, error)
-	// TouchTokens sets the last use of tokens by id.
-	TouchTokens(ctx context.Context, at map[string]int64) error
+	// DeleteExpiredTokens removes those that expired before.
+	DeleteExpiredTokens(ctx context.Context, before int64) error
+	// DropSessions removes the data of tokens that are gone, the tokens that
+	// ended with them, and marks and devices that expired before now.
+	DropSessions(ctx context.Context, now int64) error
 }
 
-// AgentKeyStore stores the identities of agents.
-type AgentKeyStore interface {
-	// AgentKey returns a cluster's key, or NotFound.
-	AgentKey(ctx context.Context, clusterID string) (AgentKey, error)
-	// AgentKeyByPublicKey returns the cluster's key by its public half, or NotFound.
-	AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (AgentKey, error)
-	// PutAgentKey writes a cluster's key, new or changed.
-	PutAgentKey(ctx context.Context, k AgentKey) error
-	// DeleteAgentKey removes a cluster's key; a missing one is no error.
-	DeleteAgentKey(ctx context.Context, clusterID string) error
-	// UseNonce records a nonce, or returns Conflict when it was used before. It
-	// forgets nonces older than forget.
-	UseNonce(ctx context.Context, nonce []byte, at, forget int64) error
+// ProofStore knows what people have proved in their sessions.
+type ProofStore interface {
+	// ProvedAt returns when the person of a session last gave a proof, 0 when
+	// that is unknown, or NotFound.
+	ProvedAt(ctx context.Context, tokenID string) (int64, error)
+}
+
+// AccessReader reads who may do what. A nil list of ids means all.
+type AccessReader interface {
+	// People returns those of the ids that exist, in order of name.
+	People(ctx context.Context, ids []string) ([]Person, error)
+	// Groups returns those of the ids that exist, in order of name.
+	Groups(ctx context.Context, ids []string) ([]Group, error)
+	// Bindings returns those of some subjects with every name, oldest first.
+	Bindings(ctx context.Context, subjectIDs []string) ([]Binding, error)
+}
+
+// UserReader finds users and service accounts.
+type UserReader interface {
+	// User returns a user by id, or NotFound.
+	User(ctx context.Context, id string) (User, error)
+	// UserByName returns a user, or NotFound.
+	UserByName(ctx context.Context, name string) (User, error)
+}
+
+// UserStore stores users and service accounts.
+type UserStore interface {
+	// InsertUser adds a user; Conflict when the name is taken.
+	InsertUser(ctx context.Context, u User) error
+	// UpdateUser writes whether a user is an administrator, or returns NotFound.
+	UpdateUser(ctx context.Context, u User) error
+	// DeleteUser removes a user with their memberships and bindings.
+	DeleteUser(ctx context.Context, id string) error
+	// CountUsers returns how many there are.
+	CountUsers(ctx context.Context) (int, error)
+	// CountAdmins returns how many users are administrators; service accounts
+	// do not count.
+	CountAdmins(ctx context.Context) (int, error)
+}
+
+// GroupStore stores groups.
+type GroupStore interface {
+	// GroupByName returns one, or NotFound.
+	GroupByName(ctx context.Context, name string) (Group, error)
+	// InsertGroup adds a group; Conflict when the name is taken.
+	InsertGroup(ctx context.Context, g Group) error
+	// DeleteGroup removes a group with its memberships and bindings.
+	DeleteGroup(ctx context.Context, id string) error
+}
+
+// MemberStore stores who is in a group.
+type MemberStore interface {
+	// Members returns a group's memberships.
+	Members(ctx context.Context, groupID string) ([]Member, error)
+	// MembershipsOf returns those that a source gave a user.
+	MembershipsOf(ctx context.Context, userID, source string) ([]Member, error)
+	// PutMember adds a membership and reports whether it is new.
+	PutMember(ctx context.Context, m Member) (bool, error)
+	// DeleteMember removes one and reports whether it was there.
+	DeleteMember(ctx context.Context, m Member) (bool, error)
+}
+
+// BindingStore stores role bindings.
+type BindingStore interface {
+	// InsertBinding adds a binding and reports whether it is new.
+	InsertBinding(ctx context.Context, b Binding) (bool, error)
+	// DeleteBinding removes one by id; a missing one is no error.
+	DeleteBinding(ctx context.Context, id string) error
+	// StaleBindings returns up to limit bindings whose object or subject was deleted.
+	StaleBindings(ctx context.Context, limit int) ([]Binding, error)
 }

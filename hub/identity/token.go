@@ -23,25 +23,11 @@ const (
 )
 
 const (
-	// apiLifetime is the default life of an API token: long enough for a
+	// APILifetime is the default life of an API token: long enough for a
 	// quarter, short enough that a forgotten one ends.
-	apiLifetime = 90 * 24 * time.Hour
+	APILifetime = 90 * 24 * time.Hour
 	// maxLifetime limits the requested life.
 	maxLifetime = 366 * 24 * time.Hour
-	// deployLifetime is how long a deploy token lives; agents renew at half.
-	deployLifetime = 24 * time.Hour
-	// bootstrapLifetime is how long a bootstrap token can be used.
-	bootstrapLifetime = 24 * time.Hour
-	// fixedLifetime is the same for a token that is fixed to a cluster, which
-	// the command that requested it uses at once.
-	fixedLifetime = time.Hour
-	// setupLifetime limits how long a fresh hub can be taken over by somebody
-	// who reads its data folder or its first log lines. The hub creates a new
-	// token when it expired, and at its next start.
-	setupLifetime = 24 * time.Hour
-	// resetLifetime is how long a person has to choose a new password: the
-	// request comes from the hub's machine.
-	resetLifetime = time.Hour
 )
 
 // Token is a credential without its secret.
@@ -111,19 +97,23 @@ type TokenRequest struct {
 	Lifetime time.Duration
 }
 
-// BootstrapRequest describes a wanted bootstrap token.
-type BootstrapRequest struct {
-	// ProjectID and Project are the project of the clusters.
-	ProjectID, Project string
-	NamePattern        string
-	AllowedTags        map[string]string
-	// MaxUses defaults to 1.
-	MaxUses int
-	// Lifetime defaults to 24 h, 1 h with ClusterID.
-	Lifetime time.Duration
-	// Approved means that clusters need no approval although the token may be
-	// used more than once.
-	Approved bool
-	// ClusterID and ClusterName fix the token to a cluster that exists.
-	ClusterID, ClusterName string
+// Expired reports whether the token is past its end.
+func (t Token) Expired(now int64) bool { return t.ExpiresAt != 0 && now >= t.ExpiresAt }
+
+// Idle reports whether a session was not used for so long that it ended.
+func (t Token) Idle(now int64) bool {
+	return now-max(t.CreatedAt, t.LastUsedAt) > sessionIdle.Microseconds()
+}
+
+// OfLogin reports whether the token came from a login, so that logging out
+// everywhere ends it.
+func (t Token) OfLogin() bool { return t.Kind == TokenSession || t.Kind == TokenCLI }
+
+// descends reports whether the token ends with another token. A federated token
+// ends with its trust, which revokes its tokens itself.
+func (t Token) descends() bool { return t.EndsWith != "" && t.Kind != TokenFederated }
+
+// Principal returns the caller that the token was created for.
+func (t CreatedToken) Principal() Principal {
+	return Principal{Kind: t.OwnerKind, ID: t.OwnerID, Name: t.OwnerName, Admin: t.OwnerAdmin, Scopes: t.Scopes, TokenID: t.ID, TokenExpiresAt: t.ExpiresAt}
 }

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"crypto/sha256"
+	"slices"
 	"sync"
 )
 
@@ -102,9 +103,83 @@ func (x *tokenIndex) sweep(now int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for hash, t := range x.byHash {
-		if t.expired(now) {
+		if t.Expired(now) {
 			delete(x.byHash, hash)
 			delete(x.byID, t.ID)
 		}
 	}
+}
+
+func (x *tokenIndex) deploy(tokenID, clusterID string, now int64) (good, others bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if hash, ok := x.byID[tokenID]; ok && !x.byHash[hash].Expired(now) {
+		return true, true
+	}
+	// A full scan is acceptable: this runs only when a token was removed while
+	// its tunnel was up.
+	for _, t := range x.byHash {
+		if t.Kind == TokenDeploy && t.ClusterID == clusterID && !t.Expired(now) {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// find is get by a token's id.
+func (x *tokenIndex) find(id string) (t Token, found, loaded bool, goodAt int64) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	hash, found := x.byID[id]
+	if found {
+		t, found = x.byHash[hash]
+	}
+	return t, found, x.loaded, x.goodAt
+}
+
+// holds is stands as far as this replica knows. The caller holds the lock.
+func (x *tokenIndex) holds(t Token, now int64) bool {
+	for range maxDescent + 1 {
+		if t.Expired(now) {
+			return false
+		}
+		if !t.descends() {
+			return true
+		}
+		hash, found := x.byID[t.EndsWith]
+		if !found {
+			return false
+		}
+		t = x.byHash[hash]
+	}
+	return false
+}
+
+// standing returns those of the tokens that are still valid.
+func (x *tokenIndex) standing(tokens []Token, now int64) []Token {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.DeleteFunc(tokens, func(t Token) bool { return t.descends() && !x.holds(t, now) })
+}
+
+type tokenUse struct {
+	tokens     int
+	lastUsedAt int64
+}
+
+// byOwner counts valid tokens by owner.
+func (x *tokenIndex) byOwner(now int64) map[string]tokenUse {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	uses := map[string]tokenUse{}
+	for _, t := range x.byHash {
+		if t.OwnerID == "" || t.Kind == TokenBootstrap || !x.holds(t, now) {
+			continue
+		}
+		u := uses[t.OwnerID]
+		u.tokens++
+		u.lastUsedAt = max(u.lastUsedAt, t.LastUsedAt)
+		uses[t.OwnerID] = u
+	}
+	return uses
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -146,7 +147,7 @@ func TestSessionsAreOfOnePersonAndOneKind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.StartSession(t.Context(), bot, identity.SessionTerms{Method: identity.MethodPassword}, ""); !errcode.Is(err, errcode.Forbidden) {
+	if _, err := d.StartSession(t.Context(), bot, account.SessionTerms{Method: account.MethodPassword}, ""); !errcode.Is(err, errcode.Forbidden) {
 		t.Errorf("a session of a program: %v", err)
 	}
 }
@@ -173,7 +174,7 @@ func TestLogoutEverywhereEndsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := b.identity().AllowCLI(t.Context(), mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	code, err := b.identity().AllowCLI(t.Context(), mine, account.CLIRequest{Challenge: challenge("verifier")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,14 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// account serves the page where people manage their own login.
-type account struct{ *Server }
+// accountPages serves the page where people manage their own login.
+type accountPages struct{ *Server }
 
 // noteTimeout limits how long an answer waits for its audit record.
 const noteTimeout = 5 * time.Second
@@ -30,9 +31,9 @@ const noteTimeout = 5 * time.Second
 type accountView struct {
 	New      bool
 	Local    bool
-	Factor   identity.SecondFactor
-	Passkeys []identity.Passkey
-	Sessions []identity.Session
+	Factor   account.SecondFactor
+	Passkeys []account.Passkey
+	Sessions []account.Session
 	Tokens   []identity.Token
 	Current  string
 	// Proved is set when the person has shown a password or a passkey a moment
@@ -46,12 +47,12 @@ type accountView struct {
 }
 
 // show shows the sessions, tokens and second factors of the logged-in person.
-func (s *account) show(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) show(w http.ResponseWriter, r *http.Request) error {
 	return s.page(w, r, http.StatusOK, view{Account: &accountView{}})
 }
 
 // page completes the view.
-func (s *account) page(w http.ResponseWriter, r *http.Request, status int, v view) error {
+func (s *accountPages) page(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -59,16 +60,16 @@ func (s *account) page(w http.ResponseWriter, r *http.Request, status int, v vie
 	a := v.Account
 	a.New, a.Current = r.URL.Query().Get("new") != "", p.TokenID
 	a.Proved = s.identity.Proved(r.Context(), p) == nil
-	if a.Local, err = s.identity.HasPassword(r.Context(), p.ID); err != nil {
+	if a.Local, err = s.accounts.HasPassword(r.Context(), p.ID); err != nil {
 		return err
 	}
-	if a.Factor, err = s.identity.SecondFactor(r.Context(), p.ID); err != nil {
+	if a.Factor, err = s.accounts.SecondFactor(r.Context(), p.ID); err != nil {
 		return err
 	}
-	if a.Passkeys, err = s.identity.Passkeys(r.Context(), p.ID); err != nil {
+	if a.Passkeys, err = s.accounts.Passkeys(r.Context(), p.ID); err != nil {
 		return err
 	}
-	if a.Sessions, err = s.identity.Sessions(r.Context(), p, ""); err != nil {
+	if a.Sessions, err = s.accounts.Sessions(r.Context(), p, ""); err != nil {
 		return err
 	}
 	all, err := s.identity.Tokens(r.Context(), p)
@@ -87,7 +88,7 @@ func (s *account) page(w http.ResponseWriter, r *http.Request, status int, v vie
 
 // note waits a while for the record of a change to become durable, and then
 // leaves it to the log.
-func (s *account) note(r *http.Request, p identity.Principal, a audit.Record) {
+func (s *accountPages) note(r *http.Request, p identity.Principal, a audit.Record) {
 	a.At, a.Source, a.Result = clock.Micros(s.clock.Now()), sourceOf(r), audit.ResultOK
 	a.Actor, a.ActorKind, a.ActorID, a.TokenID = p.Name, string(p.Kind), p.ID, p.TokenID
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), noteTimeout)
@@ -112,7 +113,7 @@ func showTOTP(key *otp.Key) (string, template.URL, error) {
 }
 
 // done redirects to the account, or shows the error there.
-func (s *account) done(w http.ResponseWriter, r *http.Request, err error) error {
+func (s *accountPages) done(w http.ResponseWriter, r *http.Request, err error) error {
 	switch errcode.Of(err) {
 	case errcode.Invalid, errcode.Unauthorized, errcode.Exhausted, errcode.NotFound:
 		if err != nil {
@@ -128,7 +129,7 @@ func (s *account) done(w http.ResponseWriter, r *http.Request, err error) error 
 }
 
 // changed records a successful change and redirects to the account.
-func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Principal, err error, a audit.Record) error {
+func (s *accountPages) changed(w http.ResponseWriter, r *http.Request, p identity.Principal, err error, a audit.Record) error {
 	if err == nil {
 		s.note(r, p, a)
 	}
@@ -137,7 +138,7 @@ func (s *account) changed(w http.ResponseWriter, r *http.Request, p identity.Pri
 
 // changePassword requires the current password: an open browser must not be enough
 // to take over an account. Every session ends, and this browser gets a new one.
-func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) changePassword(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -148,7 +149,7 @@ func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	tokens := r.PostFormValue("tokens") != ""
 	right, err := s.guess(r, p.Name)
 	if err == nil {
-		if err = s.identity.ChangePassword(r.Context(), p, r.PostFormValue("present"), r.PostFormValue("password"), tokens); !errcode.Is(err, errcode.Unauthorized) {
+		if err = s.accounts.ChangePassword(r.Context(), p, r.PostFormValue("present"), r.PostFormValue("password"), tokens); !errcode.Is(err, errcode.Unauthorized) {
 			right()
 		}
 	}
@@ -158,7 +159,7 @@ func (s *account) changePassword(w http.ResponseWriter, r *http.Request) error {
 	s.note(r, p, audit.Record{Action: "account.password_changed", Kind: "user", Name: p.Name, Detail: ended(tokens)})
 	user, err := s.identity.User(r.Context(), p.ID)
 	if err == nil {
-		err = s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPassword}, "")
+		err = s.begin(w, r, user, account.SessionTerms{Method: account.MethodPassword}, "")
 	}
 	return s.done(w, r, err)
 }
@@ -178,12 +179,12 @@ type pendingTOTP struct {
 }
 
 // beginTOTP shows a new secret.
-func (s *account) beginTOTP(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
-	local, err := s.identity.HasPassword(r.Context(), p.ID)
+	local, err := s.accounts.HasPassword(r.Context(), p.ID)
 	if err == nil && !local {
 		err = errcode.New(errcode.Invalid, "you log in through a provider; manage your second factors there")
 	}
@@ -193,7 +194,7 @@ func (s *account) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.done(w, r, err)
 	}
-	key, err := identity.NewTOTP(p, s.host)
+	key, err := account.NewTOTP(p, s.host)
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func (s *account) beginTOTP(w http.ResponseWriter, r *http.Request) error {
 	return s.totpPage(w, r, http.StatusOK, "", key)
 }
 
-func (s *account) totpPage(w http.ResponseWriter, r *http.Request, status int, problem string, key *otp.Key) (err error) {
+func (s *accountPages) totpPage(w http.ResponseWriter, r *http.Request, status int, problem string, key *otp.Key) (err error) {
 	a := &accountView{}
 	if a.Secret, a.Picture, err = showTOTP(key); err != nil {
 		return err
@@ -212,7 +213,7 @@ func (s *account) totpPage(w http.ResponseWriter, r *http.Request, status int, p
 }
 
 // confirmTOTP stores the secret once its first code is right.
-func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -225,7 +226,7 @@ func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.identity.SetTOTP(r.Context(), p, key.Secret(), r.PostFormValue("code"))
+	err = s.accounts.SetTOTP(r.Context(), p, key.Secret(), r.PostFormValue("code"))
 	if errcode.Is(err, errcode.Invalid) {
 		return s.totpPage(w, r, http.StatusUnprocessableEntity, errcode.Message(err), key)
 	}
@@ -234,25 +235,25 @@ func (s *account) confirmTOTP(w http.ResponseWriter, r *http.Request) error {
 }
 
 // dropTOTP and dropKey make the account weaker, so identity requires a proof.
-func (s *account) dropTOTP(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) dropTOTP(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
-	return s.changed(w, r, p, s.identity.DropTOTP(r.Context(), p), audit.Record{Action: "account.totp_removed", Kind: "user", Name: p.Name})
+	return s.changed(w, r, p, s.accounts.DropTOTP(r.Context(), p), audit.Record{Action: "account.totp_removed", Kind: "user", Name: p.Name})
 }
 
-func (s *account) dropKey(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) dropKey(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
 	id := r.PostFormValue("id")
-	return s.changed(w, r, p, s.identity.DropPasskey(r.Context(), p, id), audit.Record{Action: "account.passkey_removed", Kind: "passkey", Name: id})
+	return s.changed(w, r, p, s.accounts.DropPasskey(r.Context(), p, id), audit.Record{Action: "account.passkey_removed", Kind: "passkey", Name: id})
 }
 
 // createToken creates an API token and shows it once.
-func (s *account) createToken(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) createToken(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -272,7 +273,7 @@ func (s *account) createToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // revokeToken revokes one of the person's own tokens.
-func (s *account) revokeToken(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
@@ -282,11 +283,11 @@ func (s *account) revokeToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // endSession ends one of the person's own sessions.
-func (s *account) endSession(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) endSession(w http.ResponseWriter, r *http.Request) error {
 	p, ok, err := s.needPerson(w, r)
 	if err != nil || !ok {
 		return err
 	}
 	id := r.PostFormValue("id")
-	return s.changed(w, r, p, s.identity.EndSession(r.Context(), p, id), audit.Record{Action: "account.session_ended", Kind: "session", Name: id})
+	return s.changed(w, r, p, s.accounts.EndSession(r.Context(), p, id), audit.Record{Action: "account.session_ended", Kind: "session", Name: id})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -46,19 +47,19 @@ func (s *again) page(w http.ResponseWriter, r *http.Request, status int, v view)
 		return err
 	}
 	a := &againView{}
-	if a.Local, err = s.identity.HasPassword(r.Context(), p.ID); err != nil {
+	if a.Local, err = s.accounts.HasPassword(r.Context(), p.ID); err != nil {
 		return err
 	}
-	keys, err := s.identity.Passkeys(r.Context(), p.ID)
+	keys, err := s.accounts.Passkeys(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
 	// A session that ended meanwhile has none; its next use returns the error.
-	id, _, err := s.identity.LogoutHint(r.Context(), p.TokenID)
+	id, _, err := s.accounts.LogoutHint(r.Context(), p.TokenID)
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}
-	all, err := s.parties.all(r.Context())
+	all, err := s.providers.all(r.Context())
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s *again) password(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.page(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: message, Next: next})
 	}
-	if err := s.proved(w, r, p, identity.MethodPassword, clock.Micros(s.clock.Now())); err != nil {
+	if err := s.proved(w, r, p, account.MethodPassword, clock.Micros(s.clock.Now())); err != nil {
 		return err
 	}
 	http.Redirect(w, r, safeNext(next), http.StatusSeeOther)
@@ -106,12 +107,12 @@ func (s *again) passkey(w http.ResponseWriter, r *http.Request) error {
 	}
 	user, next, err := s.passkeyAnswer(w, r)
 	if err == nil && user.ID != p.ID {
-		err = s.refused(r, identity.MethodPasskey, p.Name, errcode.New(errcode.Unauthorized, "this is a passkey of another account"))
+		err = s.refused(r, account.MethodPasskey, p.Name, errcode.New(errcode.Unauthorized, "this is a passkey of another account"))
 	}
 	if err != nil {
 		return s.scripted(w, err)
 	}
-	if err := s.proved(w, r, p, identity.MethodPasskey, clock.Micros(s.clock.Now())); err != nil {
+	if err := s.proved(w, r, p, account.MethodPasskey, clock.Micros(s.clock.Now())); err != nil {
 		return err
 	}
 	return answerJSON(w, http.StatusOK, map[string]string{"next": next})
@@ -142,14 +143,14 @@ func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow,
 		}
 	}
 	if err != nil {
-		err = s.refused(r, identity.MethodOIDC, p.Name, err)
+		err = s.refused(r, account.MethodOIDC, p.Name, err)
 		if errcode.Of(err) == errcode.Internal {
 			return err
 		}
 		retryAfter(w, err)
 		return s.page(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: asked.Next})
 	}
-	if err := s.proved(w, r, p, identity.MethodOIDC, clock.Micros(s.clock.Now())); err != nil {
+	if err := s.proved(w, r, p, account.MethodOIDC, clock.Micros(s.clock.Now())); err != nil {
 		return err
 	}
 	http.Redirect(w, r, safeNext(asked.Next), http.StatusSeeOther)
@@ -158,7 +159,7 @@ func (s *again) fromProvider(w http.ResponseWriter, r *http.Request, asked flow,
 
 // proved records the proof, and gives the browser the session's new cookie value.
 func (s *again) proved(w http.ResponseWriter, r *http.Request, p identity.Principal, method string, at int64) error {
-	made, err := s.identity.Prove(r.Context(), p, at)
+	made, err := s.accounts.Prove(r.Context(), p, at)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/axle-cd/axle/hub/event/audit"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/oidcserver"
@@ -78,7 +78,7 @@ func TestCommandLinesWantALoginOfNow(t *testing.T) {
 	v.post("/login/again", url.Values{"password": {password}, "next": {html.UnescapeString(next[1])}})
 	v.wants(http.StatusOK, "Allow the command line?")
 
-	started, err := b.identity().StartDevice(t.Context(), "203.0.113.7", identity.CLIRequest{Client: "axle on box"})
+	started, err := b.identity().StartDevice(t.Context(), "203.0.113.7", account.CLIRequest{Client: "axle on box"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestCommandLinesWantALoginOfNow(t *testing.T) {
 	v.wants(http.StatusOK, "Is this yours?")
 	b.clock.advance(9 * time.Minute) // a code lives ten
 	b.later(2 * time.Minute)
-	started, err = b.identity().StartDevice(t.Context(), "203.0.113.7", identity.CLIRequest{Client: "axle on box"})
+	started, err = b.identity().StartDevice(t.Context(), "203.0.113.7", account.CLIRequest{Client: "axle on box"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestOldLoginAtTheProviderIsNoProof(t *testing.T) {
 	v.through("idp", p, bob)
 	v.calls("Tokens/Create", `{"name":"ci"}`)
 	v.wants(http.StatusForbidden, "/login/again")
-	if _, err := b.identity().AllowCLI(t.Context(), b.session(v), identity.CLIRequest{Challenge: challenge("verifier")}); err != nil {
+	if _, err := b.identity().AllowCLI(t.Context(), b.session(v), account.CLIRequest{Challenge: challenge("verifier")}); err != nil {
 		t.Errorf("a command line, which ends with the session: %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestChangesOfAnAccountAreRecorded(t *testing.T) {
 	}
 	v.post("/login/account/totp/confirm", url.Values{"code": {code}})
 	v.post("/login/account/totp/drop", url.Values{})
-	if err := b.identity().AddPasskey(t.Context(), b.session(v), identity.Passkey{ID: "key", Credential: "{}"}); err != nil {
+	if err := b.identity().AddPasskey(t.Context(), b.session(v), account.Passkey{ID: "key", Credential: "{}"}); err != nil {
 		t.Fatal(err)
 	}
 	v.post("/login/account/key/drop", url.Values{"id": {"key"}})

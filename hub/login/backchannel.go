@@ -14,7 +14,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/axle-cd/axle/hub/event/audit"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -33,7 +33,7 @@ var wrongLogoutRate = rate{wrongLogouts, 2 * time.Second}
 
 // tellOfLogouts logs for the administrator the back-channel logout URL of a
 // provider that supports it.
-func (s *Server) tellOfLogouts(p *party, found *discovery) {
+func (s *Server) tellOfLogouts(p *provider, found *discovery) {
 	if found.BackChannel {
 		s.log.Info("a login provider can end sessions here when somebody logs out there; enter this back-channel logout URL at it",
 			"provider", p.Name, "url", s.origin+p.LogoutPath())
@@ -74,7 +74,7 @@ func (s *Server) loggedOutThere(r *http.Request) error {
 	if len(tokens) != 1 {
 		return errcode.New(errcode.Invalid, "send a form with exactly one logout_token")
 	}
-	p, err := s.parties.party(r.Context(), r.PathValue("provider"))
+	p, err := s.providers.provider(r.Context(), r.PathValue("provider"))
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func (s *Server) loggedOutThere(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	l, err := p.believeLogout(r.Context(), found, tokens[0])
+	l, err := p.verifyLogout(r.Context(), found, tokens[0])
 	if err != nil {
 		return err
 	}
-	ended, err := s.identity.LogoutBy(r.Context(), p.Provider, l)
+	ended, err := s.accounts.LogoutBy(r.Context(), p.Provider, l)
 	if errcode.Is(err, errcode.Conflict) {
 		return errcode.New(errcode.Invalid, "this logout token was used before")
 	}
@@ -119,8 +119,8 @@ func (s *Server) noLogout(w http.ResponseWriter, r *http.Request, err error) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_request", "error_description": errcode.Message(err)})
 }
 
-// believeLogout verifies a logout token. Unauthorized says what is wrong.
-func (p *party) believeLogout(ctx context.Context, found *discovery, raw string) (l identity.Logout, err error) {
+// verifyLogout verifies a logout token. Unauthorized says what is wrong.
+func (p *provider) verifyLogout(ctx context.Context, found *discovery, raw string) (l account.Logout, err error) {
 	if raw == "" || len(raw) > maxLogoutToken || !logoutTyped(raw) {
 		return l, p.noLogout("it is not a logout token")
 	}
@@ -162,7 +162,7 @@ func (p *party) believeLogout(ctx context.Context, found *discovery, raw string)
 	if err != nil {
 		return l, err
 	}
-	return identity.Logout{
+	return account.Logout{
 		Subject: claims.Subject, Session: claims.Session, TokenID: claims.ID,
 		// Keep it a little longer than the token is accepted.
 		Until: token.IssuedAt.Add(maxTokenAge + skew + time.Minute),
@@ -190,6 +190,6 @@ func logoutTyped(raw string) bool {
 	return false
 }
 
-func (p *party) noLogout(why string) error {
+func (p *provider) noLogout(why string) error {
 	return errcode.New(errcode.Unauthorized, "the logout token of %s is not accepted: %s", p.Title, why)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/oidcserver"
@@ -80,7 +81,7 @@ func TestProviderEndsSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, err = b.identity().StartSession(t.Context(), found, identity.SessionTerms{Method: identity.MethodPassword}, "")
+		open, err = b.identity().StartSession(t.Context(), found, account.SessionTerms{Method: account.MethodPassword}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +90,7 @@ func TestProviderEndsSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		const verifier = "a verifier of a command line, long enough for all"
-		code, err := b.identity().AllowCLI(t.Context(), by, identity.CLIRequest{Client: "axle", Challenge: challenge(verifier)})
+		code, err := b.identity().AllowCLI(t.Context(), by, account.CLIRequest{Client: "axle", Challenge: challenge(verifier)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,9 @@ import (
 
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -103,7 +106,18 @@ func (b *bed) setupToken() string {
 	return strings.TrimSpace(string(text))
 }
 
-func (b *bed) identity() *identity.Directory { return b.Parts().Identity }
+// identities are the parts of the hub that know who calls.
+type identities struct {
+	*identity.Directory
+	*account.Accounts
+	*agentkey.Keys
+	*federation.Trusts
+}
+
+func (b *bed) identity() identities {
+	p := b.Parts()
+	return identities{p.Identity, p.Accounts, p.AgentKeys, p.Trusts}
+}
 
 // later moves the clock, and waits until the hub has read its database again:
 // otherwise its cached tokens are too old.
@@ -123,11 +137,11 @@ func (b *bed) later(d time.Duration) {
 }
 
 // provider starts a provider that the hub trusts.
-func (b *bed) provider(name string, change func(*identity.Provider), users ...oidcserver.User) *oidcserver.Server {
+func (b *bed) provider(name string, change func(*account.Provider), users ...oidcserver.User) *oidcserver.Server {
 	b.t.Helper()
 	p := oidcserver.New(b.t, users...)
 	p.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{b.URL + "/login/callback/" + name}, LoggedOut: []string{b.URL + "/logout/done"}})
-	terms := identity.Provider{Name: name, Issuer: p.URL, ClientID: "axle"}
+	terms := account.Provider{Name: name, Issuer: p.URL, ClientID: "axle"}
 	if change != nil {
 		change(&terms)
 	}

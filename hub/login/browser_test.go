@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/browser"
 	"github.com/axle-cd/axle/test/oidcserver"
@@ -54,7 +54,7 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 	page.WaitForText("You are an administrator")
 	album(t, page, "home")
 
-	p := b.provider("idp", func(p *identity.Provider) { p.Title = "Example" }, bob)
+	p := b.provider("idp", func(p *account.Provider) { p.Title = "Example" }, bob)
 	page.Open(b.URL + "/logout")
 	album(t, page, "logout")
 	page.Click("main button")
@@ -79,11 +79,11 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 		t.Errorf("%d logins at the provider", p.Logins())
 	}
 
-	started, err := b.identity().StartDevice(t.Context(), "203.0.113.7", identity.CLIRequest{Client: "axle on box"})
+	started, err := b.identity().StartDevice(t.Context(), "203.0.113.7", account.CLIRequest{Client: "axle on box"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	page.Fill("#code", strings.ToLower(identity.ShowUserCode(started.UserCode)))
+	page.Fill("#code", strings.ToLower(account.ShowUserCode(started.UserCode)))
 	page.Click("main button")
 	page.WaitForText("203.0.113.7")
 	album(t, page, "device-confirm")
@@ -91,7 +91,7 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 	page.WaitForText("is logged in as bob@example.com")
 	album(t, page, "device-done")
 	phase, _, made, err := b.identity().PollDevice(t.Context(), started.Code)
-	if err != nil || phase != identity.DeviceDone || made.OwnerName != bob.Email {
+	if err != nil || phase != account.DeviceDone || made.OwnerName != bob.Email {
 		t.Errorf("poll: %s %+v %v", phase, made.Token, err)
 	}
 
@@ -104,7 +104,7 @@ func TestPeopleComeInByBrowser(t *testing.T) {
 // and logs out everywhere.
 func TestPeopleProveWhoTheyAreByBrowser(t *testing.T) {
 	b, _ := newBed(t)
-	b.provider("idp", func(p *identity.Provider) { p.Title = "Example" }, bob)
+	b.provider("idp", func(p *account.Provider) { p.Title = "Example" }, bob)
 	page := browser.New(t)
 	page.Open(b.URL + "/login?next=%2Flogin%2Faccount")
 	page.Fill("#email", owner)

@@ -10,13 +10,14 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // cliView is a command line that asks to log in.
 type cliView struct {
-	identity.CLIRequest
+	account.CLIRequest
 	Redirect, State string
 	LifetimeText    string
 }
@@ -37,7 +38,7 @@ func askedCLI(values url.Values) (cliView, error) {
 	if err != nil {
 		return v, errcode.New(errcode.Invalid, "lifetime %.40q is not a number of seconds", values.Get("lifetime"))
 	}
-	v.CLIRequest, err = identity.CLIRequest{
+	v.CLIRequest, err = account.CLIRequest{
 		Client: values.Get("client"), Scopes: strings.Fields(values.Get("scope")), Lifetime: time.Duration(seconds) * time.Second, Challenge: values.Get("code_challenge"),
 	}.Check()
 	v.LifetimeText = lifetimeText(v.Lifetime)
@@ -95,7 +96,7 @@ func (s *Server) answerCLI(w http.ResponseWriter, r *http.Request) error {
 	query := url.Values{"state": {asked.State}}
 	result := "denied"
 	if r.PostFormValue("answer") == "allow" {
-		code, err := s.identity.AllowCLI(r.Context(), p, asked.CLIRequest)
+		code, err := s.accounts.AllowCLI(r.Context(), p, asked.CLIRequest)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (s *Server) devicePage(w http.ResponseWriter, r *http.Request, p identity.P
 	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
 		return tooMany(wait)
 	}
-	device, err := s.identity.DeviceByCode(r.Context(), typed)
+	device, err := s.accounts.DeviceByCode(r.Context(), typed)
 	if errcode.Is(err, errcode.NotFound) {
 		s.render(w, r, http.StatusNotFound, "device", view{Title: "Log in on another machine", Person: &p, Code: typed, Error: errcode.Message(err)})
 		return nil
@@ -157,7 +158,7 @@ func (s *Server) answerDevice(w http.ResponseWriter, r *http.Request) error {
 	if wait := s.limits.take("device "+p.ID, tryRate); wait > 0 {
 		return tooMany(wait)
 	}
-	device, err := s.identity.AnswerDevice(r.Context(), p, typed, answer == "allow")
+	device, err := s.accounts.AnswerDevice(r.Context(), p, typed, answer == "allow")
 	if err != nil {
 		return err
 	}

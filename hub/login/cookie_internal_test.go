@@ -103,7 +103,7 @@ func TestKnownBrowserIsKnownToItsAccountAlone(t *testing.T) {
 		}
 		return r
 	}
-	for range guesses {
+	for range guessRate.burst {
 		if _, err := s.guess(from(""), "bob@example.com"); err != nil {
 			t.Fatal(err)
 		}

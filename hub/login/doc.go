@@ -5,9 +5,9 @@
 // script.
 //
 // It handles HTTP and the login protocols: cookies, forms, the OpenID Connect
-// flow, rate limits. hub/identity decides who a person is, and what is stored
-// for how long. hub mounts it; hub/console asks it which session a call belongs
-// to. It does not authorize.
+// flow, rate limits. hub/identity/account decides who a person is, and what is
+// stored for how long. hub mounts it; hub/console asks it which session a call
+// belongs to. It does not authorize.
 //
 // Invariants:
 //   - A session is a host-only cookie: HttpOnly, SameSite=Lax, and with https

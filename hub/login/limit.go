@@ -13,19 +13,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-const (
-	// guesses is how many wrong passwords or codes one source may send for an
-	// account at once; guessEvery is the time until one more is allowed.
-	guesses    = 5
-	guessEvery = 30 * time.Second
-	// tries is the same for all requests of one source without a session,
-	// whatever the account.
-	tries    = 60
-	tryEvery = 2 * time.Second
-	// maxCounters limits how many counters are kept. Beyond it, the least
-	// recently used is dropped.
-	maxCounters = 20000
-)
+// maxCounters limits how many counters are kept. Beyond it, the least recently
+// used is dropped.
+const maxCounters = 20000
 
 // rate is how many at once, and how long until one more.
 type rate struct {
@@ -34,8 +24,11 @@ type rate struct {
 }
 
 var (
-	guessRate = rate{guesses, guessEvery}
-	tryRate   = rate{tries, tryEvery}
+	// guessRate limits the wrong passwords or codes of one source for an account.
+	guessRate = rate{burst: 5, every: 30 * time.Second}
+	// tryRate limits all requests of one source without a session, whatever the
+	// account.
+	tryRate = rate{burst: 60, every: 2 * time.Second}
 )
 
 // limiter counts in memory, separately on each replica.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -112,7 +112,7 @@ func FuzzUserCode(f *testing.F) {
 	f.Add("BCDFGHJK ")
 	f.Add("ЖЖЖЖ-ЖЖЖЖ")
 	f.Fuzz(func(t *testing.T, typed string) {
-		code, err := identity.ParseUserCode(typed)
+		code, err := account.ParseUserCode(typed)
 		if err == nil && (len(code) != 8 || strings.ToUpper(code) != code) {
 			t.Errorf("%q is %q", typed, code)
 		}

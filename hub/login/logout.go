@@ -3,9 +3,11 @@ package login
 import (
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -54,10 +56,10 @@ func scopeOf(r *http.Request) map[string]string {
 
 func (s *Server) end(r *http.Request, p identity.Principal) error {
 	if r.PostFormValue("everywhere") != "" {
-		_, err := s.identity.EndSessions(r.Context(), p, "", r.PostFormValue("tokens") != "")
+		_, err := s.accounts.EndSessions(r.Context(), p, "", r.PostFormValue("tokens") != "")
 		return err
 	}
-	err := s.identity.EndSession(r.Context(), p, p.TokenID)
+	err := s.accounts.EndSession(r.Context(), p, p.TokenID)
 	if errcode.Is(err, errcode.NotFound) {
 		return nil
 	}
@@ -67,39 +69,34 @@ func (s *Server) end(r *http.Request, p identity.Principal) error {
 // providerLogout returns the logout URL of a session's provider. It is empty
 // when there is none, or when the provider does not answer: the session here
 // ends in any case.
-func (s *Server) providerLogout(r *http.Request, p identity.Principal) string {
-	id, idToken, err := s.identity.LogoutHint(r.Context(), p.TokenID)
+func (s *Server) providerLogout(r *http.Request, by identity.Principal) string {
+	id, idToken, err := s.accounts.LogoutHint(r.Context(), by.TokenID)
 	if err != nil || id == "" {
 		return ""
 	}
-	all, err := s.parties.all(r.Context())
+	all, err := s.providers.all(r.Context())
+	at := slices.IndexFunc(all, func(p account.Provider) bool { return p.ID == id })
+	if err != nil || at < 0 {
+		return ""
+	}
+	p, err := s.providers.provider(r.Context(), all[at].Name)
 	if err != nil {
 		return ""
 	}
-	for _, provider := range all {
-		if provider.ID != id {
-			continue
-		}
-		party, err := s.parties.party(r.Context(), provider.Name)
-		if err != nil {
-			return ""
-		}
-		found, err := party.discover(r.Context())
-		if err != nil || found.EndSession == "" || s.parties.down(provider.Name) != "" {
-			return ""
-		}
-		u, err := url.Parse(found.EndSession)
-		if err != nil {
-			return ""
-		}
-		query := u.Query()
-		query.Set("id_token_hint", idToken)
-		query.Set("client_id", provider.ClientID)
-		query.Set("post_logout_redirect_uri", s.origin+"/logout/done")
-		u.RawQuery = query.Encode()
-		return u.String()
+	found, err := p.discover(r.Context())
+	if err != nil || found.EndSession == "" || s.providers.down(p.Name) != "" {
+		return ""
 	}
-	return ""
+	u, err := url.Parse(found.EndSession)
+	if err != nil {
+		return ""
+	}
+	query := u.Query()
+	query.Set("id_token_hint", idToken)
+	query.Set("client_id", p.ClientID)
+	query.Set("post_logout_redirect_uri", s.origin+"/logout/done")
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // loggedOut shows that the person is logged out.

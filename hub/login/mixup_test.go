@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/test/oidcserver"
 )
 
@@ -98,7 +99,7 @@ func TestUserInfoOfSomebodyElseIsRefused(t *testing.T) {
 // An existing account is not given to an address that nobody verified.
 func TestUnverifiedProviderTakesNobodysAccount(t *testing.T) {
 	b, _ := newBed(t)
-	p := b.provider("idp", func(p *identity.Provider) { p.AllowUnverified = true }, bob, carol)
+	p := b.provider("idp", func(p *account.Provider) { p.AllowUnverified = true }, bob, carol)
 	if _, err := b.identity().CreateUser(t.Context(), owner, identity.KindUser, carol.Email, true); err != nil {
 		t.Fatal(err)
 	}

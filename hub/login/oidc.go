@@ -15,6 +15,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -45,7 +46,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, f flow) error {
 		return err
 	}
 	next := safeNext(r.URL.Query().Get("next"))
-	p, err := s.parties.party(r.Context(), r.PathValue("provider"))
+	p, err := s.providers.provider(r.Context(), r.PathValue("provider"))
 	if err != nil {
 		return err
 	}
@@ -80,9 +81,9 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 	begun := s.open(r, cookieFlow, &f)
 	s.dropCookie(w, cookieFlow)
 	if !begun || f.Provider != r.PathValue("provider") || subtle.ConstantTimeCompare([]byte(f.State), []byte(query.Get("state"))) != 1 {
-		return s.refused(r, identity.MethodOIDC, "", errFlow)
+		return s.refused(r, account.MethodOIDC, "", errFlow)
 	}
-	p, err := s.parties.party(r.Context(), f.Provider)
+	p, err := s.providers.provider(r.Context(), f.Provider)
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,14 @@ func (s *Server) fromProvider(w http.ResponseWriter, r *http.Request) error {
 		return (&again{s}).fromProvider(w, r, f, a, err)
 	}
 	if err != nil {
-		err = s.refused(r, identity.MethodOIDC, a.user.Name, err)
+		err = s.refused(r, account.MethodOIDC, a.user.Name, err)
 		if errcode.Of(err) == errcode.Internal {
 			return err
 		}
 		retryAfter(w, err)
 		return s.loginPage(w, r, errcode.HTTPStatus(errcode.Of(err)), view{Error: errcode.Message(err), Next: f.Next})
 	}
-	terms := identity.SessionTerms{Method: identity.MethodOIDC, ProviderID: p.ID, ProvedAt: a.at}
+	terms := account.SessionTerms{Method: account.MethodOIDC, ProviderID: p.ID, ProvedAt: a.at}
 	if err := s.begin(w, r, a.user, terms, a.idToken); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ type answer struct {
 
 // answered trades the code of an answer for tokens, verifies them, and finds
 // the user.
-func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Values) (a answer, err error) {
+func (s *Server) answered(ctx context.Context, p *provider, f flow, query url.Values) (a answer, err error) {
 	found, err := p.discover(ctx)
 	if err != nil {
 		return a, err
@@ -136,14 +137,14 @@ func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Value
 		return a, s.notTraded(p, err)
 	}
 	a.idToken, _ = tokens.Extra("id_token").(string)
-	claims, err := p.believe(ctx, found, a.idToken, f.Nonce, tokens)
+	claims, err := p.verify(ctx, found, a.idToken, f.Nonce, tokens)
 	if err != nil {
 		return a, err
 	}
 	// A state that came back before is a replay, even where the provider
 	// accepted its code twice.
 	used := sha256.Sum256([]byte(f.State))
-	err = s.identity.UseOnce(ctx, "state "+hex.EncodeToString(used[:]), s.clock.Now().Add(flowLifetime))
+	err = s.accounts.UseOnce(ctx, "state "+hex.EncodeToString(used[:]), s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
 		return a, errFlow
 	}
@@ -154,13 +155,13 @@ func (s *Server) answered(ctx context.Context, p *party, f flow, query url.Value
 	if f.Session != "" && a.at == 0 && slices.Contains(found.Claims, "auth_time") {
 		return a, errcode.New(errcode.Unauthorized, "%s does not say when you logged in there; an administrator can let it put auth_time into its tokens", p.Title)
 	}
-	a.user, err = s.identity.LoginBy(ctx, p.Provider, claims)
+	a.user, err = s.accounts.LoginBy(ctx, p.Provider, claims)
 	return a, err
 }
 
 // notTraded returns why a provider gave no tokens for a code. It repeats only
 // the provider's short error code, because the full answer may hold secrets.
-func (s *Server) notTraded(p *party, err error) error {
+func (s *Server) notTraded(p *provider, err error) error {
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError {
 		s.log.Warn("a login provider refused a code", "provider", p.Name, logkey.Reason, refused.ErrorCode)

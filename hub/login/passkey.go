@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -42,7 +43,7 @@ var errNoPasskeys = errcode.New(errcode.Invalid, "passkeys work only where the h
 type keyUser struct {
 	id, name    string
 	credentials []webauthn.Credential
-	rows        []identity.Passkey
+	rows        []account.Passkey
 }
 
 // WebAuthnID implements webauthn.User.
@@ -58,7 +59,7 @@ func (u *keyUser) WebAuthnDisplayName() string { return u.name }
 func (u *keyUser) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
 func (s *Server) keyUser(ctx context.Context, id, name string) (*keyUser, error) {
-	rows, err := s.identity.Passkeys(ctx, id)
+	rows, err := s.accounts.Passkeys(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (s *Server) passkeyLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.scripted(w, err)
 	}
-	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPasskey}, ""); err != nil {
+	if err := s.begin(w, r, user, account.SessionTerms{Method: account.MethodPasskey}, ""); err != nil {
 		return err
 	}
 	return answerJSON(w, http.StatusOK, map[string]string{"next": next})
@@ -142,7 +143,7 @@ func (s *Server) passkeyAnswer(w http.ResponseWriter, r *http.Request) (user ide
 		return user, "", errFlow
 	}
 	if user, err = s.checkPasskey(r, f); err != nil {
-		return user, "", s.refused(r, identity.MethodPasskey, "", err)
+		return user, "", s.refused(r, account.MethodPasskey, "", err)
 	}
 	return user, safeNext(f.Next), nil
 }
@@ -166,7 +167,7 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 	if credential.Authenticator.CloneWarning {
 		return user, errcode.New(errcode.Unauthorized, "the passkey's counter went back, which means that it may have been copied; tell an administrator")
 	}
-	err = s.identity.UseOnce(r.Context(), "passkey "+f.Challenge, s.clock.Now().Add(flowLifetime))
+	err = s.accounts.UseOnce(r.Context(), "passkey "+f.Challenge, s.clock.Now().Add(flowLifetime))
 	if errcode.Is(err, errcode.Conflict) {
 		return user, errFlow
 	}
@@ -178,11 +179,11 @@ func (s *Server) checkPasskey(r *http.Request, f keyFlow) (identity.User, error)
 		return user, err
 	}
 	id := base64.RawURLEncoding.EncodeToString(credential.ID)
-	return user, s.identity.UsedPasskey(r.Context(), identity.Passkey{ID: id, UserID: user.ID, Credential: string(text)})
+	return user, s.accounts.UsedPasskey(r.Context(), account.Passkey{ID: id, UserID: user.ID, Credential: string(text)})
 }
 
 // newKeyOptions tells a browser which passkey to create.
-func (s *account) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 	u, _, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {
 		return s.scripted(w, err)
@@ -202,7 +203,7 @@ func (s *account) newKeyOptions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // localKeyUser returns the logged-in user, if they log in locally.
-func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
+func (s *accountPages) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser, identity.Principal, error) {
 	if !s.keys.possible() {
 		return nil, identity.Principal{}, errNoPasskeys
 	}
@@ -210,7 +211,7 @@ func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser
 	if err != nil || !ok {
 		return nil, p, err
 	}
-	local, err := s.identity.HasPassword(r.Context(), p.ID)
+	local, err := s.accounts.HasPassword(r.Context(), p.ID)
 	if err != nil {
 		return nil, p, err
 	}
@@ -225,7 +226,7 @@ func (s *account) localKeyUser(w http.ResponseWriter, r *http.Request) (*keyUser
 }
 
 // addKey stores the passkey that a browser created.
-func (s *account) addKey(w http.ResponseWriter, r *http.Request) error {
+func (s *accountPages) addKey(w http.ResponseWriter, r *http.Request) error {
 	u, p, err := s.localKeyUser(w, r)
 	if err != nil || u == nil {
 		return s.scripted(w, err)
@@ -245,7 +246,7 @@ func (s *account) addKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := base64.RawURLEncoding.EncodeToString(credential.ID)
-	err = s.identity.AddPasskey(r.Context(), p, identity.Passkey{ID: id, Credential: string(text)})
+	err = s.accounts.AddPasskey(r.Context(), p, account.Passkey{ID: id, Credential: string(text)})
 	if err != nil {
 		return s.scripted(w, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/go-webauthn/webauthn/webauthn"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/login"
 )
 
@@ -51,7 +52,7 @@ func (b *bed) addSoftKey(user identity.User) *softKey {
 		b.t.Fatal(err)
 	}
 	p := identity.Principal{Kind: identity.KindUser, ID: user.ID, Name: user.Name}
-	if err := b.identity().AddPasskey(b.t.Context(), p, identity.Passkey{ID: base64.RawURLEncoding.EncodeToString([]byte("soft")), Credential: string(text)}); err != nil {
+	if err := b.identity().AddPasskey(b.t.Context(), p, account.Passkey{ID: base64.RawURLEncoding.EncodeToString([]byte("soft")), Credential: string(text)}); err != nil {
 		b.t.Fatal(err)
 	}
 	return &softKey{t: b.t, hub: b.URL, user: user.ID, private: private, count: 5}

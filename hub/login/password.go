@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,14 +29,14 @@ func (s *Server) showLogin(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) loginPage(w http.ResponseWriter, r *http.Request, status int, v view) error {
 	v.Title, v.Next, v.Passkeys = "Log in", safeNext(v.Next), s.keys.possible()
-	all, err := s.parties.all(r.Context())
+	all, err := s.providers.all(r.Context())
 	if err != nil {
 		return err
 	}
 	for _, p := range all {
-		v.Providers = append(v.Providers, button{Name: p.Name, Title: p.Title, URL: withNext("/login/oidc/"+p.Name, v.Next), Down: s.parties.down(p.Name)})
+		v.Providers = append(v.Providers, button{Name: p.Name, Title: p.Title, URL: withNext("/login/oidc/"+p.Name, v.Next), Down: s.providers.down(p.Name)})
 	}
-	if v.Fresh, err = s.identity.Fresh(r.Context()); err != nil {
+	if v.Fresh, err = s.accounts.Fresh(r.Context()); err != nil {
 		return err
 	}
 	s.render(w, r, status, "login", v)
@@ -66,14 +67,14 @@ func (s *Server) passwordLogin(w http.ResponseWriter, r *http.Request) error {
 	return s.passwordDone(w, r, user, next)
 }
 
-func (s *Server) checkPassword(r *http.Request, email, password string) (identity.User, identity.SecondFactor, error) {
+func (s *Server) checkPassword(r *http.Request, email, password string) (identity.User, account.SecondFactor, error) {
 	right, err := s.guess(r, email)
 	if err != nil {
-		return identity.User{}, identity.SecondFactor{}, s.refused(r, identity.MethodPassword, email, err)
+		return identity.User{}, account.SecondFactor{}, s.refused(r, account.MethodPassword, email, err)
 	}
-	user, factor, err := s.identity.CheckPassword(r.Context(), email, password)
+	user, factor, err := s.accounts.CheckPassword(r.Context(), email, password)
 	if err != nil {
-		return user, factor, s.refused(r, identity.MethodPassword, email, err)
+		return user, factor, s.refused(r, account.MethodPassword, email, err)
 	}
 	right()
 	return user, factor, nil
@@ -82,7 +83,7 @@ func (s *Server) checkPassword(r *http.Request, email, password string) (identit
 // passwordDone begins the session, and marks the browser as one that has logged
 // in to the account before.
 func (s *Server) passwordDone(w http.ResponseWriter, r *http.Request, user identity.User, next string) error {
-	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodPassword}, ""); err != nil {
+	if err := s.begin(w, r, user, account.SessionTerms{Method: account.MethodPassword}, ""); err != nil {
 		return err
 	}
 	if err := s.seal(w, cookieKnown, known{strings.ToLower(user.Name), rand.Text()}, knownLifetime); err != nil {
@@ -111,7 +112,7 @@ func (s *Server) codeLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	right, err := s.guess(r, h.Name)
 	if err == nil {
-		err = s.identity.CheckTOTP(r.Context(), h.UserID, strings.ReplaceAll(r.PostFormValue("code"), " ", ""))
+		err = s.accounts.CheckTOTP(r.Context(), h.UserID, strings.ReplaceAll(r.PostFormValue("code"), " ", ""))
 	}
 	if err != nil {
 		err = s.refused(r, "totp", h.Name, err)

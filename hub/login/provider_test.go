@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/test/oidcserver"
 )
 
@@ -23,7 +24,7 @@ var (
 )
 
 // withGroups maps one group of the provider and requests them.
-func withGroups(p *identity.Provider) {
+func withGroups(p *account.Provider) {
 	p.Scopes, p.GroupsClaim, p.Groups = []string{"email", "groups"}, "groups", map[string]string{"eng-platform": "platform"}
 }
 
@@ -197,7 +198,7 @@ func TestAnswersAreTakenOnceByWhoBegan(t *testing.T) {
 
 func TestProviderDown(t *testing.T) {
 	b, _ := newBed(t)
-	p := b.provider("idp", func(p *identity.Provider) { p.Title = "Example" }, bob, carol)
+	p := b.provider("idp", func(p *account.Provider) { p.Title = "Example" }, bob, carol)
 	in := b.visitor("198.51.100.7")
 	in.through("idp", p, bob)
 	if who := in.who(); who != bob.Email {
@@ -208,7 +209,7 @@ func TestProviderDown(t *testing.T) {
 	if who := in.who(); who != bob.Email {
 		t.Errorf("a session ended because the provider is down: %q", who)
 	}
-	fresh := b.provider("other", func(p *identity.Provider) { p.Title = "Other" }, bob)
+	fresh := b.provider("other", func(p *account.Provider) { p.Title = "Other" }, bob)
 	fresh.SetDown(true)
 	out := b.visitor("198.51.100.8")
 	out.get("/login/oidc/other")
@@ -236,7 +237,7 @@ func TestProviderDown(t *testing.T) {
 
 func TestAddressesDoNotTakeAccounts(t *testing.T) {
 	b, _ := newBed(t)
-	p := b.provider("idp", func(p *identity.Provider) { p.EmailDomains = []string{"example.com"} }, bob)
+	p := b.provider("idp", func(p *account.Provider) { p.EmailDomains = []string{"example.com"} }, bob)
 	tests := map[string]struct {
 		user oidcserver.User
 		says string

@@ -20,7 +20,7 @@ func (s *Server) showReset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	token := r.URL.Query().Get("token")
-	user, err := s.identity.CheckReset(r.Context(), token)
+	user, err := s.accounts.CheckReset(r.Context(), token)
 	if err != nil {
 		return err
 	}
@@ -34,14 +34,14 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	token, password := r.PostFormValue("token"), r.PostFormValue("password")
-	user, err := s.identity.CheckReset(r.Context(), token)
+	user, err := s.accounts.CheckReset(r.Context(), token)
 	if err != nil {
 		return s.refused(r, "reset", "", err)
 	}
 	if password != r.PostFormValue("again") {
 		err = errcode.New(errcode.Invalid, "the two passwords differ")
 	} else {
-		_, err = s.identity.ResetPassword(r.Context(), token, password)
+		_, err = s.accounts.ResetPassword(r.Context(), token, password)
 	}
 	switch {
 	case errcode.Is(err, errcode.Invalid):

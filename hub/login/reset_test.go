@@ -10,6 +10,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -36,7 +37,7 @@ func TestResetEndsSessionsAndWorksOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := b.identity().AllowCLI(t.Context(), mine, identity.CLIRequest{Challenge: challenge("verifier")})
+	code, err := b.identity().AllowCLI(t.Context(), mine, account.CLIRequest{Challenge: challenge("verifier")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestResetKeepsSecondFactors(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := identity.Principal{Kind: identity.KindUser, ID: user.ID, Name: user.Name}
-	key, err := identity.NewTOTP(p, "hub")
+	key, err := account.NewTOTP(p, "hub")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestResetKeepsSecondFactors(t *testing.T) {
 	if err := b.identity().SetTOTP(t.Context(), p, key.Secret(), code); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.identity().AddPasskey(t.Context(), p, identity.Passkey{ID: "k", Credential: "{}"}); err != nil {
+	if err := b.identity().AddPasskey(t.Context(), p, account.Passkey{ID: "k", Credential: "{}"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, drop := range []bool{false, true} {
@@ -157,7 +158,7 @@ func TestResetKeepsSecondFactors(t *testing.T) {
 		if _, err := b.identity().ResetPassword(t.Context(), token, fresh); err != nil {
 			t.Fatal(err)
 		}
-		want := identity.SecondFactor{TOTP: !drop}
+		want := account.SecondFactor{TOTP: !drop}
 		if !drop {
 			want.Passkeys = 1
 		}

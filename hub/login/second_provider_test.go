@@ -7,7 +7,7 @@ import (
 
 	"github.com/oauth2-proxy/mockoidc"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 )
 
 // Another implementation of the protocol, by other people: what only one
@@ -26,7 +26,7 @@ func TestLoginThroughASecondImplementation(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	terms := identity.Provider{Name: "second", Issuer: p.Issuer(), ClientID: p.ClientID}
+	terms := account.Provider{Name: "second", Issuer: p.Issuer(), ClientID: p.ClientID}
 	withGroups(&terms)
 	if _, err := b.identity().CreateProvider(t.Context(), byRoot, terms, p.ClientSecret); err != nil {
 		t.Fatal(err)

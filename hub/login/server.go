@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -30,9 +31,11 @@ type Audit interface {
 // instead of the system's; empty trusts the system's.
 type Transport func(caPEM string) (http.RoundTripper, error)
 
-// Config configures a Server. Identity, Sealer, Transport and Origin are required.
+// Config configures a Server. Identity, Accounts, Sealer, Transport and Origin
+// are required.
 type Config struct {
 	Identity *identity.Directory
+	Accounts *account.Accounts
 	// Sealer encrypts the content of cookies.
 	Sealer identity.Sealer
 	// Origin is the hub's URL as browsers see it.
@@ -49,24 +52,25 @@ type Config struct {
 
 // Server answers browsers.
 type Server struct {
-	identity *identity.Directory
-	sealer   identity.Sealer
-	origin   string
-	host     string
-	secure   bool
-	ready    func() error
-	audit    Audit
-	clock    clock.Clock
-	log      *slog.Logger
-	limits   *limiter
-	parties  *parties
-	keys     *passkeys
-	guard    *http.CrossOriginProtection
+	identity  *identity.Directory
+	accounts  *account.Accounts
+	sealer    identity.Sealer
+	origin    string
+	host      string
+	secure    bool
+	ready     func() error
+	audit     Audit
+	clock     clock.Clock
+	log       *slog.Logger
+	limits    *limiter
+	providers *providers
+	keys      *passkeys
+	guard     *http.CrossOriginProtection
 }
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Sealer == nil || c.Transport == nil {
+	if c.Identity == nil || c.Accounts == nil || c.Sealer == nil || c.Transport == nil {
 		return nil, errors.New("login: a part is missing")
 	}
 	origin, err := url.Parse(c.Origin)
@@ -86,14 +90,14 @@ func New(c Config) (*Server, error) {
 		c.Audit = silent{}
 	}
 	s := &Server{
-		identity: c.Identity, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
+		identity: c.Identity, accounts: c.Accounts, sealer: c.Sealer, origin: strings.TrimSuffix(c.Origin, "/"), host: origin.Host, secure: origin.Scheme == "https",
 		ready: c.Ready, audit: c.Audit, clock: c.Clock, log: c.Log, limits: newLimiter(c.Clock, maxCounters),
-		parties: newParties(c.Identity, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
+		providers: newProviders(c.Accounts, c.Transport, c.Clock), guard: http.NewCrossOriginProtection(),
 	}
 	if err := s.guard.AddTrustedOrigin(origin.Scheme + "://" + origin.Host); err != nil {
 		return nil, errcode.New(errcode.Invalid, "the hub's URL is not an origin: %w", err)
 	}
-	s.parties.discovered = s.tellOfLogouts
+	s.providers.discovered = s.tellOfLogouts
 	s.keys, err = newPasskeys(origin)
 	return s, err
 }
@@ -108,7 +112,7 @@ type page func(w http.ResponseWriter, r *http.Request) error
 
 // Register adds the pages to mux.
 func (s *Server) Register(mux routes.Adder) {
-	own, once := &account{s}, &again{s}
+	own, once := &accountPages{s}, &again{s}
 	for pattern, p := range map[string]page{
 		"GET /{$}":                         s.home,
 		"GET /setup":                       s.showSetup,
@@ -236,7 +240,7 @@ func (s *Server) Session(ctx context.Context, header http.Header) (p identity.Pr
 	if site := header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie came from another site")
 	}
-	if origin := header.Get("Origin"); origin != "" && !strings.EqualFold(origin, s.originOnly()) {
+	if origin := header.Get("Origin"); origin != "" && !strings.EqualFold(origin, originOf(s.origin)) {
 		return p, true, errcode.New(errcode.Forbidden, "a call with a session's cookie came from another origin")
 	}
 	if !sameToken(bearer, header.Get(CSRFHeader)) {
@@ -246,27 +250,19 @@ func (s *Server) Session(ctx context.Context, header http.Header) (p identity.Pr
 	return p, true, err
 }
 
-func (s *Server) originOnly() string {
-	u, err := url.Parse(s.origin)
-	if err != nil {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
-}
-
 // begin opens a session for a person who has authenticated, in place of the
 // browser's previous one.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.User, terms identity.SessionTerms, idToken string) error {
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, user identity.User, terms account.SessionTerms, idToken string) error {
 	if old, ok := s.person(r); ok {
-		if err := s.identity.EndSession(r.Context(), old, old.TokenID); err != nil && !errcode.Is(err, errcode.NotFound) {
+		if err := s.accounts.EndSession(r.Context(), old, old.TokenID); err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
 	}
 	terms.Source, terms.Agent = sourceOf(r), r.UserAgent()
-	if terms.Method != identity.MethodOIDC {
+	if terms.Method != account.MethodOIDC {
 		terms.ProvedAt = clock.Micros(s.clock.Now())
 	}
-	made, err := s.identity.StartSession(r.Context(), user, terms, idToken)
+	made, err := s.accounts.StartSession(r.Context(), user, terms, idToken)
 	if err != nil {
 		return err
 	}

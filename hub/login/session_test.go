@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -250,15 +251,15 @@ func TestCommandLineByBrowser(t *testing.T) {
 func TestDeviceLogin(t *testing.T) {
 	b, v := newBed(t)
 	d := b.identity()
-	start := func() identity.StartedDevice {
+	start := func() account.StartedDevice {
 		t.Helper()
-		s, err := d.StartDevice(t.Context(), "203.0.113.5", identity.CLIRequest{Client: "axle on y"})
+		s, err := d.StartDevice(t.Context(), "203.0.113.5", account.CLIRequest{Client: "axle on y"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	poll := func(code string) (identity.DevicePhase, identity.CreatedToken) {
+	poll := func(code string) (account.DevicePhase, identity.CreatedToken) {
 		t.Helper()
 		phase, _, made, err := d.PollDevice(t.Context(), code)
 		if err != nil {
@@ -267,18 +268,18 @@ func TestDeviceLogin(t *testing.T) {
 		return phase, made
 	}
 	s := start()
-	if phase, _ := poll(s.Code); phase != identity.DevicePending {
+	if phase, _ := poll(s.Code); phase != account.DevicePending {
 		t.Errorf("first poll: %s", phase)
 	}
-	if phase, _ := poll(s.Code); phase != identity.DeviceSlowDown {
+	if phase, _ := poll(s.Code); phase != account.DeviceSlowDown {
 		t.Errorf("a poll at once: %s", phase)
 	}
 	b.clock.advance(6 * time.Second)
-	if phase, _ := poll(s.Code); phase != identity.DeviceSlowDown {
+	if phase, _ := poll(s.Code); phase != account.DeviceSlowDown {
 		t.Errorf("a poll after 6 s, told to wait 10: %s", phase)
 	}
 	b.clock.advance(20 * time.Second)
-	if phase, _ := poll(s.Code); phase != identity.DevicePending {
+	if phase, _ := poll(s.Code); phase != account.DevicePending {
 		t.Errorf("a poll in time: %s", phase)
 	}
 	v.get("/device?code=" + s.UserCode)
@@ -286,10 +287,10 @@ func TestDeviceLogin(t *testing.T) {
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"allow"}})
 	v.wants(http.StatusOK, "is logged in as")
 	phase, made := poll(s.Code)
-	if p, err := d.Authenticate(t.Context(), made.Secret); phase != identity.DeviceDone || err != nil || p.Name != owner {
+	if p, err := d.Authenticate(t.Context(), made.Secret); phase != account.DeviceDone || err != nil || p.Name != owner {
 		t.Errorf("%s: %+v, %v", phase, p, err)
 	}
-	if phase, _ := poll(s.Code); phase != identity.DeviceExpired {
+	if phase, _ := poll(s.Code); phase != account.DeviceExpired {
 		t.Errorf("a second token for one code: %s", phase)
 	}
 	v.get("/device?code=" + s.UserCode)
@@ -303,23 +304,23 @@ func TestDeviceLogin(t *testing.T) {
 	v.get("/device")
 	v.post("/device", url.Values{"code": {s.UserCode}, "answer": {"allow"}})
 	v.wants(http.StatusNotFound, "no login is waiting for this code")
-	if phase, _ := poll(s.Code); phase != identity.DeviceDenied {
+	if phase, _ := poll(s.Code); phase != account.DeviceDenied {
 		t.Errorf("denied: %s", phase)
 	}
 	s = start()
 	b.clock.advance(11 * time.Minute)
 	v.get("/device?code=" + s.UserCode)
 	v.wants(http.StatusNotFound, "no login is waiting for this code")
-	if phase, _ := poll(s.Code); phase != identity.DeviceExpired {
+	if phase, _ := poll(s.Code); phase != account.DeviceExpired {
 		t.Errorf("expired: %s", phase)
 	}
 	for range 20 {
 		start()
 	}
-	if _, err := d.StartDevice(t.Context(), "203.0.113.5", identity.CLIRequest{}); !errcode.Is(err, errcode.Exhausted) {
+	if _, err := d.StartDevice(t.Context(), "203.0.113.5", account.CLIRequest{}); !errcode.Is(err, errcode.Exhausted) {
 		t.Errorf("one source has no bound: %v", err)
 	}
-	if _, err := d.StartDevice(t.Context(), "203.0.113.6", identity.CLIRequest{}); err != nil {
+	if _, err := d.StartDevice(t.Context(), "203.0.113.6", account.CLIRequest{}); err != nil {
 		t.Errorf("another source is held up: %v", err)
 	}
 }

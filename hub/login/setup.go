@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -17,7 +18,7 @@ func (s *Server) showSetup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	token := r.URL.Query().Get("token")
-	if err := s.identity.CheckSetup(r.Context(), token); err != nil {
+	if err := s.accounts.CheckSetup(r.Context(), token); err != nil {
 		return err
 	}
 	s.render(w, r, http.StatusOK, "setup", view{Title: "Set up this hub", Token: token})
@@ -36,16 +37,16 @@ func (s *Server) setUp(w http.ResponseWriter, r *http.Request) error {
 	}
 	var user identity.User
 	if err == nil {
-		user, err = s.identity.SetupLocal(r.Context(), token, email, password)
+		user, err = s.accounts.SetupLocal(r.Context(), token, email, password)
 	}
 	switch {
 	case errcode.Is(err, errcode.Invalid):
 		s.render(w, r, http.StatusUnprocessableEntity, "setup", view{Title: "Set up this hub", Token: token, Email: email, Error: errcode.Message(err)})
 		return nil
 	case err != nil:
-		return s.refused(r, identity.MethodSetup, email, err)
+		return s.refused(r, account.MethodSetup, email, err)
 	}
-	if err := s.begin(w, r, user, identity.SessionTerms{Method: identity.MethodSetup}, ""); err != nil {
+	if err := s.begin(w, r, user, account.SessionTerms{Method: account.MethodSetup}, ""); err != nil {
 		return err
 	}
 	http.Redirect(w, r, "/login/account?new=1", http.StatusSeeOther)

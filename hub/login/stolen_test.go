@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -47,7 +48,7 @@ func TestTokenLivesNoLongerThanItsMaker(t *testing.T) {
 	if err != nil || made.ExpiresAt > stolen.ExpiresAt {
 		t.Errorf("it lives until %d, its maker until %d: %v", made.ExpiresAt, stolen.ExpiresAt, err)
 	}
-	boot, err := d.CreateBootstrapToken(t.Context(), thief, identity.BootstrapRequest{Lifetime: 366 * 24 * time.Hour})
+	boot, err := d.CreateBootstrapToken(t.Context(), thief, agentkey.BootstrapRequest{Lifetime: 366 * 24 * time.Hour})
 	if err == nil {
 		t.Errorf("a token of one minute made a bootstrap token until %d", boot.ExpiresAt)
 	}

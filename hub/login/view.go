@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -47,7 +48,7 @@ type view struct {
 	Fresh     bool
 
 	CLI    *cliView
-	Device *identity.Device
+	Device *account.Device
 	Code   string
 
 	Account *accountView
@@ -67,7 +68,7 @@ type button struct {
 }
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"code": identity.ShowUserCode,
+	"code": account.ShowUserCode,
 	"when": func(micros int64) string {
 		if micros == 0 {
 			return "never"

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -46,7 +47,7 @@ func (g *gate) bind(kind identity.Kind, subject string, level identity.Level, id
 }
 
 // may waits until a directory answers as wanted.
-func may(t *testing.T, d *identity.Directory, p identity.Principal, action identity.Action, scope identity.Scope, want bool) {
+func may(t *testing.T, d identities, p identity.Principal, action identity.Action, scope identity.Scope, want bool) {
 	t.Helper()
 	eventually.For(t, time.Minute, fmt.Sprintf("%s may %s: %v", p.Name, action, want), func() error {
 		if err := d.Authorize(context.Background(), p, action, scope); (err == nil) != want {
@@ -208,22 +209,38 @@ func TestMembershipsBySourceEndApart(t *testing.T) {
 			}
 			return strings.Join(p.Groups, " ")
 		}
+		provider := func(name string) account.Provider {
+			made, err := g.CreateProvider(t.Context(), g.ann, account.Provider{
+				Name: name, Issuer: "https://" + name + ".example.com", ClientID: "c", GroupsClaim: "groups",
+				Groups: map[string]string{"web": "web", "ops": "ops", "db": "db"},
+			}, "secret")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return made
+		}
+		corp, other := provider("corp"), provider("other")
 		for _, step := range []struct {
-			source string
+			source account.Provider
 			says   []string
 			want   string
 		}{
-			{"corp", []string{"ops", "web", "no group of the hub", "system:masters"}, "ops web"},
-			{"corp", []string{"ops", "web"}, "ops web"},
-			{"other", []string{"db"}, "db ops web"},
-			{"corp", nil, "db web"},
-			{"other", nil, "web"},
+			{corp, []string{"ops", "web", "no group of the hub", "system:masters"}, "ops web"},
+			{corp, []string{"ops", "web"}, "ops web"},
+			{other, []string{"db"}, "db ops web"},
+			{corp, nil, "db web"},
+			{other, nil, "web"},
 		} {
-			if err := g.SyncGroups(t.Context(), "bob@example.com", bob.ID, step.source, step.says); err != nil {
+			// A user is linked to one account at a time.
+			if err := g.Unlink(t.Context(), g.ann, "bob@example.com"); err != nil {
+				t.Fatal(err)
+			}
+			says := account.Claims{Subject: "s", Email: "bob@example.com", EmailVerified: true, Groups: step.says}
+			if _, err := g.LoginBy(t.Context(), step.source, says); err != nil {
 				t.Fatal(err)
 			}
 			if got := groups(); got != step.want {
-				t.Errorf("after %s said %v: in %q, want %q", step.source, step.says, got, step.want)
+				t.Errorf("after %s said %v: in %q, want %q", step.source.Name, step.says, got, step.want)
 			}
 		}
 		_, members, sources, err := g.GroupMembers(t.Context(), "web")

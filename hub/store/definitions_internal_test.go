@@ -133,10 +133,10 @@ func TestColumnsThatChangedPlacesAreFound(t *testing.T) {
 
 // elsewhere are the fields of columns with another name, by type and column.
 var elsewhere = map[string]string{
-	"identity.Device pause":                                                   "Interval",
+	"account.Device pause":                                                    "Interval",
 	"identity.Token COALESCE(u.kind, '')":                                     "OwnerKind",
 	"identity.Token COALESCE(u.admin, 0)":                                     "OwnerAdmin",
-	"identity.Trust COALESCE(u.name, '')":                                     "Account",
+	"federation.Trust COALESCE(u.name, '')":                                   "Account",
 	"identity.Binding COALESCE(u.name, g.name, '')":                           "Subject",
 	"identity.Binding COALESCE(p.name, c.name, sc.name || '/' || s.name, '')": "Object",
 	"identity.Group (SELECT count(DISTINCT m.user_id) FROM group_members m WHERE m.group_id = user_groups.id)": "Members",

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -82,7 +82,7 @@ func TestANameGivesNoRightToACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := y.store.Write(t.Context(), func(ctx context.Context) error {
-			_, err := y.Enroll(ctx, identity.Enrollment{Name: "edge-1", ClusterUID: "u"})
+			_, err := y.Enroll(ctx, agentkey.Enrollment{Name: "edge-1", ClusterUID: "u"})
 			return err
 		})
 		wantCode(t, err, errcode.Conflict)
@@ -92,9 +92,9 @@ func TestANameGivesNoRightToACluster(t *testing.T) {
 func TestPendingClustersGetNoSpecs(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
-		var enrolled identity.Enrolled
+		var enrolled agentkey.Enrolled
 		err := y.store.Write(t.Context(), func(ctx context.Context) (err error) {
-			enrolled, err = y.Enroll(ctx, identity.Enrollment{Name: "edge-1", ClusterUID: "u", Pending: true})
+			enrolled, err = y.Enroll(ctx, agentkey.Enrollment{Name: "edge-1", ClusterUID: "u", Pending: true})
 			return err
 		})
 		if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-func enrollment(clusterID string) identity.Enrollment {
-	return identity.Enrollment{ClusterID: clusterID, ClusterUID: "uid-" + clusterID, AgentVersion: "0.1.0", By: "ann"}
+func enrollment(clusterID string) agentkey.Enrollment {
+	return agentkey.Enrollment{ClusterID: clusterID, ClusterUID: "uid-" + clusterID, AgentVersion: "0.1.0", By: "ann"}
 }
 
 func TestMovedHeadRevisesItsServicesAlone(t *testing.T) {

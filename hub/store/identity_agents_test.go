@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -16,7 +17,7 @@ import (
 func TestBootstrapTagsOutsideAllowListAreRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		request := identity.BootstrapRequest{
+		request := agentkey.BootstrapRequest{
 			NamePattern: "edge-*", AllowedTags: map[string]string{"tier": "dev", "city": "*"}, MaxUses: 10,
 		}
 		token := g.bootstrap(request)
@@ -51,7 +52,7 @@ func TestBootstrapTagsOutsideAllowListAreRefused(t *testing.T) {
 func TestRegistrationMayBeRepeated(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		token := g.bootstrap(identity.BootstrapRequest{})
+		token := g.bootstrap(agentkey.BootstrapRequest{})
 		a := newAgent(t, "uid-1")
 		first, err := g.Register(t.Context(), token.Secret, a.registration("edge-1"))
 		if err != nil {
@@ -81,7 +82,7 @@ func TestAFixedTokenNamesItsCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		fixed := func() identity.CreatedToken {
-			return g.bootstrap(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name})
+			return g.bootstrap(agentkey.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name})
 		}
 		token := fixed()
 		if got := time.Duration(token.ExpiresAt-token.CreatedAt) * time.Microsecond; got != time.Hour {
@@ -121,7 +122,7 @@ func TestATokenOfAnotherClusterRegistersNobodyAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return g.bootstrap(identity.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}), c.ID
+			return g.bootstrap(agentkey.BootstrapRequest{ClusterID: c.ID, ClusterName: c.Name}), c.ID
 		}
 		own, id := fixed("edge-1")
 		others, _ := fixed("edge-2")
@@ -203,13 +204,13 @@ func TestRenewalIsSignedFreshAndUsedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		payload := identity.KeysPayload(renewed.SigningKeys)
+		payload := agentkey.KeysPayload(renewed.SigningKeys)
 		if !ed25519.Verify(r.SigningKeys[0].PublicKey, payload, renewed.Signature.Bytes) || renewed.Signature.KeyID != r.SigningKeys[0].ID {
 			t.Error("the keys are not signed by the one that the agent pinned")
 		}
 		tampered := a.renewal(r.ClusterID, now)
 		tampered.BootID = "boot-9"
-		for name, bad := range map[string]identity.Renewal{
+		for name, bad := range map[string]agentkey.Renewal{
 			"replay": good, "old": a.renewal(r.ClusterID, now.Add(-11*time.Minute)), "ahead": a.renewal(r.ClusterID, now.Add(11*time.Minute)),
 			"tampered": tampered, "other key": newAgent(t, a.uid).renewal(r.ClusterID, now),
 		} {
@@ -278,8 +279,8 @@ func TestRotationsReachAgentsThatWereOff(t *testing.T) {
 		for range 3 {
 			rotate()
 		}
-		known := func(renewed identity.Renewed, key identity.SigningKey) bool {
-			payload := identity.KeysPayload(renewed.SigningKeys)
+		known := func(renewed agentkey.Renewed, key agentkey.SigningKey) bool {
+			payload := agentkey.KeysPayload(renewed.SigningKeys)
 			for _, s := range append(renewed.More, renewed.Signature) {
 				if s.KeyID == key.ID && ed25519.Verify(key.PublicKey, payload, s.Bytes) {
 					return true
@@ -319,7 +320,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- g.Run(ctx) }()
+		go func() { ended <- g.Keys.Run(ctx) }()
 		count := func() int {
 			keys, err := g.SigningKeys(t.Context())
 			if err != nil {
@@ -349,7 +350,7 @@ func TestSigningKeysRotateByThemselves(t *testing.T) {
 func TestSigningKeysRotate(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		sign := func() identity.Signature {
+		sign := func() agentkey.Signature {
 			t.Helper()
 			s, err := g.Sign(t.Context(), []byte("list"))
 			if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 )
 
 // All agents of a site start at once with one token.
@@ -13,7 +13,7 @@ func TestManyAgentsRegisterWithOneTokenAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
 		const crowd = 60
-		token := g.bootstrap(identity.BootstrapRequest{NamePattern: "edge-*", MaxUses: crowd, Approved: true})
+		token := g.bootstrap(agentkey.BootstrapRequest{NamePattern: "edge-*", MaxUses: crowd, Approved: true})
 		var all sync.WaitGroup
 		errs := make([]error, crowd)
 		for i := range crowd {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 )
 
 // Agents register at every replica of a hub that just began, and each must
@@ -14,21 +14,17 @@ import (
 func TestReplicasThatBeginTogetherHaveOneSigningKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		y := newYard(t, p)
-		var directories []*identity.Directory
+		var signers []*agentkey.Signer
 		for range 6 {
-			d, err := identity.New(identity.Config{Store: y.store, Writer: y.store, Clusters: y.Fleet, Sealer: y.sealer, Clock: y.clock})
-			if err != nil {
-				t.Fatal(err)
-			}
-			directories = append(directories, d)
+			signers = append(signers, y.identities(t, unchanged).Signer)
 		}
 		var all sync.WaitGroup
 		begin := make(chan struct{})
-		keys, errs := make([][]identity.SigningKey, len(directories)), make([]error, len(directories))
-		for i, d := range directories {
+		keys, errs := make([][]agentkey.SigningKey, len(signers)), make([]error, len(signers))
+		for i, s := range signers {
 			all.Go(func() {
 				<-begin
-				keys[i], errs[i] = d.SigningKeys(t.Context())
+				keys[i], errs[i] = s.SigningKeys(t.Context())
 			})
 		}
 		close(begin)

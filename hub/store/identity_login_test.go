@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -32,13 +33,13 @@ func (g *gate) write(fn func(ctx context.Context) error) {
 func TestAProvidersSecretIsGivenAgainWithItsAuthority(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		terms := identity.Provider{Name: "okta", Issuer: "https://example.okta.com", ClientID: "c"}
+		terms := account.Provider{Name: "okta", Issuer: "https://example.okta.com", ClientID: "c"}
 		if _, err := g.CreateProvider(t.Context(), g.ann, terms, "hush"); err != nil {
 			t.Fatal(err)
 		}
 		authority := authorityPEM(t)
 		with := func(secret *string) error {
-			_, err := g.UpdateProvider(t.Context(), g.ann, "okta", secret, func(p *identity.Provider) { p.CAPEM = authority })
+			_, err := g.UpdateProvider(t.Context(), g.ann, "okta", secret, func(p *account.Provider) { p.CAPEM = authority })
 			return err
 		}
 		if err := with(nil); !errcode.Is(err, errcode.Invalid) || !strings.HasPrefix(errcode.Message(err), "ca_pem: ") {
@@ -84,7 +85,7 @@ func TestLoginProvidersAreKept(t *testing.T) {
 		if _, err := g.CreateGroup(t.Context(), "ann", "platform", ""); err != nil {
 			t.Fatal(err)
 		}
-		terms := identity.Provider{
+		terms := account.Provider{
 			Name: "okta", Issuer: "https://example.okta.com", ClientID: "c", Scopes: []string{"email", "groups"}, GroupsClaim: "groups",
 			Groups: map[string]string{"eng": "platform"}, EmailDomains: []string{"example.com"},
 		}
@@ -102,12 +103,12 @@ func TestLoginProvidersAreKept(t *testing.T) {
 		if diff := cmp.Diff(made, got); diff != "" || secret != "hush" || err != nil {
 			t.Errorf("%s secret %q, %v", diff, secret, err)
 		}
-		for name, bad := range map[string]func(*identity.Provider){
-			"plain http":    func(p *identity.Provider) { p.Issuer = "http://idp.example.com" },
-			"no such group": func(p *identity.Provider) { p.Groups = map[string]string{"a": "nobody"} },
-			"no claim":      func(p *identity.Provider) { p.GroupsClaim = "" },
-			"name":          func(p *identity.Provider) { p.Name = "../x" },
-			"domain":        func(p *identity.Provider) { p.EmailDomains = []string{"*.example.com"} },
+		for name, bad := range map[string]func(*account.Provider){
+			"plain http":    func(p *account.Provider) { p.Issuer = "http://idp.example.com" },
+			"no such group": func(p *account.Provider) { p.Groups = map[string]string{"a": "nobody"} },
+			"no claim":      func(p *account.Provider) { p.GroupsClaim = "" },
+			"name":          func(p *account.Provider) { p.Name = "../x" },
+			"domain":        func(p *account.Provider) { p.EmailDomains = []string{"*.example.com"} },
 		} {
 			q := terms
 			q.Name = "other"
@@ -116,11 +117,11 @@ func TestLoginProvidersAreKept(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		user, err := g.LoginBy(t.Context(), got, identity.Claims{Subject: "s1", Email: "bob@example.com", EmailVerified: true, Groups: []string{"eng", "raw"}})
+		user, err := g.LoginBy(t.Context(), got, account.Claims{Subject: "s1", Email: "bob@example.com", EmailVerified: true, Groups: []string{"eng", "raw"}})
 		if err != nil || user.Name != "bob@example.com" {
 			t.Fatalf("%+v, %v", user, err)
 		}
-		made2, err := g.StartSession(t.Context(), user, identity.SessionTerms{Method: identity.MethodOIDC, ProviderID: got.ID}, "an.id.token")
+		made2, err := g.StartSession(t.Context(), user, account.SessionTerms{Method: account.MethodOIDC, ProviderID: got.ID}, "an.id.token")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func TestLoginProvidersAreKept(t *testing.T) {
 		if row, err := s.Session(t.Context(), made2.ID); err != nil || row.Sealed == "an.id.token" {
 			t.Errorf("the ID token lies open: %+v, %v", row, err)
 		}
-		if _, err := g.UpdateProvider(t.Context(), g.ann, "okta", nil, func(p *identity.Provider) { p.Title = "Okta" }); err != nil {
+		if _, err := g.UpdateProvider(t.Context(), g.ann, "okta", nil, func(p *account.Provider) { p.Title = "Okta" }); err != nil {
 			t.Fatal(err)
 		}
 		if got, secret, err := g.ProviderByName(t.Context(), "okta"); got.Title != "Okta" || secret != "hush" || err != nil {
@@ -167,7 +168,7 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 			"one": func(s identity.CreatedToken) error { return g.EndSession(t.Context(), g.ann, s.ID) },
 			"all": func(identity.CreatedToken) error { _, err := g.EndSessions(t.Context(), g.ann, "", false); return err },
 		} {
-			s, err := g.StartSession(t.Context(), ann, identity.SessionTerms{Method: identity.MethodPassword}, "")
+			s, err := g.StartSession(t.Context(), ann, account.SessionTerms{Method: account.MethodPassword}, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +192,7 @@ func TestRevokedSessionStopsWithin5s(t *testing.T) {
 			})
 		}
 		// Sessions of other users stay.
-		s, err := g.StartSession(t.Context(), ann, identity.SessionTerms{Method: identity.MethodPassword}, "")
+		s, err := g.StartSession(t.Context(), ann, account.SessionTerms{Method: account.MethodPassword}, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,9 +210,9 @@ func TestPasswordsAndPasskeysAreKept(t *testing.T) {
 		if _, err := s.Password(t.Context(), "usr_x"); !errcode.Is(err, errcode.NotFound) {
 			t.Errorf("no password: %v", err)
 		}
-		want := identity.StoredPassword{UserID: "usr_x", Hash: "h", ChangedAt: 5, SealedTOTP: "t", TOTPStep: 7}
+		want := account.StoredPassword{UserID: "usr_x", Hash: "h", ChangedAt: 5, SealedTOTP: "t", TOTPStep: 7}
 		g.write(func(ctx context.Context) error {
-			return s.PutPassword(ctx, identity.StoredPassword{UserID: "usr_x", Hash: "old"})
+			return s.PutPassword(ctx, account.StoredPassword{UserID: "usr_x", Hash: "old"})
 		})
 		g.write(func(ctx context.Context) error { return s.PutPassword(ctx, want) })
 		if got, err := s.Password(t.Context(), "usr_x"); err != nil || got != want {
@@ -231,7 +232,7 @@ func TestPasswordsAndPasskeysAreKept(t *testing.T) {
 			}
 			return nil
 		})
-		key := identity.Passkey{ID: "k1", UserID: "usr_x", Name: "phone", Credential: "{}", CreatedAt: 1}
+		key := account.Passkey{ID: "k1", UserID: "usr_x", Name: "phone", Credential: "{}", CreatedAt: 1}
 		g.write(func(ctx context.Context) error { return s.InsertPasskey(ctx, key) })
 		wantCode(t, s.Write(t.Context(), func(ctx context.Context) error { return s.InsertPasskey(ctx, key) }), errcode.Conflict)
 		key.Credential, key.LastUsedAt = `{"n":2}`, 9
@@ -255,10 +256,10 @@ func TestDevicesAreBoundedAndOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
 		s := g.yard.store
-		device := func(hash, code, source string, created int64) identity.Device {
-			return identity.Device{Hash: []byte(hash), UserCode: code, Source: source, Scopes: []string{"read"}, Interval: 5, CreatedAt: created, ExpiresAt: 1000}
+		device := func(hash, code, source string, created int64) account.Device {
+			return account.Device{Hash: []byte(hash), UserCode: code, Source: source, Scopes: []string{"read"}, Interval: 5, CreatedAt: created, ExpiresAt: 1000}
 		}
-		for _, d := range []identity.Device{device("h1", "A", "x", 1), device("h2", "B", "x", 2), device("h3", "C", "y", 0)} {
+		for _, d := range []account.Device{device("h1", "A", "x", 1), device("h2", "B", "x", 2), device("h3", "C", "y", 0)} {
 			g.write(func(ctx context.Context) error { return s.InsertDevice(ctx, d) })
 		}
 		wantCode(t, s.Write(t.Context(), func(ctx context.Context) error { return s.InsertDevice(ctx, device("h9", "A", "x", 1)) }), errcode.Conflict)

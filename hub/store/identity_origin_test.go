@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -28,7 +29,7 @@ func (g *gate) session() (identity.CreatedToken, identity.Principal) {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	made, err := g.StartSession(g.t.Context(), ann, identity.SessionTerms{Method: identity.MethodPassword, ProvedAt: g.yard.clock.Now().UnixMicro()}, "")
+	made, err := g.StartSession(g.t.Context(), ann, account.SessionTerms{Method: account.MethodPassword, ProvedAt: g.yard.clock.Now().UnixMicro()}, "")
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestProofGivesTheSessionAnotherValue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, d := range map[string]*identity.Directory{"here": g.Directory, "elsewhere": other} {
+		for name, d := range map[string]identities{"here": g.identities, "elsewhere": other} {
 			eventually.For(t, time.Minute, name+" the old value is nobody's", func() error {
 				if _, err := d.AuthenticateSession(t.Context(), old.Secret); !errcode.Is(err, errcode.Unauthorized) {
 					return fmt.Errorf("the old value: %w", err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -20,14 +21,10 @@ type flaky struct {
 	lookUps atomic.Int64
 }
 
-var errAway = errors.New("connection refused")
+// in puts it in place of the stores that read tokens and delete agent keys.
+func (f *flaky) in(s *wiring.Stores) { s.Identity.Index, s.AgentKey.Keys = f, f }
 
-func (f *flaky) CountUsers(ctx context.Context) (int, error) {
-	if f.away.Load() {
-		return 0, errAway
-	}
-	return f.Store.CountUsers(ctx)
-}
+var errAway = errors.New("connection refused")
 
 func (f *flaky) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
 	f.lookUps.Add(1)
@@ -56,10 +53,7 @@ func TestAClusterGoesWithItsCredentialsOrStays(t *testing.T) {
 		g := newGate(t, p)
 		a, r := g.registered("edge-1")
 		db := &flaky{Store: g.yard.store}
-		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := g.yard.identities(t, db.in)
 		if err := d.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +63,7 @@ func TestAClusterGoesWithItsCredentialsOrStays(t *testing.T) {
 			return g.yard.DeleteCluster(ctx, "ann", "edge-1", false)
 		}
 		refusal := errcode.New(errcode.Conflict, "no")
-		err = d.RevokeClusterWith(t.Context(), r.ClusterID, func(context.Context) error { return refusal })
+		err := d.RevokeClusterWith(t.Context(), r.ClusterID, func(context.Context) error { return refusal })
 		if !errors.Is(err, refusal) {
 			t.Errorf("err = %v", err)
 		}
@@ -103,11 +97,8 @@ func TestKnownTokensWorkAnHourWithoutDatabase(t *testing.T) {
 		g := newGate(t, p)
 		made := g.token(identity.TokenRequest{Name: "ci"})
 		db := &flaky{Store: g.yard.store}
-		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = d.Authenticate(t.Context(), made.Secret)
+		d := g.yard.identities(t, db.in)
+		_, err := d.Authenticate(t.Context(), made.Secret)
 		wantCode(t, err, errcode.Unavailable)
 		if err := d.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
@@ -144,16 +135,13 @@ func TestTokenThatCannotBeLookedUpIsNotRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
 		db := &flaky{Store: g.yard.store}
-		d, err := identity.New(identity.Config{Store: db, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := g.yard.identities(t, db.in)
 		if err := d.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		made := g.token(identity.TokenRequest{Name: "ci"})
 		db.away.Store(true)
-		_, err = d.Authenticate(t.Context(), made.Secret)
+		_, err := d.Authenticate(t.Context(), made.Secret)
 		wantCode(t, err, errcode.Unavailable)
 		if errcode.RetryAfter(err) == 0 {
 			t.Error("nobody is told when to come back")

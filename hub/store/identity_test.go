@@ -12,6 +12,9 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -19,7 +22,7 @@ import (
 // gate is a directory on a real database, with the fleet that it registers
 // clusters in and a feed that keeps its index.
 type gate struct {
-	*identity.Directory
+	identities
 	yard *yard
 	t    *testing.T
 	ann  identity.Principal
@@ -28,7 +31,7 @@ type gate struct {
 func newGate(t *testing.T, p place) *gate {
 	t.Helper()
 	g := &gate{yard: newYard(t, p), t: t}
-	g.Directory = g.replica()
+	g.identities = g.replica()
 	secret, err := g.PrepareSetup(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -43,28 +46,47 @@ func newGate(t *testing.T, p place) *gate {
 	return g
 }
 
-// replica returns another directory on the same database, with a running feed.
-func (g *gate) replica() *identity.Directory {
-	g.t.Helper()
-	d, err := identity.New(identity.Config{
-		Store: g.yard.store, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock,
-	})
+// identities are the parts of the hub that know who calls.
+type identities struct {
+	*identity.Directory
+	*account.Accounts
+	*agentkey.Keys
+}
+
+// identities returns new ones on the yard's database, with the stores as change
+// leaves them.
+func (y *yard) identities(t *testing.T, change func(*wiring.Stores)) identities {
+	t.Helper()
+	stores := y.store.IdentityStores()
+	change(&stores)
+	p, err := wiring.New(wiring.Config{Stores: stores, Writer: y.store, Sealer: y.sealer, Clusters: y.Fleet, Clock: y.clock})
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
+	return identities{p.Identity, p.Accounts, p.AgentKeys}
+}
+
+func unchanged(*wiring.Stores) {}
+
+// replica returns other parts on the same database, with a running feed.
+func (g *gate) replica() identities {
+	g.t.Helper()
+	d := g.yard.identities(g.t, unchanged)
 	feed, err := event.NewFeed(event.FeedConfig{Store: g.yard.store})
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	feed.Subscribe(d)
+	feed.Subscribe(d.Keys)
 	g.yard.store.OnCommit(feed.Wake)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- feed.Run(ctx) }()
-	go func() { done <- d.Run(ctx) }()
+	done := make(chan error, 3)
+	for _, run := range []func(context.Context) error{feed.Run, d.Run, d.Keys.Run} {
+		go func() { done <- run(ctx) }()
+	}
 	g.t.Cleanup(func() {
 		cancel()
-		for range 2 {
+		for range 3 {
 			if err := <-done; err != nil {
 				g.t.Error(err)
 			}
@@ -83,7 +105,7 @@ func (g *gate) token(r identity.TokenRequest) identity.CreatedToken {
 	return made
 }
 
-func (g *gate) bootstrap(r identity.BootstrapRequest) identity.CreatedToken {
+func (g *gate) bootstrap(r agentkey.BootstrapRequest) identity.CreatedToken {
 	g.t.Helper()
 	made, err := g.CreateBootstrapToken(g.t.Context(), g.ann, r)
 	if err != nil {
@@ -108,15 +130,15 @@ func newAgent(t *testing.T, uid string) *agent {
 	return &agent{private, uid, "boot-1"}
 }
 
-func (a *agent) registration(name string) identity.Registration {
-	return identity.Registration{
+func (a *agent) registration(name string) agentkey.Registration {
+	return agentkey.Registration{
 		PublicKey: a.private.Public().(ed25519.PublicKey), ClusterUID: a.uid, Name: name, BootID: a.boot, AgentVersion: "0.1.0",
 		Proof: ed25519.Sign(a.private, []byte("axle-register\n"+a.uid+"\n"+a.boot)),
 	}
 }
 
-func (a *agent) renewal(clusterID string, at time.Time) identity.Renewal {
-	r := identity.Renewal{ClusterID: clusterID, ClusterUID: a.uid, BootID: a.boot, At: at.UnixMicro(), Nonce: make([]byte, 16)}
+func (a *agent) renewal(clusterID string, at time.Time) agentkey.Renewal {
+	r := agentkey.Renewal{ClusterID: clusterID, ClusterUID: a.uid, BootID: a.boot, At: at.UnixMicro(), Nonce: make([]byte, 16)}
 	rand.Read(r.Nonce)
 	r.Signature = ed25519.Sign(a.private, []byte("axle-renew\n"+r.ClusterID+"\n"+r.ClusterUID+"\n"+r.BootID+"\n"+
 		strconv.FormatInt(r.At, 10)+"\n"+hex.EncodeToString(r.Nonce)))
@@ -124,10 +146,10 @@ func (a *agent) renewal(clusterID string, at time.Time) identity.Renewal {
 }
 
 // registered returns an agent and its registration.
-func (g *gate) registered(name string) (*agent, identity.Registered) {
+func (g *gate) registered(name string) (*agent, agentkey.Registered) {
 	g.t.Helper()
 	a := newAgent(g.t, "uid-"+name)
-	r, err := g.Register(g.t.Context(), g.bootstrap(identity.BootstrapRequest{}).Secret, a.registration(name))
+	r, err := g.Register(g.t.Context(), g.bootstrap(agentkey.BootstrapRequest{}).Secret, a.registration(name))
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -169,7 +191,7 @@ func TestSetupWorksOnce(t *testing.T) {
 func TestTokensAreStoredHashed(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		api, boot := g.token(identity.TokenRequest{Name: "ci"}), g.bootstrap(identity.BootstrapRequest{})
+		api, boot := g.token(identity.TokenRequest{Name: "ci"}), g.bootstrap(agentkey.BootstrapRequest{})
 		_, r := g.registered("edge-1")
 		for _, secret := range []string{api.Secret, boot.Secret[:48], r.DeployToken} {
 			if len(secret) > 48 {
@@ -241,12 +263,12 @@ func TestTokensExpireAndCannotExceedTheirMaker(t *testing.T) {
 
 // lateStore does something once between the read of a token and what follows.
 type lateStore struct {
-	identity.Store
+	identity.TokenReader
 	then func()
 }
 
 func (s *lateStore) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
-	t, err := s.Store.TokenByHash(ctx, hash)
+	t, err := s.TokenReader.TokenByHash(ctx, hash)
 	if then := s.then; then != nil {
 		s.then = nil
 		then()
@@ -259,14 +281,9 @@ func (s *lateStore) TokenByHash(ctx context.Context, hash []byte) (identity.Toke
 func TestATokenRevokedWhileItIsLookedUpIsRefused(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		g := newGate(t, p)
-		late := &lateStore{Store: g.yard.store}
+		late := &lateStore{TokenReader: g.yard.store}
 		// Its feed does not run, so that nothing else removes the token.
-		d, err := identity.New(identity.Config{
-			Store: late, Writer: g.yard.store, Clusters: g.yard.Fleet, Sealer: g.yard.sealer, Clock: g.yard.clock,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := g.yard.identities(t, func(s *wiring.Stores) { s.Identity.Index = late })
 		if err := d.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +297,7 @@ func TestATokenRevokedWhileItIsLookedUpIsRefused(t *testing.T) {
 			}
 		}
 		for range 2 {
-			_, err = d.Authenticate(t.Context(), gone.Secret)
+			_, err := d.Authenticate(t.Context(), gone.Secret)
 			wantCode(t, err, errcode.Unauthorized)
 		}
 		if late.then != nil {

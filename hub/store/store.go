@@ -9,7 +9,6 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/gitcache"
-	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store/accounts"
 	"github.com/axle-cd/axle/hub/store/artifacts"
 	"github.com/axle-cd/axle/hub/store/auditlog"
@@ -135,7 +134,6 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 }
 
 var (
-	_ identity.Store          = (*Store)(nil)
 	_ gitcache.Store          = (*Store)(nil)
 	_ gitcache.PlacementStore = (*Store)(nil)
 	_ gitcache.WebhookStore   = (*Store)(nil)

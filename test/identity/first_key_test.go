@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -57,11 +57,11 @@ func TestKeysOfSomebodyBetweenAreRefused(t *testing.T) {
 	}
 	own := &agentv1.SigningKey{Id: "sig_own", PublicKey: public}
 	sign := func(m *agentv1.RegisterResponse, by string) {
-		keys := make([]identity.SigningKey, 0, len(m.GetSigningKeys()))
+		keys := make([]agentkey.SigningKey, 0, len(m.GetSigningKeys()))
 		for _, k := range m.GetSigningKeys() {
-			keys = append(keys, identity.SigningKey{ID: k.GetId(), PublicKey: k.GetPublicKey()})
+			keys = append(keys, agentkey.SigningKey{ID: k.GetId(), PublicKey: k.GetPublicKey()})
 		}
-		m.MoreSignatures = append(m.MoreSignatures, &agentv1.KeySignature{KeyId: by, Signature: ed25519.Sign(private, identity.KeysPayload(keys))})
+		m.MoreSignatures = append(m.MoreSignatures, &agentv1.KeySignature{KeyId: by, Signature: ed25519.Sign(private, agentkey.KeysPayload(keys))})
 	}
 	for name, change := range map[string]func(*agentv1.RegisterResponse){
 		"in place of the hub's":     func(m *agentv1.RegisterResponse) { m.SigningKeys = []*agentv1.SigningKey{own} },
@@ -84,7 +84,7 @@ func TestKeysOfSomebodyBetweenAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t, "uid-"+name)
 			a := b.agentBy(f, "boot-1", func(next http.RoundTripper) http.RoundTripper { return between{next, change} })
-			if _, err := a.register(b.bootstrap(identity.BootstrapRequest{}), "edge-"+strings.ToLower(rand.Text()), nil); err == nil {
+			if _, err := a.register(b.bootstrap(agentkey.BootstrapRequest{}), "edge-"+strings.ToLower(rand.Text()), nil); err == nil {
 				t.Fatal("the agent believes the keys of somebody between")
 			}
 			if len(f.keys) > 0 {
@@ -100,7 +100,7 @@ func TestTokensOutliveRotationsOfKeys(t *testing.T) {
 	b := newBed(t)
 	rotate := func(days int) {
 		t.Helper()
-		if _, err := b.Parts().Identity.RotateSigningKey(t.Context()); err != nil && !errcode.Is(err, errcode.Conflict) {
+		if _, err := b.Parts().AgentKeys.RotateSigningKey(t.Context()); err != nil && !errcode.Is(err, errcode.Conflict) {
 			t.Fatal(err)
 		}
 		b.clock.days(days)
@@ -109,9 +109,9 @@ func TestTokensOutliveRotationsOfKeys(t *testing.T) {
 	// rotations here take longer than it lives: tokens that the hub makes itself, as
 	// for its own cluster, do not end with another.
 	b.admin.TokenID = ""
-	lasting := func() string { return b.bootstrap(identity.BootstrapRequest{Lifetime: 300 * 24 * time.Hour}) }
+	lasting := func() string { return b.bootstrap(agentkey.BootstrapRequest{Lifetime: 300 * 24 * time.Hour}) }
 	before := lasting()
-	first, err := b.Parts().Identity.SigningKeys(t.Context())
+	first, err := b.Parts().AgentKeys.SigningKeys(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestTokensOutliveRotationsOfKeys(t *testing.T) {
 		rotate(40)
 	}
 	b.again()
-	now, err := b.Parts().Identity.SigningKeys(t.Context())
+	now, err := b.Parts().AgentKeys.SigningKeys(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestTokensOutliveRotationsOfKeys(t *testing.T) {
 	}
 	// An older agent sends the whole token.
 	whole := lasting()
-	if _, err := b.Parts().Identity.Register(t.Context(), whole, b.registration(t, "uid-old")); err != nil {
+	if _, err := b.Parts().AgentKeys.Register(t.Context(), whole, b.registration(t, "uid-old")); err != nil {
 		t.Errorf("an older agent: %v", err)
 	}
 	// A retired key vouches for a year, and no token lives longer.

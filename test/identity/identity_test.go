@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -60,14 +61,14 @@ func (b *bed) again() {
 	b.Hub = hubtest.New(b.t, hubtest.Config{DataDir: b.DataDir, AdminToken: b.AdminToken, Hub: hubtest.HubConfig{Clock: b.clock}})
 }
 
-func (b *bed) bootstrap(r identity.BootstrapRequest) string {
+func (b *bed) bootstrap(r agentkey.BootstrapRequest) string {
 	b.t.Helper()
 	projects, err := b.Parts().Fleet.Projects(b.t.Context())
 	if err != nil || len(projects) == 0 {
 		b.t.Fatal(projects, err)
 	}
 	r.ProjectID, r.Project = projects[0].ID, projects[0].Name
-	made, err := b.Parts().Identity.CreateBootstrapToken(b.t.Context(), b.admin, r)
+	made, err := b.Parts().AgentKeys.CreateBootstrapToken(b.t.Context(), b.admin, r)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -120,10 +121,10 @@ func (b *bed) agentBy(f *folder, boot string, way func(direct http.RoundTripper)
 
 // registration is the part of an agent's registration that does not depend on this
 // program.
-func (b *bed) registration(t *testing.T, uid string) identity.Registration {
+func (b *bed) registration(t *testing.T, uid string) agentkey.Registration {
 	t.Helper()
 	f := newFolder(t, uid)
-	return identity.Registration{
+	return agentkey.Registration{
 		PublicKey: f.key.Public().(ed25519.PublicKey), ClusterUID: uid, Name: uid, BootID: "boot-1", AgentVersion: "v0",
 		Proof: ed25519.Sign(f.key, []byte("axle-register\n"+uid+"\nboot-1")),
 	}
@@ -184,14 +185,14 @@ func TestMonthsOfflineComesBack(t *testing.T) {
 	b := newBed(t)
 	f := newFolder(t, "uid-1")
 	a := b.agent(f, "boot-1")
-	if _, err := a.register(b.bootstrap(identity.BootstrapRequest{}), "edge-1", nil); err != nil {
+	if _, err := a.register(b.bootstrap(agentkey.BootstrapRequest{}), "edge-1", nil); err != nil {
 		t.Fatal(err)
 	}
 	pinned := f.keys
 	rotate := func(days int) {
 		t.Helper()
 		// The hub may have found a key old and announced the next one by itself.
-		if _, err := b.Parts().Identity.RotateSigningKey(t.Context()); err != nil && !errcode.Is(err, errcode.Conflict) {
+		if _, err := b.Parts().AgentKeys.RotateSigningKey(t.Context()); err != nil && !errcode.Is(err, errcode.Conflict) {
 			t.Fatal(err)
 		}
 		b.clock.days(days)
@@ -229,7 +230,7 @@ func TestMonthsOfflineComesBack(t *testing.T) {
 
 func TestClonedIdentityIsRefused(t *testing.T) {
 	b := newBed(t)
-	many := b.bootstrap(identity.BootstrapRequest{MaxUses: 5, Approved: true})
+	many := b.bootstrap(agentkey.BootstrapRequest{MaxUses: 5, Approved: true})
 	f := newFolder(t, "uid-1")
 	a := b.agent(f, "boot-1")
 	if _, err := a.register(many, "edge-1", nil); err != nil {
@@ -287,20 +288,20 @@ func TestClonedIdentityIsRefused(t *testing.T) {
 func TestBootstrapLimitsHoldAtRegistration(t *testing.T) {
 	b := newBed(t)
 	tests := map[string]struct {
-		token identity.BootstrapRequest
+		token agentkey.BootstrapRequest
 		name  string
 		tags  map[string]string
 		days  int
 		want  errcode.Code
 	}{
-		"allowed":               {identity.BootstrapRequest{NamePattern: "edge-*", AllowedTags: map[string]string{"site": "*", "tier": "dev"}}, "edge-1", map[string]string{"site": "x", "tier": "dev"}, 0, ""},
-		"another name":          {identity.BootstrapRequest{NamePattern: "edge-*"}, "prod-1", nil, 0, errcode.Forbidden},
-		"a tag outside":         {identity.BootstrapRequest{AllowedTags: map[string]string{"site": "*"}}, "edge-2", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
-		"another value":         {identity.BootstrapRequest{AllowedTags: map[string]string{"tier": "dev"}}, "edge-3", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
-		"a tag without a list":  {identity.BootstrapRequest{}, "edge-4", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
-		"the name of a cluster": {identity.BootstrapRequest{}, "taken", nil, 0, errcode.Conflict},
+		"allowed":               {agentkey.BootstrapRequest{NamePattern: "edge-*", AllowedTags: map[string]string{"site": "*", "tier": "dev"}}, "edge-1", map[string]string{"site": "x", "tier": "dev"}, 0, ""},
+		"another name":          {agentkey.BootstrapRequest{NamePattern: "edge-*"}, "prod-1", nil, 0, errcode.Forbidden},
+		"a tag outside":         {agentkey.BootstrapRequest{AllowedTags: map[string]string{"site": "*"}}, "edge-2", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
+		"another value":         {agentkey.BootstrapRequest{AllowedTags: map[string]string{"tier": "dev"}}, "edge-3", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
+		"a tag without a list":  {agentkey.BootstrapRequest{}, "edge-4", map[string]string{"tier": "prod"}, 0, errcode.Forbidden},
+		"the name of a cluster": {agentkey.BootstrapRequest{}, "taken", nil, 0, errcode.Conflict},
 	}
-	if _, err := b.agent(newFolder(t, "uid-taken"), "boot-1").register(b.bootstrap(identity.BootstrapRequest{}), "taken", nil); err != nil {
+	if _, err := b.agent(newFolder(t, "uid-taken"), "boot-1").register(b.bootstrap(agentkey.BootstrapRequest{}), "taken", nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range tests {
@@ -316,19 +317,19 @@ func TestBootstrapLimitsHoldAtRegistration(t *testing.T) {
 			}
 		})
 	}
-	once := b.bootstrap(identity.BootstrapRequest{})
+	once := b.bootstrap(agentkey.BootstrapRequest{})
 	if _, err := b.agent(newFolder(t, "uid-a"), "boot-1").register(once, "once-a", nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.agent(newFolder(t, "uid-b"), "boot-1").register(once, "once-b", nil); !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("a second use: %v", err)
 	}
-	many := b.bootstrap(identity.BootstrapRequest{MaxUses: 2})
+	many := b.bootstrap(agentkey.BootstrapRequest{MaxUses: 2})
 	r, err := b.agent(newFolder(t, "uid-c"), "boot-1").register(many, "many-a", nil)
 	if err != nil || !r.GetPending() {
 		t.Errorf("a token for two: %v, pending %t", err, r.GetPending())
 	}
-	late := b.bootstrap(identity.BootstrapRequest{})
+	late := b.bootstrap(agentkey.BootstrapRequest{})
 	b.clock.days(2)
 	if _, err := b.agent(newFolder(t, "uid-d"), "boot-1").register(late, "late", nil); !errcode.Is(err, errcode.Unauthorized) {
 		t.Errorf("after its day: %v", err)

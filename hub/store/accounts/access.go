@@ -27,7 +27,7 @@ func ofIDs[T any](ctx context.Context, db query.DB, table *rows.Table[T], of ids
 // ids is a query of all rows or of some ids.
 type ids struct{ query, column, order string }
 
-// People implements identity.Store.
+// People implements identity.AccessReader.
 func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.Person, error) {
 	users, err := ofIDs(ctx, s.db, userTable, ids{selectUsers, "id", " ORDER BY name"}, userIDs)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.P
 	return people, nil
 }
 
-// UpdateUser implements identity.Store.
+// UpdateUser implements identity.UserStore.
 func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
 	changed, err := query.ExecOne(ctx, s.db, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
 	if err == nil && !changed {
@@ -59,7 +59,7 @@ func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
 	return err
 }
 
-// DeleteUser implements identity.Store.
+// DeleteUser implements identity.UserStore.
 func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE user_id = $1",
@@ -77,12 +77,12 @@ func (s *accessRows) DeleteUser(ctx context.Context, id string) error {
 	return nil
 }
 
-// OwnedTokens implements identity.Store.
+// OwnedTokens implements identity.TokenStore.
 func (s *accessRows) OwnedTokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.owner_id <> ''", ownerID)
 }
 
-// CountAdmins implements identity.Store.
+// CountAdmins implements identity.UserStore.
 func (s *accessRows) CountAdmins(ctx context.Context) (int, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users WHERE admin <> 0 AND kind = $1", identity.KindUser)
 	return n, err
@@ -127,12 +127,12 @@ var (
 	insertBinding = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// Groups implements identity.Store.
+// Groups implements identity.AccessReader.
 func (s *accessRows) Groups(ctx context.Context, groupIDs []string) ([]identity.Group, error) {
 	return ofIDs(ctx, s.db, groupTable, ids{selectGroups, "id", " ORDER BY name"}, groupIDs)
 }
 
-// GroupByName implements identity.Store.
+// GroupByName implements identity.GroupStore.
 func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Group, error) {
 	g, found, err := query.One(ctx, s.db, groupTable.Reader(), selectGroups+"WHERE name = $1", name)
 	if err == nil && !found {
@@ -141,7 +141,7 @@ func (s *accessRows) GroupByName(ctx context.Context, name string) (identity.Gro
 	return g, err
 }
 
-// InsertGroup implements identity.Store.
+// InsertGroup implements identity.GroupStore.
 func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
 	inserted, err := insertGroup.ExecOne(ctx, s.db, &g)
 	if err == nil && !inserted {
@@ -150,7 +150,7 @@ func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
 	return err
 }
 
-// DeleteGroup implements identity.Store.
+// DeleteGroup implements identity.GroupStore.
 func (s *accessRows) DeleteGroup(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM group_members WHERE group_id = $1",
@@ -164,27 +164,27 @@ func (s *accessRows) DeleteGroup(ctx context.Context, id string) error {
 	return nil
 }
 
-// Members implements identity.Store.
+// Members implements identity.MemberStore.
 func (s *accessRows) Members(ctx context.Context, groupID string) ([]identity.Member, error) {
 	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE group_id = $1 ORDER BY user_id, source", groupID)
 }
 
-// MembershipsOf implements identity.Store.
+// MembershipsOf implements identity.MemberStore.
 func (s *accessRows) MembershipsOf(ctx context.Context, userID, source string) ([]identity.Member, error) {
 	return query.All(ctx, s.db, memberTable.Reader(), selectMembers+"WHERE user_id = $1 AND source = $2 ORDER BY group_id", userID, source)
 }
 
-// PutMember implements identity.Store.
+// PutMember implements identity.MemberStore.
 func (s *accessRows) PutMember(ctx context.Context, m identity.Member) (bool, error) {
 	return insertMember.ExecOne(ctx, s.db, &m)
 }
 
-// DeleteMember implements identity.Store.
+// DeleteMember implements identity.MemberStore.
 func (s *accessRows) DeleteMember(ctx context.Context, m identity.Member) (bool, error) {
 	return query.ExecOne(ctx, s.db, "DELETE FROM group_members WHERE group_id = $1 AND user_id = $2 AND source = $3", m.GroupID, m.UserID, m.Source)
 }
 
-// Bindings implements identity.Store.
+// Bindings implements identity.AccessReader.
 func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]identity.Binding, error) {
 	all, err := ofIDs(ctx, s.db, bindingTable, ids{selectBindings, "b.subject_id", " ORDER BY b.created_at, b.id"}, subjectIDs)
 	if err != nil {
@@ -194,18 +194,18 @@ func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]ident
 	return all, nil
 }
 
-// InsertBinding implements identity.Store.
+// InsertBinding implements identity.BindingStore.
 func (s *accessRows) InsertBinding(ctx context.Context, b identity.Binding) (bool, error) {
 	return insertBinding.ExecOne(ctx, s.db, &b)
 }
 
-// DeleteBinding implements identity.Store.
+// DeleteBinding implements identity.BindingStore.
 func (s *accessRows) DeleteBinding(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM bindings WHERE id = $1", id)
 	return err
 }
 
-// StaleBindings implements identity.Store.
+// StaleBindings implements identity.BindingStore.
 func (s *accessRows) StaleBindings(ctx context.Context, limit int) ([]identity.Binding, error) {
 	return query.All(ctx, s.db, bindingTable.Reader(), selectBindings+`WHERE COALESCE(u.name, g.name, '') = ''
 		OR b.level = 'project' AND p.id IS NULL OR b.level = 'cluster' AND c.id IS NULL OR b.level = 'service' AND s.id IS NULL

@@ -1,7 +1,7 @@
 // Package accounts stores identities in the hub's database: people and service
 // accounts, groups and their bindings, tokens, sessions, logins and their
 // providers, and the keys of agents and of the hub. hub/store embeds its Table;
-// hub/identity decides what is stored, and for whom.
+// hub/identity and the packages below it decide what is stored, and for whom.
 //
 // It seals and hashes nothing and begins no transaction.
 //

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/sqldb"
@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *identity.AgentKey) {
+	agentKeyTable = rows.Of("agent_keys", func(c *rows.Columns, k *agentkey.Key) {
 		rows.Col(c, "cluster_id", &k.ClusterID)
 		rows.Col(c, "cluster_name", &k.ClusterName)
 		rows.Hex(c, "public_key", &k.PublicKey)
@@ -27,17 +27,17 @@ var (
 	putAgentKey     = agentKeyTable.All().Upsert("cluster_id")
 )
 
-// AgentKey implements identity.Store.
-func (s *agentKeyRows) AgentKey(ctx context.Context, clusterID string) (identity.AgentKey, error) {
+// AgentKey implements agentkey.KeyStore.
+func (s *agentKeyRows) AgentKey(ctx context.Context, clusterID string) (agentkey.Key, error) {
 	return s.agentKey(ctx, "WHERE cluster_id = $1", clusterID)
 }
 
-// AgentKeyByPublicKey implements identity.Store.
-func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (identity.AgentKey, error) {
+// AgentKeyByPublicKey implements agentkey.KeyStore.
+func (s *agentKeyRows) AgentKeyByPublicKey(ctx context.Context, publicKey []byte) (agentkey.Key, error) {
 	return s.agentKey(ctx, "WHERE public_key = $1", hex.EncodeToString(publicKey))
 }
 
-func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (identity.AgentKey, error) {
+func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (agentkey.Key, error) {
 	k, found, err := query.One(ctx, s.db, agentKeyTable.Reader(), selectAgentKeys+where, key)
 	if err == nil && !found {
 		return k, errcode.New(errcode.NotFound, "no agent is registered under %.80s", key)
@@ -45,8 +45,8 @@ func (s *agentKeyRows) agentKey(ctx context.Context, where, key string) (identit
 	return k, err
 }
 
-// PutAgentKey implements identity.Store.
-func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) error {
+// PutAgentKey implements agentkey.KeyStore.
+func (s *agentKeyRows) PutAgentKey(ctx context.Context, k agentkey.Key) error {
 	_, err := putAgentKey.ExecOne(ctx, s.db, &k)
 	if sqldb.Duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster is registered with this agent's key")
@@ -54,13 +54,13 @@ func (s *agentKeyRows) PutAgentKey(ctx context.Context, k identity.AgentKey) err
 	return err
 }
 
-// DeleteAgentKey implements identity.Store.
+// DeleteAgentKey implements agentkey.KeyStore.
 func (s *agentKeyRows) DeleteAgentKey(ctx context.Context, clusterID string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM agent_keys WHERE cluster_id = $1", clusterID)
 	return err
 }
 
-// UseNonce implements identity.Store.
+// UseNonce implements agentkey.KeyStore.
 func (s *agentKeyRows) UseNonce(ctx context.Context, nonce []byte, at, forget int64) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM renew_nonces WHERE used_at < $1", forget); err != nil {
 		return err

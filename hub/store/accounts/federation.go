@@ -3,14 +3,14 @@ package accounts
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var (
-	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *identity.Trust) {
+	trustTable = rows.Of("trusts t", func(c *rows.Columns, t *federation.Trust) {
 		rows.Col(c, "id", &t.ID)
 		rows.Col(c, "name", &t.Name)
 		rows.Col(c, "issuer", &t.Issuer)
@@ -29,8 +29,8 @@ var (
 	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// InsertTrust implements identity.FederationStore.
-func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
+// InsertTrust implements federation.TrustStore.
+func (s *trustRows) InsertTrust(ctx context.Context, t federation.Trust) error {
 	inserted, err := insertTrust.ExecOne(ctx, s.db, &t)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "trust %s exists", t.Name)
@@ -38,18 +38,18 @@ func (s *trustRows) InsertTrust(ctx context.Context, t identity.Trust) error {
 	return err
 }
 
-// DeleteTrust implements identity.FederationStore.
+// DeleteTrust implements federation.TrustStore.
 func (s *trustRows) DeleteTrust(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM trusts WHERE id = $1", id)
 	return err
 }
 
-// Trusts implements identity.FederationStore.
-func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]identity.Trust, error) {
+// Trusts implements federation.TrustStore.
+func (s *trustRows) Trusts(ctx context.Context, issuer string) ([]federation.Trust, error) {
 	return query.All(ctx, s.db, trustTable.Reader(), selectTrusts+"WHERE $1 = '' OR t.issuer = $1 ORDER BY t.name", issuer)
 }
 
-// TouchTrust implements identity.FederationStore.
+// TouchTrust implements federation.TrustStore.
 func (s *trustRows) TouchTrust(ctx context.Context, id string, at int64) error {
 	known, err := query.ExecOne(ctx, s.db, "UPDATE trusts SET last_used_at = $2 WHERE id = $1", id, at)
 	if err == nil && !known {

@@ -3,14 +3,14 @@ package accounts
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var (
-	passwordTable = rows.Of("login_passwords", func(c *rows.Columns, p *identity.StoredPassword) {
+	passwordTable = rows.Of("login_passwords", func(c *rows.Columns, p *account.StoredPassword) {
 		rows.Col(c, "user_id", &p.UserID)
 		rows.Col(c, "hash", &p.Hash)
 		rows.Col(c, "changed_at", &p.ChangedAt)
@@ -20,7 +20,7 @@ var (
 	selectPasswords = passwordTable.Select()
 	putPassword     = passwordTable.All().Upsert("user_id")
 
-	passkeyTable = rows.Of("login_passkeys", func(c *rows.Columns, k *identity.Passkey) {
+	passkeyTable = rows.Of("login_passkeys", func(c *rows.Columns, k *account.Passkey) {
 		rows.Col(c, "id", &k.ID)
 		rows.Col(c, "user_id", &k.UserID)
 		rows.Col(c, "name", &k.Name)
@@ -33,8 +33,8 @@ var (
 	updatePasskey  = passkeyTable.Only("id", "credential", "last_used_at").Update("id")
 )
 
-// Password implements identity.PasswordStore.
-func (s *passwordRows) Password(ctx context.Context, userID string) (identity.StoredPassword, error) {
+// Password implements account.PasswordStore.
+func (s *passwordRows) Password(ctx context.Context, userID string) (account.StoredPassword, error) {
 	p, found, err := query.One(ctx, s.db, passwordTable.Reader(), selectPasswords+"WHERE user_id = $1", userID)
 	if err == nil && !found {
 		return p, errcode.New(errcode.NotFound, "the user has no password here")
@@ -42,24 +42,24 @@ func (s *passwordRows) Password(ctx context.Context, userID string) (identity.St
 	return p, err
 }
 
-// PutPassword implements identity.PasswordStore.
-func (s *passwordRows) PutPassword(ctx context.Context, p identity.StoredPassword) error {
+// PutPassword implements account.PasswordStore.
+func (s *passwordRows) PutPassword(ctx context.Context, p account.StoredPassword) error {
 	_, err := putPassword.ExecOne(ctx, s.db, &p)
 	return err
 }
 
-// UseTOTPStep implements identity.PasswordStore.
+// UseTOTPStep implements account.PasswordStore.
 func (s *passwordRows) UseTOTPStep(ctx context.Context, userID string, step int64) (bool, error) {
 	return query.ExecOne(ctx, s.db, "UPDATE login_passwords SET totp_step = $1 WHERE user_id = $2 AND totp_step < $1", step, userID)
 }
 
-// Passkeys implements identity.PasswordStore.
-func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]identity.Passkey, error) {
+// Passkeys implements account.PasskeyStore.
+func (s *passwordRows) Passkeys(ctx context.Context, userID string) ([]account.Passkey, error) {
 	return query.All(ctx, s.db, passkeyTable.Reader(), selectPasskeys+"WHERE user_id = $1 ORDER BY created_at, id", userID)
 }
 
-// InsertPasskey implements identity.PasswordStore.
-func (s *passwordRows) InsertPasskey(ctx context.Context, k identity.Passkey) error {
+// InsertPasskey implements account.PasskeyStore.
+func (s *passwordRows) InsertPasskey(ctx context.Context, k account.Passkey) error {
 	inserted, err := insertPasskey.ExecOne(ctx, s.db, &k)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "this passkey is known already")
@@ -67,13 +67,13 @@ func (s *passwordRows) InsertPasskey(ctx context.Context, k identity.Passkey) er
 	return err
 }
 
-// UpdatePasskey implements identity.PasswordStore.
-func (s *passwordRows) UpdatePasskey(ctx context.Context, k identity.Passkey) error {
+// UpdatePasskey implements account.PasskeyStore.
+func (s *passwordRows) UpdatePasskey(ctx context.Context, k account.Passkey) error {
 	_, err := updatePasskey.ExecOne(ctx, s.db, &k)
 	return err
 }
 
-// DeletePasskey implements identity.PasswordStore.
+// DeletePasskey implements account.PasskeyStore.
 func (s *passwordRows) DeletePasskey(ctx context.Context, userID, id string) (bool, error) {
 	return query.ExecOne(ctx, s.db, "DELETE FROM login_passkeys WHERE user_id = $1 AND id = $2", userID, id)
 }

@@ -3,14 +3,14 @@ package accounts
 import (
 	"context"
 
-	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var (
-	providerTable = rows.Of("login_providers", func(c *rows.Columns, p *identity.StoredProvider) {
+	providerTable = rows.Of("login_providers", func(c *rows.Columns, p *account.StoredProvider) {
 		rows.Col(c, "id", &p.ID)
 		rows.Col(c, "name", &p.Name)
 		rows.Col(c, "title", &p.Title)
@@ -29,7 +29,7 @@ var (
 	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")
 	updateProvider  = providerTable.Except("name", "created_at").Update("id")
 
-	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *identity.Subject) {
+	subjectTable = rows.Of("login_subjects", func(c *rows.Columns, x *account.Subject) {
 		rows.Col(c, "provider_id", &x.ProviderID)
 		rows.Col(c, "subject", &x.Subject)
 		rows.Col(c, "user_id", &x.UserID)
@@ -40,8 +40,8 @@ var (
 	putSubject     = subjectTable.All().Upsert("provider_id", "subject")
 )
 
-// InsertProvider implements identity.ProviderStore.
-func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProvider) error {
+// InsertProvider implements account.ProviderStore.
+func (s *providerRows) InsertProvider(ctx context.Context, p account.StoredProvider) error {
 	inserted, err := insertProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "login provider %s exists", p.Name)
@@ -49,8 +49,8 @@ func (s *providerRows) InsertProvider(ctx context.Context, p identity.StoredProv
 	return err
 }
 
-// UpdateProvider implements identity.ProviderStore.
-func (s *providerRows) UpdateProvider(ctx context.Context, p identity.StoredProvider) error {
+// UpdateProvider implements account.ProviderStore.
+func (s *providerRows) UpdateProvider(ctx context.Context, p account.StoredProvider) error {
 	changed, err := updateProvider.ExecOne(ctx, s.db, &p)
 	if err == nil && !changed {
 		return noProvider(p.Name)
@@ -62,8 +62,8 @@ func noProvider(name string) error {
 	return errcode.New(errcode.NotFound, "login provider %s does not exist", name)
 }
 
-// DeleteProvider implements identity.ProviderStore.
-func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) error {
+// DeleteProvider implements account.ProviderStore.
+func (s *providerRows) DeleteProvider(ctx context.Context, p account.Provider) error {
 	for _, drop := range []struct{ query, key string }{
 		{"DELETE FROM login_subjects WHERE provider_id = $1", p.ID},
 		{"DELETE FROM login_sessions WHERE provider_id = $1", p.ID},
@@ -77,8 +77,8 @@ func (s *providerRows) DeleteProvider(ctx context.Context, p identity.Provider) 
 	return nil
 }
 
-// ProviderByName implements identity.ProviderStore.
-func (s *providerRows) ProviderByName(ctx context.Context, name string) (identity.StoredProvider, error) {
+// ProviderByName implements account.ProviderStore.
+func (s *providerRows) ProviderByName(ctx context.Context, name string) (account.StoredProvider, error) {
 	p, found, err := query.One(ctx, s.db, providerTable.Reader(), selectProviders+"WHERE name = $1", name)
 	if err == nil && !found {
 		return p, noProvider(name)
@@ -86,13 +86,13 @@ func (s *providerRows) ProviderByName(ctx context.Context, name string) (identit
 	return p, err
 }
 
-// Providers implements identity.ProviderStore.
-func (s *providerRows) Providers(ctx context.Context) ([]identity.StoredProvider, error) {
+// Providers implements account.ProviderStore.
+func (s *providerRows) Providers(ctx context.Context) ([]account.StoredProvider, error) {
 	return query.All(ctx, s.db, providerTable.Reader(), selectProviders+"ORDER BY name")
 }
 
-// Subject implements identity.ProviderStore.
-func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (identity.Subject, error) {
+// Subject implements account.SubjectStore.
+func (s *providerRows) Subject(ctx context.Context, providerID, subject string) (account.Subject, error) {
 	x, found, err := query.One(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE provider_id = $1 AND subject = $2", providerID, subject)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "no user has logged in with this subject yet")
@@ -100,23 +100,23 @@ func (s *providerRows) Subject(ctx context.Context, providerID, subject string) 
 	return x, err
 }
 
-// SubjectsOf implements identity.ProviderStore.
-func (s *providerRows) SubjectsOf(ctx context.Context, userID string) ([]identity.Subject, error) {
+// SubjectsOf implements account.SubjectStore.
+func (s *providerRows) SubjectsOf(ctx context.Context, userID string) ([]account.Subject, error) {
 	return query.All(ctx, s.db, subjectTable.Reader(), selectSubjects+"WHERE user_id = $1 ORDER BY provider_id, subject", userID)
 }
 
-// UsersOf implements identity.ProviderStore.
+// UsersOf implements account.SubjectStore.
 func (s *providerRows) UsersOf(ctx context.Context, providerID string) ([]string, error) {
 	return query.All(ctx, s.db, query.Value[string], "SELECT DISTINCT user_id FROM login_subjects WHERE provider_id = $1 ORDER BY user_id", providerID)
 }
 
-// PutSubject implements identity.ProviderStore.
-func (s *providerRows) PutSubject(ctx context.Context, x identity.Subject) error {
+// PutSubject implements account.SubjectStore.
+func (s *providerRows) PutSubject(ctx context.Context, x account.Subject) error {
 	_, err := putSubject.ExecOne(ctx, s.db, &x)
 	return err
 }
 
-// DeleteSubjects implements identity.ProviderStore.
+// DeleteSubjects implements account.SubjectStore.
 func (s *providerRows) DeleteSubjects(ctx context.Context, userID string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM login_subjects WHERE user_id = $1", userID)
 	return err

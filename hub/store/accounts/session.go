@@ -5,13 +5,14 @@ import (
 	"encoding/hex"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 var (
-	sessionTable = rows.Of("login_sessions", func(c *rows.Columns, x *identity.StoredSession) {
+	sessionTable = rows.Of("login_sessions", func(c *rows.Columns, x *account.StoredSession) {
 		rows.Col(c, "token_id", &x.TokenID)
 		rows.Col(c, "user_id", &x.UserID)
 		rows.Col(c, "method", &x.Method)
@@ -24,7 +25,7 @@ var (
 	selectSessions = sessionTable.Select()
 	putSession     = sessionTable.All().Insert("ON CONFLICT (token_id) DO UPDATE SET proved_at = excluded.proved_at")
 
-	deviceTable = rows.Of("login_devices", func(c *rows.Columns, d *identity.Device) {
+	deviceTable = rows.Of("login_devices", func(c *rows.Columns, d *account.Device) {
 		rows.Hex(c, "hash", &d.Hash)
 		rows.Col(c, "user_code", &d.UserCode)
 		rows.Col(c, "client", &d.Client)
@@ -44,14 +45,14 @@ var (
 	updateDevice  = deviceTable.Only("hash", "user_id", "user_token", "denied", "polled_at", "pause").Update("hash")
 )
 
-// PutSession implements identity.SessionStore.
-func (s *sessionRows) PutSession(ctx context.Context, x identity.StoredSession) error {
+// PutSession implements account.SessionStore.
+func (s *sessionRows) PutSession(ctx context.Context, x account.StoredSession) error {
 	_, err := putSession.ExecOne(ctx, s.db, &x)
 	return err
 }
 
-// Session implements identity.SessionStore.
-func (s *sessionRows) Session(ctx context.Context, tokenID string) (identity.StoredSession, error) {
+// Session implements account.SessionStore.
+func (s *sessionRows) Session(ctx context.Context, tokenID string) (account.StoredSession, error) {
 	x, found, err := query.One(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE token_id = $1", tokenID)
 	if err == nil && !found {
 		return x, errcode.New(errcode.NotFound, "session %s does not exist", tokenID)
@@ -59,15 +60,21 @@ func (s *sessionRows) Session(ctx context.Context, tokenID string) (identity.Sto
 	return x, err
 }
 
-// SessionsOf implements identity.SessionStore.
-func (s *sessionRows) SessionsOf(ctx context.Context, userID, providerID string) ([]identity.StoredSession, error) {
+// ProvedAt implements identity.ProofStore.
+func (s *sessionRows) ProvedAt(ctx context.Context, tokenID string) (int64, error) {
+	row, err := s.Session(ctx, tokenID)
+	return row.ProvedAt, err
+}
+
+// SessionsOf implements account.SessionStore.
+func (s *sessionRows) SessionsOf(ctx context.Context, userID, providerID string) ([]account.StoredSession, error) {
 	if userID != "" {
 		return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE user_id = $1 ORDER BY token_id", userID)
 	}
 	return query.All(ctx, s.db, sessionTable.Reader(), selectSessions+"WHERE provider_id = $1 AND provider_id <> '' ORDER BY token_id", providerID)
 }
 
-// LoginTokens implements identity.SessionStore.
+// LoginTokens implements account.SessionStore.
 func (s *sessionRows) LoginTokens(ctx context.Context, userID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.owner_id = $1 AND t.kind IN ('session', 'cli') ORDER BY t.created_at DESC, t.id", userID)
 }
@@ -79,7 +86,7 @@ var Orphans = []string{
 	"DELETE FROM login_sessions WHERE NOT EXISTS (SELECT 1 FROM tokens m WHERE m.id = login_sessions.token_id)",
 }
 
-// DropSessions implements identity.SessionStore.
+// DropSessions implements identity.UseStore.
 func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 	for _, sweep := range Orphans {
 		if _, err := s.db.Exec(ctx, sweep); err != nil {
@@ -93,7 +100,7 @@ func (s *sessionRows) DropSessions(ctx context.Context, now int64) error {
 	return err
 }
 
-// UseOnce implements identity.SessionStore.
+// UseOnce implements account.MarkStore.
 func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) error {
 	noted, err := query.ExecOne(ctx, s.db, "INSERT INTO login_used (name, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, expires)
 	if err == nil && !noted {
@@ -102,8 +109,8 @@ func (s *sessionRows) UseOnce(ctx context.Context, name string, expires int64) e
 	return err
 }
 
-// InsertDevice implements identity.DeviceStore.
-func (s *sessionRows) InsertDevice(ctx context.Context, d identity.Device) error {
+// InsertDevice implements account.DeviceStore.
+func (s *sessionRows) InsertDevice(ctx context.Context, d account.Device) error {
 	inserted, err := insertDevice.ExecOne(ctx, s.db, &d)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "another login has this code; start again")
@@ -111,17 +118,17 @@ func (s *sessionRows) InsertDevice(ctx context.Context, d identity.Device) error
 	return err
 }
 
-// Device implements identity.DeviceStore.
-func (s *sessionRows) Device(ctx context.Context, hash []byte) (identity.Device, error) {
+// Device implements account.DeviceStore.
+func (s *sessionRows) Device(ctx context.Context, hash []byte) (account.Device, error) {
 	return s.device(ctx, "WHERE hash = $1", hex.EncodeToString(hash))
 }
 
-// DeviceByUserCode implements identity.DeviceStore.
-func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (identity.Device, error) {
+// DeviceByUserCode implements account.DeviceStore.
+func (s *sessionRows) DeviceByUserCode(ctx context.Context, code string) (account.Device, error) {
 	return s.device(ctx, "WHERE user_code = $1", code)
 }
 
-func (s *sessionRows) device(ctx context.Context, where, key string) (identity.Device, error) {
+func (s *sessionRows) device(ctx context.Context, where, key string) (account.Device, error) {
 	d, found, err := query.One(ctx, s.db, deviceTable.Reader(), selectDevices+where, key)
 	if err == nil && !found {
 		return d, errcode.New(errcode.NotFound, "no login is waiting for this code")
@@ -129,19 +136,19 @@ func (s *sessionRows) device(ctx context.Context, where, key string) (identity.D
 	return d, err
 }
 
-// UpdateDevice implements identity.DeviceStore.
-func (s *sessionRows) UpdateDevice(ctx context.Context, d identity.Device) error {
+// UpdateDevice implements account.DeviceStore.
+func (s *sessionRows) UpdateDevice(ctx context.Context, d account.Device) error {
 	_, err := updateDevice.ExecOne(ctx, s.db, &d)
 	return err
 }
 
-// DeleteDevice implements identity.DeviceStore.
+// DeleteDevice implements account.DeviceStore.
 func (s *sessionRows) DeleteDevice(ctx context.Context, hash []byte) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE hash = $1", hex.EncodeToString(hash))
 	return err
 }
 
-// CountDevices implements identity.DeviceStore.
+// CountDevices implements account.DeviceCounter.
 func (s *sessionRows) CountDevices(ctx context.Context, source string, now int64) (all, ofSource int, err error) {
 	counts, _, err := query.One(ctx, s.db, func(row query.Scan) (c [2]int, err error) {
 		err = row(&c[0], &c[1])
@@ -150,7 +157,7 @@ func (s *sessionRows) CountDevices(ctx context.Context, source string, now int64
 	return counts[0], counts[1], err
 }
 
-// DropBusiestDevice implements identity.DeviceStore.
+// DropBusiestDevice implements account.DeviceCounter.
 func (s *sessionRows) DropBusiestDevice(ctx context.Context, now int64) error {
 	if n, err := s.db.Exec(ctx, "DELETE FROM login_devices WHERE expires_at <= $1", now); err != nil || n > 0 {
 		return err

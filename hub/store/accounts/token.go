@@ -37,13 +37,13 @@ var (
 	updateToken  = tokenTable.Only("id", "hash", "bootstrap").Update("id")
 )
 
-// InsertToken implements identity.Store.
+// InsertToken implements identity.TokenStore.
 func (s *tokenRows) InsertToken(ctx context.Context, t identity.Token) error {
 	_, err := insertToken.ExecOne(ctx, s.db, &t)
 	return err
 }
 
-// UpdateToken implements identity.Store.
+// UpdateToken implements identity.TokenStore.
 func (s *tokenRows) UpdateToken(ctx context.Context, t identity.Token) error {
 	changed, err := updateToken.ExecOne(ctx, s.db, &t)
 	if err == nil && !changed {
@@ -54,7 +54,7 @@ func (s *tokenRows) UpdateToken(ctx context.Context, t identity.Token) error {
 
 func noToken(id string) error { return errcode.New(errcode.NotFound, "token %s does not exist", id) }
 
-// DeleteTokens implements identity.Store.
+// DeleteTokens implements identity.TokenStore.
 func (s *tokenRows) DeleteTokens(ctx context.Context, ids []string) error {
 	return query.Chunks(ids, func(args []any) error {
 		_, err := s.db.Exec(ctx, "DELETE FROM tokens WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
@@ -62,13 +62,13 @@ func (s *tokenRows) DeleteTokens(ctx context.Context, ids []string) error {
 	})
 }
 
-// DeleteExpiredTokens implements identity.Store.
+// DeleteExpiredTokens implements identity.UseStore.
 func (s *tokenRows) DeleteExpiredTokens(ctx context.Context, before int64) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM tokens WHERE expires_at > 0 AND expires_at < $1", before)
 	return err
 }
 
-// Token implements identity.Store.
+// Token implements identity.TokenStore.
 func (s *tokenRows) Token(ctx context.Context, id string) (identity.Token, error) {
 	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.id = $1", id)
 	if err == nil && !found {
@@ -77,7 +77,7 @@ func (s *tokenRows) Token(ctx context.Context, id string) (identity.Token, error
 	return t, err
 }
 
-// TokenByHash implements identity.Store.
+// TokenByHash implements identity.TokenReader.
 func (s *tokenRows) TokenByHash(ctx context.Context, hash []byte) (identity.Token, error) {
 	t, found, err := query.One(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.hash = $1", hex.EncodeToString(hash))
 	if err == nil && !found {
@@ -86,7 +86,7 @@ func (s *tokenRows) TokenByHash(ctx context.Context, hash []byte) (identity.Toke
 	return t, err
 }
 
-// TokensByID implements identity.Store.
+// TokensByID implements identity.TokenReader.
 func (s *tokenRows) TokensByID(ctx context.Context, ids []string) (all []identity.Token, err error) {
 	err = query.Chunks(ids, func(args []any) error {
 		part, err := query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.id IN ("+query.Placeholders(1, len(args))+")", args...)
@@ -96,23 +96,23 @@ func (s *tokenRows) TokensByID(ctx context.Context, ids []string) (all []identit
 	return all, err
 }
 
-// Tokens implements identity.Store.
+// Tokens implements identity.TokenReader.
 func (s *tokenRows) Tokens(ctx context.Context, ownerID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+`WHERE t.kind IN ('api', 'bootstrap', 'cli', 'federated') AND ($1 = '' OR t.owner_id = $1)
 		ORDER BY t.created_at DESC, t.id LIMIT 10000`, ownerID)
 }
 
-// EachToken implements identity.Store.
+// EachToken implements identity.TokenReader.
 func (s *tokenRows) EachToken(ctx context.Context, now int64, fn func(identity.Token) error) error {
 	return query.Stream(ctx, s.db, tokenTable.Reader(), fn, selectTokens+"WHERE t.expires_at = 0 OR t.expires_at > $1", now)
 }
 
-// ClusterTokens implements identity.Store.
+// ClusterTokens implements identity.UseStore.
 func (s *tokenRows) ClusterTokens(ctx context.Context, clusterID string) ([]identity.Token, error) {
 	return query.All(ctx, s.db, tokenTable.Reader(), selectTokens+"WHERE t.cluster_id = $1 AND t.cluster_id <> '' ORDER BY t.created_at DESC, t.id", clusterID)
 }
 
-// TouchTokens implements identity.Store.
+// TouchTokens implements identity.UseStore.
 func (s *tokenRows) TouchTokens(ctx context.Context, at map[string]int64) error {
 	for id, used := range at {
 		if _, err := s.db.Exec(ctx, "UPDATE tokens SET last_used_at = $1 WHERE id = $2 AND last_used_at < $1", used, id); err != nil {

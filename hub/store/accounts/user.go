@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// InsertUser implements identity.Store.
+// InsertUser implements identity.UserStore.
 func (s *userRows) InsertUser(ctx context.Context, u identity.User) error {
 	inserted, err := insertUser.ExecOne(ctx, s.db, &u)
 	if err == nil && !inserted {
@@ -31,12 +32,12 @@ var (
 	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// UserByName implements identity.Store.
+// UserByName implements identity.UserReader.
 func (s *userRows) UserByName(ctx context.Context, name string) (identity.User, error) {
 	return s.user(ctx, "WHERE name = $1", name)
 }
 
-// User implements identity.Store.
+// User implements identity.UserReader.
 func (s *userRows) User(ctx context.Context, id string) (identity.User, error) {
 	return s.user(ctx, "WHERE id = $1", id)
 }
@@ -49,24 +50,24 @@ func (s *userRows) user(ctx context.Context, where, key string) (identity.User, 
 	return u, err
 }
 
-// CountUsers implements identity.Store.
+// CountUsers implements identity.UserStore.
 func (s *userRows) CountUsers(ctx context.Context) (int, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int], "SELECT count(*) FROM users")
 	return n, err
 }
 
-// SigningKeys implements identity.Store.
-func (s *userRows) SigningKeys(ctx context.Context) ([]identity.StoredSigningKey, error) {
+// SigningKeys implements agentkey.SigningKeyStore.
+func (s *userRows) SigningKeys(ctx context.Context) ([]agentkey.StoredSigningKey, error) {
 	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at = 0 ORDER BY signs_from, id")
 }
 
-// RetiredSigningKeys implements identity.Store.
-func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]identity.StoredSigningKey, error) {
+// RetiredSigningKeys implements agentkey.SigningKeyStore.
+func (s *userRows) RetiredSigningKeys(ctx context.Context, since int64) ([]agentkey.StoredSigningKey, error) {
 	return query.All(ctx, s.db, signingKeyTable.Reader(), selectSigningKeys+"WHERE retired_at > $1 AND retired_at > 0 ORDER BY signs_from, id", since)
 }
 
 var (
-	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *identity.StoredSigningKey) {
+	signingKeyTable = rows.Of("signing_keys", func(c *rows.Columns, k *agentkey.StoredSigningKey) {
 		rows.Col(c, "id", &k.ID)
 		rows.Hex(c, "public_key", &k.PublicKey)
 		rows.Col(c, "sealed", &k.Sealed)
@@ -81,8 +82,8 @@ var (
 // settingLatestKey is the setting with the newest signing key.
 const settingLatestKey = "latest_signing_key"
 
-// InsertSigningKey implements identity.Store.
-func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSigningKey) error {
+// InsertSigningKey implements agentkey.SigningKeyStore.
+func (s *userRows) InsertSigningKey(ctx context.Context, k agentkey.StoredSigningKey) error {
 	_, err := insertSigningKey.ExecOne(ctx, s.db, &k)
 	if err != nil {
 		return err
@@ -93,7 +94,7 @@ func (s *userRows) InsertSigningKey(ctx context.Context, k identity.StoredSignin
 	return s.setSetting(ctx, settingLatestKey, k.ID)
 }
 
-// RetireSigningKey implements identity.Store.
+// RetireSigningKey implements agentkey.SigningKeyStore.
 func (s *userRows) RetireSigningKey(ctx context.Context, id string, at int64) error {
 	_, err := s.db.Exec(ctx, "UPDATE signing_keys SET retired_at = $1 WHERE id = $2", at, id)
 	return err
