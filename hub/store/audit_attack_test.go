@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
@@ -81,15 +82,15 @@ func TestAuditLogUnderAttackBySQL(t *testing.T) {
 			j.exec("DELETE FROM audit", "DELETE FROM audit_checkpoints", "UPDATE audit_head SET seq = 0, hash = ''")
 		}, true, 0},
 	}
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		for name, a := range attacks {
 			t.Run(name, func(t *testing.T) {
-				here := p
-				if p.config.DatabaseURL == "" {
-					here = onFile(t)
+				here := d
+				if !d.IsPostgres() {
+					here = storetest.SQLite(t)
 				}
 				j := newJournal(t, here)
-				if p.config.DatabaseURL != "" {
+				if d.IsPostgres() {
 					if strings.Contains(name, "records too") {
 						j.exec("CREATE OR REPLACE FUNCTION instr(text, text) RETURNS integer AS 'SELECT strpos($1, $2)' LANGUAGE SQL IMMUTABLE")
 					}
@@ -168,8 +169,8 @@ func (j *journal) isSeen(kept hashchain.Checkpoint, outside bool) {
 // An older copy of the database, with a signature for everything in it, is
 // recognised by what came after.
 func TestAuditLogOfAnOlderDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(5)
 		j.checkpoint()
 		putBack := j.copyTables()
@@ -207,8 +208,8 @@ func TestAuditLogOfAnOlderDatabase(t *testing.T) {
 // A cut states in its own signature how old the newest dropped record was; a
 // cut that was too young is an error, whoever made it.
 func TestAuditCutYoungerThanRetention(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(10)
 		old, err := j.Seal(t.Context())
 		if err != nil {
@@ -262,8 +263,8 @@ func (j *journal) signed(c hashchain.Checkpoint) hashchain.Checkpoint {
 // Retention and checkpoints of several replicas get along: what one has cut
 // meanwhile is no break for another.
 func TestAuditReplicasPruneTogether(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		for range 4 {
 			j.add(30)
 			j.checkpoint()
@@ -297,8 +298,8 @@ func TestAuditReplicasPruneTogether(t *testing.T) {
 // A kept checkpoint is read from what the command line wrote, from an export and
 // from a replica's own file.
 func TestAuditCheckpointFiles(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(3)
 		want, err := j.Seal(t.Context())
 		if err != nil {

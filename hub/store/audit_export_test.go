@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event/audit"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/hashchain"
 )
@@ -50,8 +51,8 @@ func (j *journal) keys() map[string]ed25519.PublicKey {
 // A file gets every row in order, across restarts and a torn line, and can be
 // verified by itself; a change of it is noticed.
 func TestAuditExportToAFile(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		sink := func() *audit.Log { return j.log(audit.Config{Sink: &audit.FileSink{Path: path}, SinkName: "file"}) }
 		holds := func(lines int) string {
@@ -134,7 +135,7 @@ func TestAuditExportToAFile(t *testing.T) {
 // A full disk is reported, loses no record and leaves no half line; once there
 // is space, the export continues where it stopped.
 func TestAuditExportOnAFullDisk(t *testing.T) {
-	j := newJournal(t, onFile(t))
+	j := newJournal(t, storetest.SQLite(t))
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k"); err != nil {
 		t.Fatalf("a small disk needs the right to mount tmpfs, run the tests as root: %v", err)
@@ -208,7 +209,7 @@ func (l *lockedText) String() string {
 
 // A sink that fails gets everything later.
 func TestAuditExportToAURL(t *testing.T) {
-	j := newJournal(t, onFile(t))
+	j := newJournal(t, storetest.SQLite(t))
 	var mu sync.Mutex
 	var got strings.Builder
 	asked := 0

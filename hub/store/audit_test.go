@@ -14,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/hashchain"
@@ -48,9 +49,9 @@ type journal struct {
 	t     *testing.T
 }
 
-func newJournal(t *testing.T, p place) *journal {
+func newJournal(t *testing.T, d storetest.Database) *journal {
 	t.Helper()
-	j := &journal{notary: newNotary("sig_1"), store: p.open(t), clock: clock.NewManual(time.Now()), db: p.raw(t), t: t}
+	j := &journal{notary: newNotary("sig_1"), store: d.Open(t), clock: clock.NewManual(time.Now()), db: d.SQL(t), t: t}
 	j.Log = j.log(audit.Config{Kept: filepath.Join(t.TempDir(), "kept")})
 	return j
 }
@@ -210,15 +211,15 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 		}, 10},
 		"a checkpoint": {func(j *journal) { j.exec("UPDATE audit_checkpoints SET signature = 'ab' WHERE seq = 10") }, 10},
 	}
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		for name, e := range edits {
 			t.Run(name, func(t *testing.T) {
-				here := p
-				if p.config.DatabaseURL == "" {
-					here = onFile(t)
+				here := d
+				if !d.IsPostgres() {
+					here = storetest.SQLite(t)
 				}
 				j := newJournal(t, here)
-				if p.config.DatabaseURL != "" {
+				if d.IsPostgres() {
 					j.exec("DELETE FROM audit", "DELETE FROM audit_checkpoints", "UPDATE audit_head SET seq = 0, hash = ''")
 				}
 				j.add(10)
@@ -236,8 +237,8 @@ func TestAuditChainDetectsEdit(t *testing.T) {
 // A key that somebody put into the database makes no valid signatures, and a
 // chain that was rewritten completely is recognised by what the replica saw.
 func TestAuditChainIsNotWrittenAnewWithAnotherKey(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(3)
 		j.checkpoint()
 		other := newNotary(j.id)
@@ -264,8 +265,8 @@ func TestAuditChainIsNotWrittenAnewWithAnotherKey(t *testing.T) {
 
 // Replicas write one chain: nothing is lost, doubled or out of order.
 func TestAuditReplicasWriteOneChain(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		logs := []*audit.Log{j.Log, j.log(audit.Config{}), j.log(audit.Config{})}
 		const each = 200
 		var all sync.WaitGroup
@@ -304,8 +305,8 @@ func TestAuditReplicasWriteOneChain(t *testing.T) {
 }
 
 func TestAuditRetentionKeepsTheChainVerifiable(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(20)
 		j.checkpoint()
 		j.clock.Advance(20 * 24 * time.Hour)
@@ -333,8 +334,8 @@ func TestAuditRetentionKeepsTheChainVerifiable(t *testing.T) {
 
 // When everything is old, the chain continues where it was.
 func TestAuditRetentionOfEverything(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		j.add(20)
 		j.checkpoint()
 		j.clock.Advance(time.Minute)
@@ -377,8 +378,8 @@ func (a absent) AppendAudit(ctx context.Context, extend func(hashchain.End) ([]a
 // While the database is unavailable, AddNow returns an error and Add waits;
 // records that do not fit are counted and reported.
 func TestAuditOutageIsSaid(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		store := absent{j.store, make(chan struct{})}
 		l, err := audit.New(audit.Config{Store: store, Signer: j.notary, Clock: j.clock})
 		if err != nil {
@@ -421,8 +422,8 @@ func TestAuditOutageIsSaid(t *testing.T) {
 }
 
 func TestAuditRowsAreFound(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		j := newJournal(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		j := newJournal(t, d)
 		for i, r := range []audit.Record{
 			{At: 10, Actor: "ann", Action: "create", Kind: "service", Name: "edge-1/web", ClusterID: "c1", Result: "ok"},
 			{At: 20, Actor: "bob", Action: "create", Kind: "cluster", Name: "edge-1", ClusterID: "c1", Result: "forbidden"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -52,8 +53,8 @@ func (y *yard) place(agents fanout.Agents, version string, ids ...string) (refus
 }
 
 func TestAgentServiceIsTheHubsOwn(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		agents := fanout.Agents{Fleet: y.Fleet}
 		c, plain := y.installed("edge", "1.0.0"), y.cluster("outside")
 		members, err := agents.Members(t.Context(), nil)
@@ -102,8 +103,8 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 }
 
 func TestAgentIsJudgedByWhatItSays(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		agents := fanout.Agents{Fleet: y.Fleet}
 		c := y.installed("edge", "1.0.0")
 		judge := func() fanout.Verdict {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // What a backend allows one project does not move with a service into another.
 func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		vault := newMemory()
 		y.keep("", map[string]*memory{"vault": vault})
 		vault.values["only/default/web"] = map[string]string{"token": "of default"}
@@ -46,8 +47,8 @@ func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
 
 // A change that names no project leaves contexts and outputs where they are.
 func TestABagStaysWhereItIs(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		shop, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/config/configtest"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/internal/seal"
@@ -147,8 +148,8 @@ func (y *yard) update(v fleet.ServiceView, change func(*fleet.Spec)) fleet.Servi
 }
 
 func TestLayersOfAConfiguration(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		vault := newMemory()
 		y.keep("", map[string]*memory{"vault": vault})
 		vault.values["open/web"] = map[string]string{"k": "from reference", "token": "t0"}
@@ -205,8 +206,8 @@ func TestLayersOfAConfiguration(t *testing.T) {
 }
 
 func TestAChangedContextReachesItsServicesAlone(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge")
 		y.setBag(config.BagChange{Kind: config.KindContext, Name: "prod", Bag: fleet.Bag{Secrets: map[string]string{"pass": "one"}}})
 		user, other := y.service("edge", "user"), y.service("edge", "other")
@@ -251,8 +252,8 @@ func TestAChangedContextReachesItsServicesAlone(t *testing.T) {
 }
 
 func TestAReferenceRotatesAndRollsBack(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		vault := newMemory()
 		y.keep("vault", map[string]*memory{"vault": vault})
 		vault.values["open/web"] = map[string]string{"token": "t1"}
@@ -296,15 +297,15 @@ func TestAReferenceRotatesAndRollsBack(t *testing.T) {
 }
 
 func TestBuiltInBackend(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		configtest.Contract(t, configtest.Subject{Backend: config.NewBuiltIn(y.store, y.store, y.sealer), Prefix: "x-"})
 	})
 }
 
 func TestKeyRotation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		first := seal.NewKey()
 		sealer := func(text []byte) *seal.Sealer {
 			s, err := seal.Parse(text)
@@ -346,8 +347,8 @@ func TestKeyRotation(t *testing.T) {
 // killed runs a migration whose process dies at a call of the target, and
 // continues it with another process, until it is done.
 func TestMigrationIsKilledAtEveryCall(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		a, b := newMemory(), newMemory()
 		y.keep("a", map[string]*memory{"a": a, "b": b})
 		y.cluster("edge")
@@ -442,8 +443,8 @@ func TestMigrationIsKilledAtEveryCall(t *testing.T) {
 }
 
 func TestABackendThatIsAwayHoldsUpNobodyElse(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		vault := newMemory()
 		y.keep("vault", map[string]*memory{"vault": vault})
 		y.cluster("edge")

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -154,9 +155,9 @@ func (r rolling) after(d time.Duration) fanout.Rollout {
 }
 
 func TestRolloutGoesInWaves(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		subj := newSubject(200)
-		r := newRolling(t, p.open(t), subj)
+		r := newRolling(t, d.Open(t), subj)
 		r.start(fanout.Plan{Waves: fanout.DefaultWaves})
 		var sizes []int
 		for range 4 {
@@ -177,9 +178,9 @@ func TestRolloutGoesInWaves(t *testing.T) {
 }
 
 func TestRolloutStopsWhenMoreThanAFewFail(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		subj := newSubject(100)
-		r := newRolling(t, p.open(t), subj)
+		r := newRolling(t, d.Open(t), subj)
 		// The version before, so that there is something to go back to.
 		subj.runs["c0099"] = "v1"
 		if _, err := r.Start(t.Context(), "ann", fanout.Request{Version: "v1", Payload: "one"}); err != nil {
@@ -217,9 +218,9 @@ func TestRolloutStopsWhenMoreThanAFewFail(t *testing.T) {
 }
 
 func TestRolloutGoesBack(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		subj := newSubject(1200)
-		r := newRolling(t, p.open(t), subj)
+		r := newRolling(t, d.Open(t), subj)
 		r.start(fanout.Plan{})
 		if _, err := r.Abort(t.Context(), "ann"); !errcode.Is(err, errcode.Conflict) {
 			t.Errorf("there is no version before, and yet: %v", err)
@@ -249,11 +250,11 @@ func TestRolloutGoesBack(t *testing.T) {
 }
 
 func TestRolloutTouchesOnlyWhatDiffers(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		subj := newSubject(10)
 		subj.runs["c0003"], subj.given["c0003"] = "v2", "two"
 		subj.away["c0000"] = true
-		r := newRolling(t, p.open(t), subj)
+		r := newRolling(t, d.Open(t), subj)
 		r.start(fanout.Plan{Waves: []string{"1", "100%"}, MaxUnavailable: "2"})
 		r.settle()
 		if subj.given["c0000"] == "two" || subj.given["c0001"] != "two" {
@@ -300,8 +301,8 @@ func sum(all []int) int {
 }
 
 func TestRolloutIsPausedAndGoesOnAfterAKill(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, subj := p.open(t), newSubject(20)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, subj := d.Open(t), newSubject(20)
 		r := newRolling(t, s, subj)
 		r.start(fanout.Plan{Waves: []string{"1", "100%"}})
 		subj.broken = errors.New("killed")
@@ -346,8 +347,8 @@ func TestRolloutIsPausedAndGoesOnAfterAKill(t *testing.T) {
 // A finished rollout costs nothing while no cluster comes; a new cluster is
 // given the version, and no other is checked.
 func TestRolloutThatIsDoneLooksAtWhatComes(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		subj := newSubject(50)
 		r := newRolling(t, s, subj)
 		r.start(fanout.Plan{Waves: []string{"100%"}, Soak: time.Minute})
@@ -375,8 +376,8 @@ func TestRolloutThatIsDoneLooksAtWhatComes(t *testing.T) {
 }
 
 func TestPackagesAreKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		data := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, 255}
 		for range 2 {
 			if err := s.PutPackage(t.Context(), "axle1:aa", data); err != nil {

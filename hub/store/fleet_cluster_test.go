@@ -9,12 +9,13 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 func TestClusterDataChangesSpecDigests(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -48,8 +49,8 @@ func TestClusterDataChangesSpecDigests(t *testing.T) {
 }
 
 func TestClustersAreRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.service("edge-1", "web")
 		for name, tc := range map[string]struct {
@@ -76,8 +77,8 @@ func TestClustersAreRefused(t *testing.T) {
 }
 
 func TestANameGivesNoRightToACluster(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if _, err := y.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -90,8 +91,8 @@ func TestANameGivesNoRightToACluster(t *testing.T) {
 }
 
 func TestPendingClustersGetNoSpecs(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		var enrolled identity.Enrolled
 		err := y.store.Write(t.Context(), func(ctx context.Context) (err error) {
 			enrolled, err = y.Enroll(ctx, identity.Enrollment{Name: "edge-1", ClusterUID: "u", Pending: true})
@@ -118,8 +119,8 @@ func TestPendingClustersGetNoSpecs(t *testing.T) {
 }
 
 func TestServicesAreListedInPages(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		var want []string
 		for _, cluster := range []string{"edge-1", "edge-2"} {
 			y.cluster(cluster)
@@ -154,8 +155,8 @@ func TestServicesAreListedInPages(t *testing.T) {
 }
 
 func TestProjectsHoldOnToWhatIsInThem(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Description: "the shop"}); err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +183,8 @@ func TestProjectsHoldOnToWhatIsInThem(t *testing.T) {
 }
 
 func TestClusterByHandle(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.cluster("edge-2")
 		handle := "e1"

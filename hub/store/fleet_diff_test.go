@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -14,8 +15,8 @@ import (
 // fetches, the last answer is kept, another cluster's agent cannot give it,
 // and it goes with its service.
 func TestDiffIsAskedForAndKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c, other := y.cluster("edge-1"), y.cluster("edge-2")
 		web := y.service("edge-1", "web")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
@@ -45,8 +46,8 @@ func TestDiffIsAskedForAndKept(t *testing.T) {
 }
 
 func TestSyncOfSomeObjects(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.service("edge-1", "web")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -47,8 +48,8 @@ func (y *yard) settle() {
 }
 
 func TestLimitsOfAProjectReachItsServices(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Limits: fleet.Limits{Kinds: []string{"Deployment.apps"}}}); err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +103,8 @@ func TestLimitsOfAProjectReachItsServices(t *testing.T) {
 
 // A new project gets the windows of the hub that existed before it.
 func TestNewProjectHasTheWindowsOfTheHub(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if err := y.SetSyncWindows(t.Context(), "ann", []fleet.SyncWindow{holiday}); err != nil {
 			t.Fatal(err)
 		}
@@ -124,8 +125,8 @@ func TestServiceMovesToAProjectWithLimits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, p place) {
-				y := newYard(t, p)
+			storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+				y := newYard(t, d)
 				limits := fleet.Limits{Kinds: []string{"ConfigMap"}}
 				if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop", Limits: limits}); err != nil {
 					t.Fatal(err)
@@ -146,8 +147,8 @@ func TestServiceMovesToAProjectWithLimits(t *testing.T) {
 }
 
 func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.service("edge-1", "web")
 		for name, tc := range map[string]struct {
@@ -193,8 +194,8 @@ func TestLimitsAreRefusedWhereTheyCannotHold(t *testing.T) {
 // Nothing limits the agents' own service: it is for the whole cluster, and
 // fixes the agents that obey limits.
 func TestLimitsLeaveTheHubsOwnServiceAlone(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
 			t.Fatal(err)
 		}
@@ -224,8 +225,8 @@ func TestLimitsLeaveTheHubsOwnServiceAlone(t *testing.T) {
 
 // These are more services than one transaction handles.
 func TestLimitsReachManyServices(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		const n = 501
 		err := y.store.Write(t.Context(), func(ctx context.Context) error {
@@ -285,8 +286,8 @@ func TestSettingsThatDoNotTouchAServiceAreNoNews(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, p place) {
-				y := newYard(t, p)
+			storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+				y := newYard(t, d)
 				for _, project := range []string{"shop", "other"} {
 					if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: project, Limits: account("one")}); err != nil {
 						t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -70,8 +71,8 @@ func partNames(parts []fleet.Part) []string {
 }
 
 func TestServiceOfSeveralSources(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		shop := y.several(chartSource)
 		if shop.Revision != 0 || shop.Desired.Digest != "" || len(shop.NotActing) != 0 {
@@ -114,8 +115,8 @@ func TestServiceOfSeveralSources(t *testing.T) {
 }
 
 func TestServiceStaysWholeWhileASourceFails(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		shop := y.several()
 		y.upstream.fail(rulesSource, "the folder base does not exist")
@@ -142,8 +143,8 @@ func TestServiceStaysWholeWhileASourceFails(t *testing.T) {
 }
 
 func TestRollbackTakesAllPartsBack(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		shop := y.several()
 		first := y.get(shop)
@@ -178,8 +179,8 @@ func TestRollbackTakesAllPartsBack(t *testing.T) {
 }
 
 func TestPartsOfKeptRevisionsStayPinned(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.several()
 		for n := range 25 {
@@ -221,8 +222,8 @@ func numbers(from, to int) []int {
 
 // A source that is added waits until it was produced; what runs stays whole.
 func TestAddedSourceIsWaitedFor(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.upstream.commit(appSource, 1)
 		y.upstream.commit(rulesSource, 2)
@@ -242,8 +243,8 @@ func TestAddedSourceIsWaitedFor(t *testing.T) {
 
 // A repository and a source are in use by a service that has them as a part.
 func TestPartsUseTheirRepositories(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		for name, source := range map[string]string{"main": appSource, "policy": rulesSource, "spare": "src_spare"} {
 			_, err := y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_" + name, Name: name, Kind: "git", URL: "https://git.test/" + name}, gitcache.Credentials{})
@@ -273,14 +274,14 @@ func TestPartsUseTheirRepositories(t *testing.T) {
 // A row from before services had parts continues with its one source, and
 // reports that the others were not followed.
 func TestRowsFromBeforeParts(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		shop := y.several()
 		for _, statement := range []string{
 			"UPDATE services SET places = ''", "UPDATE contents SET parts = ''", "DELETE FROM service_sources", "DELETE FROM content_parts",
 		} {
-			if _, err := p.raw(t).ExecContext(t.Context(), statement); err != nil {
+			if _, err := d.SQL(t).ExecContext(t.Context(), statement); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -297,8 +298,8 @@ func TestRowsFromBeforeParts(t *testing.T) {
 }
 
 func TestFailingRepositoryIsANote(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		shop := y.several()
 		report := func(sync fleet.Sync, reason string) {

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 func report(v fleet.ServiceView, base, hash string) fleet.Report {
@@ -51,8 +52,8 @@ func statusHash(lines string) string {
 }
 
 func TestReportsMakeAServiceSynced(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -87,8 +88,8 @@ func TestReportsMakeAServiceSynced(t *testing.T) {
 }
 
 func TestWrongBaseAsksForResync(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web, api := y.service("edge-1", "web"), y.service("edge-1", "api")
 		y.report(fleet.ReportBatch{ClusterID: c.ID, Reports: []fleet.Report{report(web, "", "h1"), report(api, "", "a1")}})
@@ -113,8 +114,8 @@ func TestWrongBaseAsksForResync(t *testing.T) {
 }
 
 func TestAnAgentCannotReportForOthers(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		evil := y.cluster("edge-2")
 		web := y.service("edge-1", "web")
@@ -130,8 +131,8 @@ func TestAnAgentCannotReportForOthers(t *testing.T) {
 }
 
 func TestIdleReportsAppendNothing(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		b := fleet.ReportBatch{ClusterID: c.ID, Whole: true, Reports: []fleet.Report{report(web, "", "h1")}}
@@ -157,8 +158,8 @@ func TestIdleReportsAppendNothing(t *testing.T) {
 }
 
 func TestFreshnessIsTheAgeOfThePoll(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -206,9 +207,9 @@ func (y *yard) storedHash(clusterID string) string {
 }
 
 // storedCounts counts what is in the database, of clusters that are there.
-func (p place) storedCounts(t *testing.T) map[reported.State]int {
+func storedCounts(t *testing.T, d storetest.Database) map[reported.State]int {
 	t.Helper()
-	db := p.raw(t)
+	db := d.SQL(t)
 	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), "SELECT sync, health, count(*) FROM statuses GROUP BY sync, health")
 	if err != nil {
@@ -233,8 +234,8 @@ func (p place) storedCounts(t *testing.T) map[reported.State]int {
 // The numbers for alerts equal those of the database, on every replica,
 // whichever of them received a report, and without a query.
 func TestFleetCountsAreThoseOfTheDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		one, two := y.cluster("edge-1"), y.cluster("edge-2")
 		var all []fleet.Report
 		for n := range 100 {
@@ -260,7 +261,7 @@ func TestFleetCountsAreThoseOfTheDatabase(t *testing.T) {
 				if asked > 0 {
 					t.Errorf("%s, %s: %d statements for a count", what, name, asked)
 				}
-				if diff := cmp.Diff(p.storedCounts(t), got); diff != "" {
+				if diff := cmp.Diff(storedCounts(t, d), got); diff != "" {
 					t.Errorf("%s, %s (-stored +counted):\n%s", what, name, diff)
 				}
 				if diff := cmp.Diff(clusters, fresh); diff != "" {
@@ -290,8 +291,8 @@ func TestFleetCountsAreThoseOfTheDatabase(t *testing.T) {
 
 // Clusters that were silent since the hub started are stale to all who count.
 func TestSilentClustersAreCountedStale(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		y.cluster("edge-2")
 		f := y.newFleet()
@@ -309,8 +310,8 @@ func TestSilentClustersAreCountedStale(t *testing.T) {
 // An agent's reports go to whichever replica it reaches, and what one replica
 // caches for a large cluster never replaces what another stored.
 func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		var all []fleet.Report
@@ -361,8 +362,8 @@ func TestStatusHashIsThatOfTheDatabase(t *testing.T) {
 // Settings of the hub that change nothing for a service make no event: the
 // agent reports what it got, and people see nothing of it.
 func TestSettingsThatChangeNothingAreNoEvent(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -22,8 +23,8 @@ func enrollment(clusterID string) identity.Enrollment {
 }
 
 func TestMovedHeadRevisesItsServicesAlone(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web, other := y.service("edge-1", "web"), y.service("edge-1", "other")
 		if web.Revision != 0 || web.Sync != fleet.Pending {
@@ -47,8 +48,8 @@ func TestMovedHeadRevisesItsServicesAlone(t *testing.T) {
 }
 
 func TestTwentyRevisionsAreKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		for n := range 25 {
@@ -68,8 +69,8 @@ func TestTwentyRevisionsAreKept(t *testing.T) {
 }
 
 func TestRollbackPins(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -109,8 +110,8 @@ func TestRollbackPins(t *testing.T) {
 }
 
 func TestTombstoneStaysUntilDrained(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		gone := y.must(y.DeleteService(t.Context(), "ann", web.Ref(), false))
@@ -140,8 +141,8 @@ func TestTombstoneStaysUntilDrained(t *testing.T) {
 }
 
 func TestServiceOfAnUnregisteredClusterGoesAtOnce(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		if _, err := y.CreateCluster(t.Context(), "ann", fleet.NewCluster{Name: "edge-1"}); err != nil {
 			t.Fatal(err)
 		}
@@ -153,8 +154,8 @@ func TestServiceOfAnUnregisteredClusterGoesAtOnce(t *testing.T) {
 }
 
 func TestProtectRefusesDeletion(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		s := spec("web")
 		s.Protect = true
@@ -167,9 +168,9 @@ func TestProtectRefusesDeletion(t *testing.T) {
 }
 
 func TestSecretsAreNotStoredInClear(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		const secret = "correct-horse-battery"
-		y := newYard(t, p)
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		s := spec("web")
 		s.Secrets = map[string]string{"password": secret, "old": "x"}
@@ -192,14 +193,14 @@ func TestSecretsAreNotStoredInClear(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"password": secret}, specs[0].Secrets); diff != "" {
 			t.Errorf("what was read and written back (-want +got):\n%s", diff)
 		}
-		wantAbsent(t, p, secret, "services", "revisions", "events")
+		wantAbsent(t, d, secret, "services", "revisions", "events")
 	})
 }
 
 // wantAbsent looks for text in every column of every row of some tables.
-func wantAbsent(t *testing.T, p place, text string, tables ...string) {
+func wantAbsent(t *testing.T, d storetest.Database, text string, tables ...string) {
 	t.Helper()
-	db := p.raw(t)
+	db := d.SQL(t)
 	for _, table := range tables {
 		rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table)
 		if err != nil {
@@ -233,8 +234,8 @@ func wantAbsent(t *testing.T, p place, text string, tables ...string) {
 }
 
 func TestApplyServiceIsIdempotent(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		r := fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: spec("web")}
 		r.Spec.Configuration, r.Spec.Dependencies = map[string]string{}, []fleet.Dependency{}
@@ -273,8 +274,8 @@ func TestApplyServiceIsIdempotent(t *testing.T) {
 }
 
 func TestUpdateOfSomeFieldsKeepsTheOthers(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		v := y.must(y.UpdateService(t.Context(), "ann", web.Ref(), fleet.Spec{Git: &fleet.Git{Ref: "v2"}}, []string{"git.ref"}, false))
@@ -287,8 +288,8 @@ func TestUpdateOfSomeFieldsKeepsTheOthers(t *testing.T) {
 }
 
 func TestInvalidServicesAreRefused(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		waits := func(name, on string) fleet.ServiceRequest {
 			s := spec(name)
@@ -318,8 +319,8 @@ func TestInvalidServicesAreRefused(t *testing.T) {
 }
 
 func TestConcurrentHeadsEndAtTheNewest(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		var group sync.WaitGroup
@@ -348,8 +349,8 @@ func TestConcurrentHeadsEndAtTheNewest(t *testing.T) {
 }
 
 func TestSourceErrorIsShown(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.upstream.fail(web.SourceID, `ref "main" does not exist`)
@@ -365,8 +366,8 @@ func TestSourceErrorIsShown(t *testing.T) {
 }
 
 func TestAnUpdateWaitsForItsSource(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c := y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -398,9 +399,9 @@ func TestAnUpdateWaitsForItsSource(t *testing.T) {
 }
 
 func TestHeadsMoveInBatches(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		const count = 501
-		y := newYard(t, p)
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		err := y.store.Write(t.Context(), func(ctx context.Context) error {
 			for n := range count {

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/seal"
@@ -116,10 +117,10 @@ func newSealer(t *testing.T) *seal.Sealer {
 	return s
 }
 
-func newYard(t *testing.T, p place) *yard {
+func newYard(t *testing.T, d storetest.Database) *yard {
 	t.Helper()
 	y := &yard{
-		t: t, store: p.open(t), clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
+		t: t, store: d.Open(t), clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
 		upstream: &upstream{heads: map[string]fleet.Head{}, moved: map[string]bool{}}, sealer: newSealer(t),
 	}
 	y.Fleet = y.newFleet()

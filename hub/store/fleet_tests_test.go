@@ -9,14 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // TestTestRunsAreKept: a run is one row while it is reported again and again,
 // the newest 20 stay, another cluster's agent cannot write it, and it goes with
 // its service.
 func TestTestRunsAreKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c, other := y.cluster("edge-1"), y.cluster("edge-2")
 		web := y.service("edge-1", "web")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}

@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/test/pg"
 )
 
@@ -55,7 +56,7 @@ func TestHeadThatNobodyFollowedUpIsFollowedUpLater(t *testing.T) {
 	if len(c.waiting()) != 2 {
 		t.Fatalf("%v wait", c.waiting())
 	}
-	next := &crossing{&yard{t: t, store: c.store, clock: c.clock, sealer: c.sealer, values: c.values}, c.sources, c.place}
+	next := &crossing{&yard{t: t, store: c.store, clock: c.clock, sealer: c.sealer, values: c.values}, c.sources, c.database}
 	next.Fleet = next.fleetOf(c.sources)
 	if err := next.FollowHeads(t.Context()); err != nil {
 		t.Fatal(err)
@@ -146,10 +147,10 @@ func TestCommitOfManyFoldersIsFollowedUpInFewRoundTrips(t *testing.T) {
 	if err := c.FollowHeads(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	p := c.place
-	away := pg.Away(t, p.config.DatabaseURL, 2*time.Millisecond)
-	p.config.DatabaseURL = away.URL
-	far := &crossing{&yard{t: t, store: p.open(t), clock: c.clock, sealer: c.sealer, values: c.values}, &storedSources{repository: c.sources.repository, epoch: c.sources.epoch}, p}
+	d := c.database
+	away := pg.Away(t, d.Config.DatabaseURL, 2*time.Millisecond)
+	d.Config.DatabaseURL = away.URL
+	far := &crossing{&yard{t: t, store: d.Open(t), clock: c.clock, sealer: c.sealer, values: c.values}, &storedSources{repository: c.sources.repository, epoch: c.sources.epoch}, d}
 	far.sources.store = far.store
 	far.Fleet = far.fleetOf(far.sources)
 	far.get("folder-0000") // connected
@@ -168,8 +169,8 @@ func TestCommitOfManyFoldersIsFollowedUpInFewRoundTrips(t *testing.T) {
 
 // A service's revision is a narrow row, whatever the service is declared as.
 func TestRevisionOfACommitIsANarrowRow(t *testing.T) {
-	p := databases["postgres"](t)
-	y := newYard(t, p)
+	d := storetest.Postgres(t)
+	y := newYard(t, d)
 	y.cluster("edge-1")
 	y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
 	wide := spec("web")
@@ -177,7 +178,7 @@ func TestRevisionOfACommitIsANarrowRow(t *testing.T) {
 	web := y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: wide}))
 	y.move(web, 2)
 	var bytes int
-	if err := p.raw(t).QueryRowContext(t.Context(), "SELECT max(pg_column_size(r.*)) FROM revisions r").Scan(&bytes); err != nil || bytes > 400 {
+	if err := d.SQL(t).QueryRowContext(t.Context(), "SELECT max(pg_column_size(r.*)) FROM revisions r").Scan(&bytes); err != nil || bytes > 400 {
 		t.Errorf("a revision is a row of %d bytes, want at most 400; %v", bytes, err)
 	}
 	back, err := y.store.Revision(t.Context(), web.ID, 1)
@@ -188,12 +189,12 @@ func TestRevisionOfACommitIsANarrowRow(t *testing.T) {
 
 // Many services are one change in the feed, and subscribers get each of them.
 func TestManyServicesAreOneChange(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
 		web := y.service("edge-1", "web")
-		p.crowd(t, web, 99)
+		crowd(t, d, web, 99)
 		before, err := y.store.LastSequence(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -216,11 +217,11 @@ func TestManyServicesAreOneChange(t *testing.T) {
 			t.Errorf("%d services were told of by %d changes up to %d, want 100 by one at %d", len(told), sets, rows[len(rows)-1].Sequence, before+1)
 		}
 		var kept string
-		if err := p.raw(t).QueryRowContext(t.Context(), "SELECT changes FROM outbox WHERE sequence = $1", before+1).Scan(&kept); err != nil || len(kept) > 200 {
+		if err := d.SQL(t).QueryRowContext(t.Context(), "SELECT changes FROM outbox WHERE sequence = $1", before+1).Scan(&kept); err != nil || len(kept) > 200 {
 			t.Errorf("the feed keeps %d bytes of it, %v", len(kept), err)
 		}
 		// All of them went: the change stays, so that its place is reached.
-		if _, err := p.raw(t).ExecContext(t.Context(), "DELETE FROM services"); err != nil {
+		if _, err := d.SQL(t).ExecContext(t.Context(), "DELETE FROM services"); err != nil {
 			t.Fatal(err)
 		}
 		if rows, err = y.store.ChangesAfter(t.Context(), before, 1); err != nil || len(rows) != 1 {
@@ -233,18 +234,18 @@ func TestManyServicesAreOneChange(t *testing.T) {
 // written together, each with its own parts.
 func TestServicesThatAreLookedAtOneByOneAreWrittenTogether(t *testing.T) {
 	const services, limit = 2000, 200
-	p := databases["postgres"](t)
-	near := newYard(t, p)
+	d := storetest.Postgres(t)
+	near := newYard(t, d)
 	near.cluster("edge-1")
 	shop := near.several()
-	p.copies(t, "services", "id = '"+shop.ID+"'", services-1, map[string]string{"id": numbered("svc-"), "name": numbered("shop-")})
-	p.copies(t, "revisions", "service_id = '"+shop.ID+"'", services-1, map[string]string{"service_id": numbered("svc-")})
-	p.copies(t, "specs", "owner_id = '"+shop.ID+"'", services-1, map[string]string{"owner_id": numbered("svc-")})
-	p.copies(t, "service_sources", "service_id = '"+shop.ID+"'", services-1, map[string]string{"service_id": numbered("svc-")})
-	p.analysed(t)
-	away := pg.Away(t, p.config.DatabaseURL, 2*time.Millisecond)
-	p.config.DatabaseURL = away.URL
-	y := &yard{t: t, store: p.open(t), clock: near.clock, upstream: near.upstream, sealer: near.sealer}
+	d.Copies(t, "services", "id = '"+shop.ID+"'", services-1, map[string]string{"id": storetest.Numbered("svc-"), "name": storetest.Numbered("shop-")})
+	d.Copies(t, "revisions", "service_id = '"+shop.ID+"'", services-1, map[string]string{"service_id": storetest.Numbered("svc-")})
+	d.Copies(t, "specs", "owner_id = '"+shop.ID+"'", services-1, map[string]string{"owner_id": storetest.Numbered("svc-")})
+	d.Copies(t, "service_sources", "service_id = '"+shop.ID+"'", services-1, map[string]string{"service_id": storetest.Numbered("svc-")})
+	d.Analyse(t)
+	away := pg.Away(t, d.Config.DatabaseURL, 2*time.Millisecond)
+	d.Config.DatabaseURL = away.URL
+	y := &yard{t: t, store: d.Open(t), clock: near.clock, upstream: near.upstream, sealer: near.sealer}
 	y.Fleet = y.newFleet()
 	y.get(shop)
 	trips, began := away.Trips(), time.Now()
@@ -264,8 +265,8 @@ func TestServicesThatAreLookedAtOneByOneAreWrittenTogether(t *testing.T) {
 // The author of a revision is a person: for a commit its author, and for what
 // waited for its source the person who declared it.
 func TestRevisionsNameWhoMadeThem(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
 		web := y.must(y.CreateService(t.Context(), "ann@example.com", fleet.ServiceRequest{Ref: ref, Spec: spec("web")}))
@@ -291,23 +292,23 @@ func TestRevisionsNameWhoMadeThem(t *testing.T) {
 
 // What no revision names any more goes, some at a time; what one names stays.
 func TestContentGoesWithItsLastRevision(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		now := time.Now()
-		y := newYard(t, p)
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		for n := range 30 {
 			y.move(web, n+1)
 		}
 		old := fmt.Sprint(now.Add(-48 * time.Hour).UnixMicro())
-		if _, err := p.raw(t).ExecContext(t.Context(), "UPDATE contents SET created_at = "+old); err != nil {
+		if _, err := d.SQL(t).ExecContext(t.Context(), "UPDATE contents SET created_at = "+old); err != nil {
 			t.Fatal(err)
 		}
 		if err := y.store.Prune(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		var contents, revisions int
-		if err := p.raw(t).QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM contents), (SELECT count(*) FROM revisions)").Scan(&contents, &revisions); err != nil || contents != 20 || revisions != 20 {
+		if err := d.SQL(t).QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM contents), (SELECT count(*) FROM revisions)").Scan(&contents, &revisions); err != nil || contents != 20 || revisions != 20 {
 			t.Errorf("%d contents of %d revisions are kept, want 20 of 20; %v", contents, revisions, err)
 		}
 	})

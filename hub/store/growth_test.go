@@ -8,79 +8,34 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/test/pg"
 )
 
-// copies makes n more rows like the one of a table that matches where, the
-// columns of set made of the number n.
-func (p place) copies(t *testing.T, table, where string, n int, set map[string]string) {
-	t.Helper()
-	db := p.raw(t)
-	defer db.Close()
-	rows, err := db.QueryContext(t.Context(), "SELECT * FROM "+table+" LIMIT 0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	columns, err := rows.Columns()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rows.Close(); err != nil {
-		t.Fatal(err)
-	}
-	values := make([]string, len(columns))
-	for i, column := range columns {
-		values[i] = "t." + column
-		if v, ok := set[column]; ok {
-			values[i] = v
-		}
-	}
-	_, err = db.ExecContext(t.Context(), fmt.Sprintf(`WITH RECURSIVE g(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < %d)
-		INSERT INTO %s (%s) SELECT %s FROM g, %s t WHERE %s`, n, table, strings.Join(columns, ", "), strings.Join(values, ", "), table, where))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// numbered is an expression for a name that ends in the number of a copy.
-func numbered(prefix string) string {
-	return "'" + prefix + "' || substr(CAST(100000 + n AS TEXT), 2)"
-}
-
 // crowd makes n services like one, all with its source and content, on its
 // cluster.
-func (p place) crowd(t *testing.T, v fleet.ServiceView, n int) {
+func crowd(t *testing.T, d storetest.Database, v fleet.ServiceView, n int) {
 	t.Helper()
-	p.copies(t, "services", "id = '"+v.ID+"'", n, map[string]string{"id": numbered("svc-"), "name": numbered(v.Name + "-")})
-	p.copies(t, "revisions", "service_id = '"+v.ID+"'", n, map[string]string{"service_id": numbered("svc-")})
-}
-
-// analysed updates Postgres's statistics, as autovacuum does sooner or later.
-func (p place) analysed(t *testing.T) {
-	t.Helper()
-	db := p.raw(t)
-	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), "ANALYZE"); err != nil {
-		t.Fatal(err)
-	}
+	d.Copies(t, "services", "id = '"+v.ID+"'", n, map[string]string{"id": storetest.Numbered("svc-"), "name": storetest.Numbered(v.Name + "-")})
+	d.Copies(t, "revisions", "service_id = '"+v.ID+"'", n, map[string]string{"service_id": storetest.Numbered("svc-")})
 }
 
 // The cost of a report depends on its size, however many services its cluster
 // has: a dozen rows, and at most 3 ms.
 func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 	const services, limit, atMost = 5000, 40, slower * 3 * time.Millisecond
-	p := databases["postgres"](t)
-	y := newYard(t, p)
+	d := storetest.Postgres(t)
+	y := newYard(t, d)
 	cluster := y.cluster("edge-1")
 	y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
 	web := y.service("edge-1", "web")
 	y.report(fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{report(web, "", strings.Repeat("a", 64))}})
-	p.crowd(t, web, services)
-	p.copies(t, "statuses", "service_id = '"+web.ID+"'", services, map[string]string{"service_id": numbered("svc-")})
-	p.analysed(t)
+	crowd(t, d, web, services)
+	d.Copies(t, "statuses", "service_id = '"+web.ID+"'", services, map[string]string{"service_id": storetest.Numbered("svc-")})
+	d.Analyse(t)
 	// The first report after a start may read everything that is stored.
 	y.report(fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{report(web, "", strings.Repeat("b", 64))}})
-	read := y.readsOf(p, func() {
+	read := y.readsOf(d, func() {
 		y.report(fleet.ReportBatch{ClusterID: cluster.ID, Reports: []fleet.Report{report(web, "", strings.Repeat("c", 64))}})
 	})
 	if read.Rows() > limit {
@@ -109,10 +64,10 @@ func TestReportOfOneStatusReadsNoOthers(t *testing.T) {
 // readsOf returns what the database read while fn ran. The store's connections
 // are opened again before and after, because they report their reads when they
 // end.
-func (y *yard) readsOf(p place, fn func()) pg.Reads {
+func (y *yard) readsOf(d storetest.Database, fn func()) pg.Reads {
 	y.t.Helper()
 	y.store.Disconnect()
-	counted := pg.CountReads(y.t, p.config.DatabaseURL, "axle-hub")
+	counted := pg.CountReads(y.t, d.Config.DatabaseURL, "axle-hub")
 	fn()
 	y.store.Disconnect()
 	return counted()
@@ -122,19 +77,19 @@ func (y *yard) readsOf(p place, fn func()) pg.Reads {
 // within 5 s when the database is 1 ms away each way.
 func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
 	const services, limit, atMost = 10_000, 400, slower * 5 * time.Second
-	p := databases["postgres"](t)
-	near := newYard(t, p)
+	d := storetest.Postgres(t)
+	near := newYard(t, d)
 	near.cluster("edge-1")
 	near.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
 	web := near.service("edge-1", "web")
-	p.crowd(t, web, services-1)
-	p.analysed(t)
-	away := pg.Away(t, p.config.DatabaseURL, 2*time.Millisecond)
-	p.config.DatabaseURL = away.URL
-	y := &yard{t: t, store: p.open(t), clock: near.clock, upstream: near.upstream, sealer: near.sealer}
+	crowd(t, d, web, services-1)
+	d.Analyse(t)
+	away := pg.Away(t, d.Config.DatabaseURL, 2*time.Millisecond)
+	d.Config.DatabaseURL = away.URL
+	y := &yard{t: t, store: d.Open(t), clock: near.clock, upstream: near.upstream, sealer: near.sealer}
 	y.Fleet = y.newFleet()
 	y.get(web) // connected
-	rows, trips, began := feedRows(t, p), away.Trips(), time.Now()
+	rows, trips, began := feedRows(t, d), away.Trips(), time.Now()
 	y.move(web, 2)
 	took := time.Since(began)
 	t.Logf("%d services in %v, %d round trips", services, took, away.Trips()-trips)
@@ -144,18 +99,18 @@ func TestCommitMovesTenThousandServicesInFewRoundTrips(t *testing.T) {
 	if n := away.Trips() - trips; n > limit {
 		t.Errorf("%d services were moved in %d round trips, want at most %d", services, n, limit)
 	}
-	if n := feedRows(t, p) - rows; n > 20 {
+	if n := feedRows(t, d) - rows; n > 20 {
 		t.Errorf("%d services were moved by %d feed rows, want at most 20", services, n)
 	}
 	var moved int
-	if err := p.raw(t).QueryRowContext(t.Context(), "SELECT count(*) FROM revisions WHERE number = 2").Scan(&moved); err != nil || moved != services {
+	if err := d.SQL(t).QueryRowContext(t.Context(), "SELECT count(*) FROM revisions WHERE number = 2").Scan(&moved); err != nil || moved != services {
 		t.Errorf("%d services have a second revision, want %d, %v", moved, services, err)
 	}
 }
 
-func feedRows(t *testing.T, p place) (n int) {
+func feedRows(t *testing.T, d storetest.Database) (n int) {
 	t.Helper()
-	if err := p.raw(t).QueryRowContext(t.Context(), "SELECT max(sequence) FROM outbox").Scan(&n); err != nil {
+	if err := d.SQL(t).QueryRowContext(t.Context(), "SELECT max(sequence) FROM outbox").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

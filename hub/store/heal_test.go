@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // healEvents are the events of heals, oldest first.
@@ -28,8 +29,8 @@ func (y *yard) healEvents() (all []string) {
 // What an agent healed is an event with the service's name, the field and who
 // had written it; only once, however often the report is sent.
 func TestHealsAreEventsOfTheirServices(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		here, there := y.cluster("edge-1"), y.cluster("edge-2")
 		web, api, other := y.service("edge-1", "web"), y.service("edge-1", "api"), y.service("edge-2", "other")
 		heal := func(number int64, of fleet.ServiceView, fields ...fleet.DriftedField) fleet.Heal {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -30,8 +31,8 @@ func present(t *testing.T, s *store.Store) event.Incarnation {
 }
 
 func TestReopenKeepsTheIncarnation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestReopenKeepsTheIncarnation(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s = p.open(t)
+		s = d.Open(t)
 		if after := present(t, s); after != before {
 			t.Fatalf("%+v, then %+v", before, after)
 		}
@@ -51,8 +52,8 @@ func TestReopenKeepsTheIncarnation(t *testing.T) {
 }
 
 func TestManyBeginOneIncarnation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		write(t, s, "a")
 		write(t, s, "b")
 		parent := present(t, s)
@@ -99,10 +100,10 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 		"hours":   {time.Hour, false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, p place) {
+			storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 				now := clock.NewManual(time.Now())
-				p.config.Clock = now
-				s, ctx := p.open(t), t.Context()
+				d.Config.Clock = now
+				s, ctx := d.Open(t), t.Context()
 				write(t, s, "a")
 				first := present(t, s)
 				at := func(sequence int64) event.Position { return event.Position{Incarnation: first.ID, Sequence: sequence} }
@@ -128,8 +129,8 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 // A fail-over loses the last seconds: the replica that had read them finds out
 // by itself, and its feed continues in a new incarnation.
 func TestFeedFollowsALostTail(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		for _, key := range []string{"a", "b", "c"} {
 			write(t, s, key)
 		}

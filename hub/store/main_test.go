@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/axle-cd/axle/test/pg"
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // TestMain also is the writer that a test kills.
@@ -13,5 +13,5 @@ func TestMain(m *testing.M) {
 		writeForever(url, dir)
 		return
 	}
-	pg.Main(m)
+	storetest.Main(m)
 }

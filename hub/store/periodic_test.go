@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -205,9 +206,9 @@ var periodics = map[string]periodic{
 	)},
 }
 
-func newCrowd(t *testing.T, p place) (*yard, *crowded) {
+func newCrowd(t *testing.T, d storetest.Database) (*yard, *crowded) {
 	t.Helper()
-	y := newYard(t, p)
+	y := newYard(t, d)
 	c := &crowded{cluster: y.cluster("edge-1")}
 	if _, err := y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
@@ -241,8 +242,8 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 	if err := y.FollowHeads(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	id := numbered
-	db := p.raw(t)
+	id := storetest.Numbered
+	db := d.SQL(t)
 	for _, statement := range []string{
 		"INSERT INTO contents (id, repository_id, source_revision, digest, entry, size, message, author, committed_at, parts, created_at) SELECT 'cnt-a', repository_id, '', digest, '', 0, '', '', 0, '[]', 0 FROM contents",
 		"INSERT INTO content_parts (content_id, digest, repository_id) VALUES ('cnt-a', 'axle1:a', 'repo_main')",
@@ -278,7 +279,7 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 		{"outbox", "sequence = 1", map[string]string{"incarnation": "'0'", "sequence": "n"}},
 		{"events", "id = (SELECT min(id) FROM events)", map[string]string{"id": "1000 + n"}},
 	} {
-		p.copies(t, copied.table, copied.where, fleetSize, copied.set)
+		d.Copies(t, copied.table, copied.where, fleetSize, copied.set)
 	}
 	for _, statement := range []string{
 		"UPDATE config_uses SET kind = 'reference', name = 'default:a' WHERE service_id LIKE 'svc-1%'",
@@ -290,7 +291,7 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 		"INSERT INTO diffs (service_id, request, revision, made_at, reported_at) SELECT id, 0, 0, 0, 0 FROM services",
 		"INSERT INTO test_runs (service_id, run_key, revision, state, created_at, reported_at, tests) SELECT id, 'old', 0, 'Passed', 0, 0, '[]' FROM services",
 	} {
-		db := p.raw(t)
+		db := d.SQL(t)
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
@@ -302,9 +303,9 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 // No periodic query scans a table of the fleet: its plan shows none on either
 // database, and Postgres reads only a bounded number of rows.
 func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y, c := newCrowd(t, p)
-		db := p.raw(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y, c := newCrowd(t, d)
+		db := d.SQL(t)
 		if _, err := db.ExecContext(t.Context(), "ANALYZE"); err != nil {
 			t.Fatal(err)
 		}
@@ -324,17 +325,17 @@ func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if p.config.DatabaseURL == "" {
+				if !d.IsPostgres() {
 					run()
 				} else {
-					for table, read := range y.readsOf(p, run) {
+					for table, read := range y.readsOf(d, run) {
 						if slices.Contains(fleetTables, table) && (read.Rows > mostRead || read.Scans > 0 && read.Rows > 500) {
 							t.Errorf("%d rows of %s are read, %d scans", read.Rows, table, read.Scans)
 						}
 					}
 				}
 				for statement, args := range plain {
-					for _, problem := range p.scans(t, statement, args) {
+					for _, problem := range scans(t, d, statement, args) {
 						t.Errorf("%s:\n%s", problem, statement)
 					}
 				}
@@ -345,14 +346,14 @@ func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
 
 // scans explains a statement and returns where it goes through a whole table of
 // the fleet.
-func (p place) scans(t *testing.T, statement string, args []any) []string {
+func scans(t *testing.T, d storetest.Database, statement string, args []any) []string {
 	t.Helper()
 	if word, _, _ := strings.Cut(statement, " "); word == "SAVEPOINT" || word == "RELEASE" {
 		return nil
 	}
-	db := p.raw(t)
+	db := d.SQL(t)
 	defer db.Close()
-	if p.config.DatabaseURL == "" {
+	if !d.IsPostgres() {
 		return liteScans(t, db, statement, args)
 	}
 	var text []byte

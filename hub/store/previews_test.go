@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/preview"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
 )
@@ -57,8 +58,8 @@ func openOf(t *testing.T, y *yard, p *preview.Previews, cluster, service string)
 // cluster receives it, may fetch its files and may answer it; that only the
 // service's number of diffs changes; and that it is answered once and deleted.
 func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
-	onBoth(t, func(t *testing.T, place place) {
-		y := newYard(t, place)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		c, other := y.cluster("edge-1"), y.cluster("edge-2")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)
@@ -126,8 +127,8 @@ func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 }
 
 func TestPreviewsAreBounded(t *testing.T) {
-	onBoth(t, func(t *testing.T, place place) {
-		y := newYard(t, place)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		web := y.service("edge-1", "web")
 		y.move(web, 1)

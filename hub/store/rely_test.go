@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -57,15 +58,15 @@ func (s *storedSources) Heads(ctx context.Context, ids []string) (map[string]fle
 // they wait for one another.
 type crossing struct {
 	*yard
-	sources *storedSources
-	place   place
+	sources  *storedSources
+	database storetest.Database
 }
 
 func newCrossing(t *testing.T) *crossing {
 	t.Helper()
-	p := databases["postgres"](t)
-	y := newYard(t, p)
-	c := &crossing{y, &storedSources{store: y.store}, p}
+	d := storetest.Postgres(t)
+	y := newYard(t, d)
+	c := &crossing{y, &storedSources{store: y.store}, d}
 	var err error
 	if c.sources.repository, err = y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Wake != nil {
 		s.wakes = append(s.wakes, c.Wake)
 	}
-	err = s.db.Migrate(ctx, schema)
+	err = s.db.Migrate(ctx, Schema())
 	if err == nil {
 		err = s.openKey(ctx, c)
 	}
@@ -124,7 +124,7 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.CheckSchema(ctx, schema)
+	err = s.db.CheckSchema(ctx, Schema())
 	if err == nil {
 		err = s.openKey(ctx, c)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -27,8 +28,8 @@ func (s *telling) Reconfigure(ctx context.Context, serviceID, by string, refresh
 // not again by the next one. Their revisions name the user who changed the
 // context.
 func TestServicesAreToldOnceOfAContext(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y := newYard(t, p)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		y := newYard(t, d)
 		y.cluster("edge-1")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
 		y.setBag(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"colour": "red"}}})
