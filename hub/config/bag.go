@@ -57,7 +57,7 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 	find := func(kind, field string, names []string) (map[string]string, error) {
 		ids := make(map[string]string, len(names))
 		for i, name := range names {
-			b, err := k.Store.BagByName(ctx, kind, name)
+			b, err := k.Sets.BagByName(ctx, kind, name)
 			if errcode.Is(err, errcode.NotFound) {
 				return nil, NoBagAt(kind, name, fmt.Sprintf(field, i))
 			}
@@ -84,7 +84,7 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 // ListBags returns all bags of a kind with their values, in order of name. A
 // bag that cannot be read now is returned without values.
 func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
-	rows, err := k.Store.Bags(ctx, kind)
+	rows, err := k.Sets.Bags(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (k *Keeper) Bag(ctx context.Context, kind, name string) (BagView, error) {
 
 // bag returns a bag with its secrets.
 func (k *Keeper) bag(ctx context.Context, kind, name string) (BagRow, fleet.Bag, error) {
-	row, err := k.Store.BagByName(ctx, kind, name)
+	row, err := k.Sets.BagByName(ctx, kind, name)
 	if err != nil {
 		return row, fleet.Bag{}, err
 	}
@@ -232,7 +232,7 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 		return false, err
 	}
 	err = k.Writer.Write(ctx, func(ctx context.Context) error {
-		now, err := k.Store.BagByName(ctx, c.Kind, c.Name)
+		now, err := k.Sets.BagByName(ctx, c.Kind, c.Name)
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
@@ -241,7 +241,7 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 		}
 		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
 		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
-			used, err := k.Store.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
+			used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
 			if err != nil {
 				return err
 			}
@@ -249,7 +249,7 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 				return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them before you move it to one project", c.Kind, c.Name, len(used))
 			}
 		}
-		if err := k.Store.PutBag(ctx, row); err != nil {
+		if err := k.Sets.PutBag(ctx, row); err != nil {
 			return err
 		}
 		verb := "updated"
@@ -271,17 +271,17 @@ func recordBag(ctx context.Context, kind, name, verb, by string) error {
 // DeleteBag removes a context or outputs. Conflict while services use it.
 func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error {
-		if _, err := k.Store.BagByName(ctx, kind, name); err != nil {
+		if _, err := k.Sets.BagByName(ctx, kind, name); err != nil {
 			return err
 		}
-		used, err := k.Store.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
+		used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
 		if err != nil {
 			return err
 		}
 		if len(used) > 0 {
 			return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them first", kind, name, len(used))
 		}
-		if err := k.Store.DeleteBag(ctx, kind, name); err != nil {
+		if err := k.Sets.DeleteBag(ctx, kind, name); err != nil {
 			return err
 		}
 		return recordBag(ctx, kind, name, "deleted", by)

@@ -47,14 +47,9 @@ type BagRow struct {
 	UpdatedBy string
 }
 
-// Store stores rows. Methods that change something run in the transaction of
-// the context.
-type Store interface {
-	DocumentStore
-	ValueStore
-	BagStore
-	UseStore
-	// Setting and SetSetting store the default backend and the migration.
+// SettingStore stores the default backend and the migration. Here and in the other
+// stores, methods that change something run in the transaction of the context.
+type SettingStore interface {
 	Setting(ctx context.Context, name string) (string, error)
 	SetSetting(ctx context.Context, name, value string) error
 }
@@ -67,6 +62,10 @@ type DocumentStore interface {
 	DeleteDocument(ctx context.Context, id string) error
 	// DocumentsByID returns those that exist.
 	DocumentsByID(ctx context.Context, ids []string) ([]Document, error)
+}
+
+// DocumentInventory lists documents by where they are.
+type DocumentInventory interface {
 	// DocumentsIn returns up to limit documents after an id that are in a
 	// backend or, with stale, of which it still has the original.
 	DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]Document, error)

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/store/accounts"
@@ -139,7 +138,6 @@ var (
 	_ gitcache.Store          = (*Store)(nil)
 	_ gitcache.PlacementStore = (*Store)(nil)
 	_ gitcache.WebhookStore   = (*Store)(nil)
-	_ config.Store            = (*Store)(nil)
 )
 
 // The tables of the packages below.

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"bytes"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,4 +61,41 @@ func (d Database) Exec(tb testing.TB, statements ...string) {
 func (d Database) Analyse(tb testing.TB) {
 	tb.Helper()
 	d.Exec(tb, "ANALYZE")
+}
+
+// WantAbsent checks that no column of any row of some tables has a text, and that they
+// have rows.
+func (d Database) WantAbsent(tb testing.TB, text string, tables ...string) {
+	tb.Helper()
+	db := d.SQL(tb)
+	for _, table := range tables {
+		rows, err := db.QueryContext(tb.Context(), "SELECT * FROM "+table)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer rows.Close()
+		names, err := rows.Columns()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		count := 0
+		for rows.Next() {
+			count++
+			values, into := make([]sql.RawBytes, len(names)), make([]any, len(names))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				tb.Fatal(err)
+			}
+			for i, value := range values {
+				if bytes.Contains(value, []byte(text)) {
+					tb.Errorf("%s.%s holds it in clear", table, names[i])
+				}
+			}
+		}
+		if err := rows.Err(); err != nil || count == 0 {
+			tb.Errorf("%s: %d rows, %v", table, count, err)
+		}
+	}
 }

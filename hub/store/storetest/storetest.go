@@ -23,6 +23,9 @@ import (
 // Main runs a package's tests, ends Postgres and exits. A TestMain calls it.
 func Main(m *testing.M) { pg.Main(m) }
 
+// Store is what Open returns, by a name for packages that do not import hub/store.
+type Store = store.Store
+
 // Database is a database that stores can be opened on, more than once.
 type Database struct {
 	// Config may be changed before Open.

@@ -1,4 +1,4 @@
-package store_test
+package config_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -13,34 +14,34 @@ import (
 // What a backend allows one project does not move with a service into another.
 func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
+		env := fleettest.New(t, d)
 		vault := newMemory()
-		y.keep("", map[string]*memory{"vault": vault})
+		keep(env, "", map[string]*memory{"vault": vault})
 		vault.values["only/default/web"] = map[string]string{"token": "of default"}
 		vault.values["open/web"] = map[string]string{"token": "open"}
-		if _, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
+		if _, err := env.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"}); err != nil {
 			t.Fatal(err)
 		}
-		y.cluster("edge")
-		v := y.service("edge", "web")
-		v = y.update(v, func(s *fleet.Spec) {
+		env.AddCluster("edge")
+		v := env.AddService("edge", "web")
+		v = update(env, v, func(s *fleet.Spec) {
 			s.SecretRefs = map[string]fleet.SecretRef{"token": {Backend: "vault", Path: "only/default/web"}}
 		})
 		move := func() error {
-			_, _, err := y.ApplyService(t.Context(), "ann", fleet.ServiceRequest{Ref: v.Ref(), Spec: y.get(v).Spec, Project: "shop"})
+			_, _, err := env.ApplyService(t.Context(), "ann", fleet.ServiceRequest{Ref: v.Ref(), Spec: env.Get(v).Spec, Project: "shop"})
 			return err
 		}
 		if err := move(); !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "secretRefs.token") {
 			t.Errorf("a service moves with a reference that its new project may not make: %v", err)
 		}
-		if now := y.get(v); now.Project != fleet.DefaultProject {
+		if now := env.Get(v); now.Project != fleet.DefaultProject {
 			t.Errorf("it is in project %s", now.Project)
 		}
-		y.update(v, func(s *fleet.Spec) {
+		update(env, v, func(s *fleet.Spec) {
 			s.SecretRefs = map[string]fleet.SecretRef{"token": {Backend: "vault", Path: "open/web"}}
 		})
-		if err := move(); err != nil || y.get(v).Project != "shop" {
-			t.Errorf("with one that is open to all it is in %s: %v", y.get(v).Project, err)
+		if err := move(); err != nil || env.Get(v).Project != "shop" {
+			t.Errorf("with one that is open to all it is in %s: %v", env.Get(v).Project, err)
 		}
 	})
 }
@@ -48,8 +49,8 @@ func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
 // A change that names no project leaves contexts and outputs where they are.
 func TestABagStaysWhereItIs(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		shop, err := y.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
+		env := fleettest.New(t, d)
+		shop, err := env.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestABagStaysWhereItIs(t *testing.T) {
 				if c.Values == nil {
 					c.Values = map[string]any{"step": step}
 				}
-				if v := y.setBag(c); v.ProjectID != want {
+				if v := env.SetValues(c); v.ProjectID != want {
 					t.Errorf("%s %s: is in project %q, want %q", kind, step, v.ProjectID, want)
 				}
 			}

@@ -1,4 +1,4 @@
-package store_test
+package audit_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package store_test
+package audit_test
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/event/audit"
-	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -43,7 +42,7 @@ func (n *notary) CheckpointKeys(context.Context) (map[string]ed25519.PublicKey, 
 type journal struct {
 	*audit.Log
 	*notary
-	store *store.Store
+	store *storetest.Store
 	clock *clock.Manual
 	db    *sql.DB
 	t     *testing.T
@@ -59,7 +58,7 @@ func newJournal(t *testing.T, d storetest.Database) *journal {
 // log returns a further log of the same chain, as another replica has it.
 func (j *journal) log(c audit.Config) *audit.Log {
 	j.t.Helper()
-	c.Store, c.Signer, c.Clock = j.store, j.notary, j.clock
+	c.Chain, c.Checkpoints, c.Cursors, c.Signer, c.Clock = j.store, j.store, j.store, j.notary, j.clock
 	l, err := audit.New(c)
 	if err != nil {
 		j.t.Fatal(err)
@@ -362,14 +361,14 @@ func TestAuditRetentionOfEverything(t *testing.T) {
 
 // absent is a store whose database does not answer.
 type absent struct {
-	audit.Store
+	audit.Chain
 	away chan struct{}
 }
 
 func (a absent) AppendAudit(ctx context.Context, extend func(hashchain.End) ([]audit.Row, error)) error {
 	select {
 	case <-a.away:
-		return a.Store.AppendAudit(ctx, extend)
+		return a.Chain.AppendAudit(ctx, extend)
 	default:
 		return errors.New("no route to host")
 	}
@@ -381,7 +380,7 @@ func TestAuditOutageIsSaid(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		j := newJournal(t, d)
 		store := absent{j.store, make(chan struct{})}
-		l, err := audit.New(audit.Config{Store: store, Signer: j.notary, Clock: j.clock})
+		l, err := audit.New(audit.Config{Chain: store, Checkpoints: j.store, Cursors: j.store, Signer: j.notary, Clock: j.clock})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package store_test
+package config_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -29,25 +30,25 @@ func (s *telling) Reconfigure(ctx context.Context, serviceID, by string, refresh
 // context.
 func TestServicesAreToldOnceOfAContext(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		y.cluster("edge-1")
+		env := fleettest.New(t, d)
+		env.AddCluster("edge-1")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
-		y.setBag(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"colour": "red"}}})
-		y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
-		uses := spec("web")
+		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"colour": "red"}}})
+		env.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
+		uses := fleettest.Spec("web")
 		uses.Contexts = []string{"shop"}
-		y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: ref, Spec: uses}))
+		env.Must(env.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: ref, Spec: uses}))
 		// No replica leads meanwhile.
-		if _, err := y.values.SetBag(t.Context(), config.BagChange{Kind: config.KindContext, Name: "shop", By: "dora", Bag: fleet.Bag{Values: map[string]any{"colour": "blue"}}}); err != nil {
+		if _, err := env.Values.SetBag(t.Context(), config.BagChange{Kind: config.KindContext, Name: "shop", By: "dora", Bag: fleet.Bag{Values: map[string]any{"colour": "blue"}}}); err != nil {
 			t.Fatal(err)
 		}
 		lead := func() (services *telling, stop func()) {
-			services = &telling{Fleet: y.Fleet}
+			services = &telling{Fleet: env.Fleet}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- y.values.Lead(ctx, services) }()
+			go func() { ended <- env.Values.Lead(ctx, services) }()
 			eventually.For(t, 10*time.Second, "all are told", func() error {
-				left, err := y.store.UntoldBags(t.Context())
+				left, err := env.Store.UntoldBags(t.Context())
 				if err == nil && len(left) > 0 {
 					err = errors.New("some were not told")
 				}
@@ -62,7 +63,7 @@ func TestServicesAreToldOnceOfAContext(t *testing.T) {
 		}
 		first, stop := lead()
 		stop()
-		revisions, err := y.Revisions(t.Context(), ref)
+		revisions, err := env.Revisions(t.Context(), ref)
 		if err != nil || len(revisions) != 2 || revisions[0].By != "dora" || revisions[0].Cause != fleet.CauseConfiguration {
 			t.Errorf("revisions %+v, %v; want a second one by dora", revisions, err)
 		}

@@ -1,4 +1,4 @@
-package store_test
+package fleet_test
 
 import (
 	"strings"
@@ -7,18 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // healEvents are the events of heals, oldest first.
-func (y *yard) healEvents() (all []string) {
-	y.t.Helper()
-	entries, err := y.store.Events(y.t.Context(), store.EventFilter{Limit: 100})
-	if err != nil {
-		y.t.Fatal(err)
-	}
-	for _, e := range entries {
+func healEvents(env *fleettest.Fleet) (all []string) {
+	env.T.Helper()
+	for _, e := range env.Events("") {
 		if e.Kind == "service.healed" {
 			all = append([]string{e.Object + " | " + e.By + " | " + e.Message}, all...)
 		}
@@ -30,22 +26,22 @@ func (y *yard) healEvents() (all []string) {
 // had written it; only once, however often the report is sent.
 func TestHealsAreEventsOfTheirServices(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		here, there := y.cluster("edge-1"), y.cluster("edge-2")
-		web, api, other := y.service("edge-1", "web"), y.service("edge-1", "api"), y.service("edge-2", "other")
+		env := fleettest.New(t, d)
+		here, there := env.AddCluster("edge-1"), env.AddCluster("edge-2")
+		web, api, other := env.AddService("edge-1", "web"), env.AddService("edge-1", "api"), env.AddService("edge-2", "other")
 		heal := func(number int64, of fleet.ServiceView, fields ...fleet.DriftedField) fleet.Heal {
 			return fleet.Heal{Number: number, ServiceID: of.ID, At: 1, Object: "Deployment shop/" + of.Name, Fields: fields}
 		}
 		edited := fleet.DriftedField{Path: ".spec.replicas", Manager: "kubectl-edit"}
 		report := func(boot string, heals ...fleet.Heal) {
 			t.Helper()
-			if _, err := y.StoreReports(t.Context(), fleet.ReportBatch{ClusterID: here.ID, BootID: boot, Heals: heals}); err != nil {
+			if _, err := env.StoreReports(t.Context(), fleet.ReportBatch{ClusterID: here.ID, BootID: boot, Heals: heals}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := func(what string, lines ...string) {
 			t.Helper()
-			if diff := cmp.Diff(lines, y.healEvents()); diff != "" {
+			if diff := cmp.Diff(lines, healEvents(env)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", what, diff)
 			}
 		}
@@ -60,11 +56,11 @@ func TestHealsAreEventsOfTheirServices(t *testing.T) {
 		many := heal(1, web, edited, edited, edited, edited, edited, edited, edited)
 		many.Times = 4
 		report("boot-2", many, heal(2, other, edited), fleet.Heal{Number: 3, ServiceID: "svc_none", Object: "Pod a/b"})
-		entries := y.healEvents()
+		entries := healEvents(env)
 		if len(entries) != 3 || !strings.HasSuffix(entries[2], "(by kubectl-edit), and 2 more, 4 times") {
 			t.Errorf("the next boot, another cluster's service and one that is not there: %q", entries)
 		}
-		if number, err := y.store.HealsTaken(t.Context(), there.ID, "boot-2"); err != nil || number != 0 {
+		if number, err := env.Store.HealsTaken(t.Context(), there.ID, "boot-2"); err != nil || number != 0 {
 			t.Errorf("the other cluster's number is %d, %v", number, err)
 		}
 	})

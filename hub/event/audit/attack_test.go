@@ -1,4 +1,4 @@
-package store_test
+package audit_test
 
 import (
 	"errors"
@@ -149,7 +149,7 @@ func (j *journal) isSeen(kept hashchain.Checkpoint, outside bool) {
 	if at, _ := j.verify(j.Log); at == 0 {
 		j.t.Error("the replica that wrote it holds the log to be whole")
 	}
-	file, err := audit.New(audit.Config{Store: j.store, Signer: j.notary, Clock: j.clock, Kept: j.Kept})
+	file, err := audit.New(audit.Config{Chain: j.store, Checkpoints: j.store, Cursors: j.store, Signer: j.notary, Clock: j.clock, Kept: j.Kept})
 	if err != nil {
 		j.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store_test
+package fanout_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
-	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -101,10 +100,10 @@ type rolling struct {
 	subj  *subject
 }
 
-func newRolling(t *testing.T, s *store.Store, subj *subject) rolling {
+func newRolling(t *testing.T, s *storetest.Store, subj *subject) rolling {
 	t.Helper()
 	now := clock.NewManual(time.Unix(1_700_000_000, 0))
-	e, err := fanout.New(fanout.Config{Store: s, Writer: s, Subject: subj, Clock: now})
+	e, err := fanout.New(fanout.Config{Rollouts: s, Targets: s, Writer: s, Subject: subj, Clock: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package store_test
+package preview_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -41,9 +42,9 @@ func packedFiles(t *testing.T, text string) []byte {
 	return out.Bytes()
 }
 
-func openOf(t *testing.T, y *yard, p *preview.Previews, cluster, service string) []preview.Open {
+func openOf(t *testing.T, env *fleettest.Fleet, p *preview.Previews, cluster, service string) []preview.Open {
 	t.Helper()
-	specs, _, err := y.AgentSpecs(t.Context(), cluster, []string{service})
+	specs, _, err := env.AgentSpecs(t.Context(), cluster, []string{service})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,30 +60,30 @@ func openOf(t *testing.T, y *yard, p *preview.Previews, cluster, service string)
 // service's number of diffs changes; and that it is answered once and deleted.
 func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		c, other := y.cluster("edge-1"), y.cluster("edge-2")
-		web := y.service("edge-1", "web")
-		y.move(web, 1)
-		y.move(web, 2)
-		before, err := y.Service(t.Context(), web.Ref())
+		env := fleettest.New(t, d)
+		c, other := env.AddCluster("edge-1"), env.AddCluster("edge-2")
+		web := env.AddService("edge-1", "web")
+		env.Move(web, 1)
+		env.Move(web, 2)
+		before, err := env.Service(t.Context(), web.Ref())
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &preview.Previews{Store: y.store, Writer: y.store, Fleet: previewed{y.Fleet}, Clock: y.clock}
+		p := &preview.Previews{Store: env.Store, Writer: env.Store, Fleet: previewed{env.Fleet}, Clock: env.Clock}
 		files := packedFiles(t, "a: b")
 		asked, err := p.Ask(t.Context(), "ann", web.Ref(), preview.Want{Files: files})
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := openOf(t, y, p, c.ID, web.ID)
+		open := openOf(t, env, p, c.ID, web.ID)
 		if len(open) != 1 || open[0].Request != asked.Request || len(open[0].Spec.Service.Parts) != 1 {
 			t.Fatalf("%+v", open)
 		}
-		d := open[0].Spec.Service.Parts[0].Digest
-		if got, may, err := p.MayFetch(t.Context(), c.ID, d); err != nil || !may || !bytes.Equal(got, files) {
+		content := open[0].Spec.Service.Parts[0].Digest
+		if got, may, err := p.MayFetch(t.Context(), c.ID, content); err != nil || !may || !bytes.Equal(got, files) {
 			t.Errorf("its agent does not get the files: %v %v", may, err)
 		}
-		if _, may, err := p.MayFetch(t.Context(), other.ID, d); err != nil || may {
+		if _, may, err := p.MayFetch(t.Context(), other.ID, content); err != nil || may {
 			t.Errorf("another agent gets the files: %v", err)
 		}
 		answer := preview.Preview{ClusterID: other.ID, ServiceID: web.ID, Request: asked.Request, Error: "stolen"}
@@ -99,10 +100,10 @@ func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 		if _, got, err := p.Find(t.Context(), web.Ref(), asked.Request); err != nil || !got.Answered || len(got.Differences) != 2 {
 			t.Errorf("%+v %v", got, err)
 		}
-		if _, may, err := p.MayFetch(t.Context(), c.ID, d); err != nil || may || len(openOf(t, y, p, c.ID, web.ID)) != 0 {
+		if _, may, err := p.MayFetch(t.Context(), c.ID, content); err != nil || may || len(openOf(t, env, p, c.ID, web.ID)) != 0 {
 			t.Errorf("what is answered is open: %v", err)
 		}
-		after, err := y.Service(t.Context(), web.Ref())
+		after, err := env.Service(t.Context(), web.Ref())
 		if err != nil || after.Revision != before.Revision || after.Desired != before.Desired || after.SourceID != before.SourceID {
 			t.Errorf("the service changed: %+v %v", after.Service, err)
 		}
@@ -112,11 +113,11 @@ func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open = openOf(t, y, p, c.ID, web.ID)
+		open = openOf(t, env, p, c.ID, web.ID)
 		if len(open) != 1 || open[0].Spec.Service.Revision != 1 || open[0].Spec.Service.Desired.Digest == before.Desired.Digest {
 			t.Errorf("%+v", open)
 		}
-		y.clock.Advance(2 * time.Hour)
+		env.Clock.Advance(2 * time.Hour)
 		if _, err := p.Ask(t.Context(), "ann", web.Ref(), preview.Want{Revision: 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -128,11 +129,11 @@ func TestPreviewIsForItsOwnClusterAndAnHour(t *testing.T) {
 
 func TestPreviewsAreBounded(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		y.cluster("edge-1")
-		web := y.service("edge-1", "web")
-		y.move(web, 1)
-		p := &preview.Previews{Store: y.store, Writer: y.store, Fleet: previewed{y.Fleet}, Clock: y.clock}
+		env := fleettest.New(t, d)
+		env.AddCluster("edge-1")
+		web := env.AddService("edge-1", "web")
+		env.Move(web, 1)
+		p := &preview.Previews{Store: env.Store, Writer: env.Store, Fleet: previewed{env.Fleet}, Clock: env.Clock}
 		for name, want := range map[string]preview.Want{
 			"nothing":      {},
 			"two things":   {Revision: 1, Files: []byte("x")},
@@ -150,14 +151,14 @@ func TestPreviewsAreBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		before, err := y.Service(t.Context(), web.Ref())
+		before, err := env.Service(t.Context(), web.Ref())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Ask(t.Context(), "ann", web.Ref(), preview.Want{Revision: 1}); !errcode.Is(err, errcode.Exhausted) {
 			t.Errorf("the sixth: %v", err)
 		}
-		if after, err := y.Service(t.Context(), web.Ref()); err != nil || after.DiffRequest != before.DiffRequest {
+		if after, err := env.Service(t.Context(), web.Ref()); err != nil || after.DiffRequest != before.DiffRequest {
 			t.Errorf("what was refused is asked for: %v", err)
 		}
 	})

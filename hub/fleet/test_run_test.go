@@ -1,4 +1,4 @@
-package store_test
+package fleet_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
@@ -17,19 +18,19 @@ import (
 // its service.
 func TestTestRunsAreKept(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
-		y := newYard(t, d)
-		c, other := y.cluster("edge-1"), y.cluster("edge-2")
-		web := y.service("edge-1", "web")
+		env := fleettest.New(t, d)
+		c, other := env.AddCluster("edge-1"), env.AddCluster("edge-2")
+		web := env.AddService("edge-1", "web")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
 		say := func(clusterID string, r fleet.TestRun) {
 			t.Helper()
-			if err := y.StoreTestRuns(t.Context(), clusterID, []fleet.TestRun{r}); err != nil {
+			if err := env.StoreTestRuns(t.Context(), clusterID, []fleet.TestRun{r}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		runs := func(revision int64) []fleet.TestRun {
 			t.Helper()
-			all, err := y.TestRuns(t.Context(), ref, revision)
+			all, err := env.TestRuns(t.Context(), ref, revision)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,10 +63,10 @@ func TestTestRunsAreKept(t *testing.T) {
 		if one := runs(24); len(one) != 1 || one[0].State != fleet.TestPassed {
 			t.Errorf("of revision 24: %+v", one)
 		}
-		if err := y.store.Write(t.Context(), func(ctx context.Context) error { return y.store.DeleteService(ctx, web.ID) }); err != nil {
+		if err := env.Store.Write(t.Context(), func(ctx context.Context) error { return env.Store.DeleteService(ctx, web.ID) }); err != nil {
 			t.Fatal(err)
 		}
-		if rest, err := y.store.TestRuns(t.Context(), web.ID); err != nil || len(rest) != 0 {
+		if rest, err := env.Store.TestRuns(t.Context(), web.ID); err != nil || len(rest) != 0 {
 			t.Errorf("after its service: %d runs, %v", len(rest), err)
 		}
 	})
