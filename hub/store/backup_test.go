@@ -215,7 +215,7 @@ func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
 		if err := store.Backup(t.Context(), d.Config, &file); err != nil {
 			t.Fatal(err)
 		}
-		other := storetest.EmptySQLite(t)
+		other := storetest.SQLite(t)
 		s, err := store.Open(t.Context(), other.Config)
 		if err != nil {
 			t.Fatal(err)

@@ -76,7 +76,7 @@ func TestEveryDefinitionIsChecked(t *testing.T) {
 }
 
 func TestDefinitionsMatchTheSchema(t *testing.T) {
-	s, err := Open(t.Context(), Config{DataDir: t.TempDir()})
+	s, err := Open(t.Context(), Databases["sqlite"](t))
 	if err != nil {
 		t.Fatal(err)
 	}

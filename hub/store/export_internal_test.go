@@ -3,10 +3,15 @@ package store
 import (
 	"context"
 	"database/sql"
+	"testing"
 	"time"
 
 	"github.com/axle-cd/axle/internal/clock"
 )
+
+// Databases make databases with the tables, by kind. The tests outside of the package
+// set it: storetest imports this package.
+var Databases map[string]func(tb testing.TB) Config
 
 // Disconnect ends the connections that are not in use; the next statements
 // make new ones.

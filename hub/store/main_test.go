@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
@@ -12,6 +13,10 @@ func TestMain(m *testing.M) {
 	if url, dir := os.Getenv("AXLE_STORE_WRITER_URL"), os.Getenv("AXLE_STORE_WRITER_DIR"); dir != "" {
 		writeForever(url, dir)
 		return
+	}
+	store.Databases = map[string]func(tb testing.TB) store.Config{
+		"sqlite":   func(tb testing.TB) store.Config { return storetest.SQLite(tb).Config },
+		"postgres": func(tb testing.TB) store.Config { return storetest.Postgres(tb).Config },
 	}
 	storetest.Main(m)
 }

@@ -146,7 +146,7 @@ func TestMissingKeyFileIsNotMadeAnew(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		key, aside := filepath.Join(d.Config.DataDir, "hub.key"), filepath.Join(t.TempDir(), "key")
+		key, aside := filepath.Join(d.Config.DataDir, "hub.key"), filepath.Join(d.Config.DataDir, "aside")
 		if err := os.Rename(key, aside); err != nil {
 			t.Fatal(err)
 		}

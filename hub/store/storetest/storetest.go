@@ -74,19 +74,19 @@ func SQLite(tb testing.TB) Database {
 func Postgres(tb testing.TB) Database {
 	tb.Helper()
 	url := pg.NewLike(tb, "schema", func(url string) error { return migrate(tb.Context(), sqldb.Config{URL: url}) })
-	return Database{store.Config{DatabaseURL: url, DataDir: tb.TempDir()}}
+	return Database{store.Config{DatabaseURL: url, DataDir: folder(tb)}}
 }
 
 // EmptySQLite returns a data folder without a database.
 func EmptySQLite(tb testing.TB) Database {
 	tb.Helper()
-	return Database{store.Config{DataDir: tb.TempDir()}}
+	return Database{store.Config{DataDir: folder(tb)}}
 }
 
 // EmptyPostgres returns a new database without tables.
 func EmptyPostgres(tb testing.TB) Database {
 	tb.Helper()
-	return Database{store.Config{DatabaseURL: pg.New(tb), DataDir: tb.TempDir()}}
+	return Database{store.Config{DatabaseURL: pg.New(tb), DataDir: folder(tb)}}
 }
 
 // Open opens a store that is closed with the test.
