@@ -7,15 +7,25 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
+// valueReader opens the values of services.
+type valueReader struct {
+	sealer        Sealer
+	configuration Configuration
+	// key is the hub's key for digests.
+	key []byte
+	log *slog.Logger
+}
+
 func secretsPurpose(serviceID string) string { return "service-secrets/" + serviceID }
 
 // openSealed returns the secrets of a row that is older than documents.
-func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) {
+func (f *valueReader) openSealed(serviceID, sealed string) (map[string]string, error) {
 	if sealed == "" {
 		return nil, nil
 	}
@@ -31,7 +41,7 @@ func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) 
 }
 
 // openOwn decrypts the values that only this service has.
-func (f *Fleet) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
+func (f *valueReader) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
 	if v.Own == "" {
 		own.Secrets, err = f.openSealed(serviceID, v.sealed)
 		return own, err
@@ -53,7 +63,7 @@ func decode(document []byte, into any) error {
 
 // openVersion merges the documents that a version names; failed holds the
 // errors of those that could not be read.
-func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
+func (f *valueReader) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
 	for _, id := range v.documents() {
 		if err := failed[id]; err != nil {
 			return o, err
@@ -115,7 +125,7 @@ func (a *AgentSpec) fill(o opened) (err error) {
 
 // fillAll reads the values of several specs at once. Specs whose values cannot
 // be read now are left out, so that the others need not wait for them.
-func (f *Fleet) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
+func (f *valueReader) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
 	versions := make([]version, len(specs))
 	var ids []string
 	for i, text := range texts {
@@ -200,7 +210,7 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 }
 
 // shortHash shows whether a value changed, and nothing else.
-func (f *Fleet) shortHash(value string) string {
+func (f *valueReader) shortHash(value string) string {
 	mac := hmac.New(sha256.New, f.key)
 	mac.Write([]byte("axle shown secret\n" + value))
 	return hex.EncodeToString(mac.Sum(nil)[:4])

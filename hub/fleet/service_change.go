@@ -29,7 +29,7 @@ func recordService(ctx context.Context, s Service, kind, by, message string) err
 }
 
 // serviceFor returns a service by name. Its error says what to do.
-func (f *Fleet) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
+func (f *serviceViews) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
 	if errcode.Is(err, errcode.NotFound) {
 		return s, errcode.New(errcode.NotFound, "service %s does not exist; axle services list shows the existing ones", ref)

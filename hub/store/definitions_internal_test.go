@@ -158,7 +158,7 @@ var elsewhere = map[string]string{
 	"fleet.Service COALESCE(c.name, '')":                  "Cluster",
 	"fleet.Row COALESCE(o.size, 0)":                       "TarballBytes",
 	"fleet.Row pinned_revision":                           "Pinned",
-	"fleet.TestRun run_key":                               "Key",
+	"testruns.Run run_key":                                "Key",
 	"fleet.StoredRevision actor":                          "By",
 	"fanout.Rollout actor":                                "By",
 	"event.Entry actor":                                   "By",

@@ -100,7 +100,7 @@ func (f *Fleet) newValues() *config.Keeper {
 func (f *Fleet) of(sources fleet.Sources, values fleet.Configuration) *fleet.Fleet {
 	f.T.Helper()
 	made, err := fleet.New(fleet.Config{
-		Store: f.Store, Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values,
+		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values,
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: f.Clock,
 	})
 	if err != nil {
