@@ -143,9 +143,9 @@ func TestLayersOfAConfiguration(t *testing.T) {
 		if _, err := env.UpdateCluster(t.Context(), "ann", "edge", fleet.ClusterChange{Metadata: &metadata}); err != nil {
 			t.Fatal(err)
 		}
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "first", Bag: fleet.Bag{Values: map[string]any{"k": "from first", "a": "1", "n": 3}}})
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "second", Bag: fleet.Bag{Values: map[string]any{"k": "from second"}, Secrets: map[string]string{"pass": "context secret"}}})
-		env.SetValues(config.BagChange{Kind: config.KindOutputs, Name: "net", Bag: fleet.Bag{Values: map[string]any{"k": "from import", "vpc": "vpc-1"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "first", ValueSet: fleet.ValueSet{Values: map[string]any{"k": "from first", "a": "1", "n": 3}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "second", ValueSet: fleet.ValueSet{Values: map[string]any{"k": "from second"}, Secrets: map[string]string{"pass": "context secret"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindOutputs, Name: "net", ValueSet: fleet.ValueSet{Values: map[string]any{"k": "from import", "vpc": "vpc-1"}}})
 		v := env.AddService("edge", "web")
 		env.Move(v, 1)
 		layers := []func(*fleet.Spec){
@@ -194,14 +194,14 @@ func TestAChangedContextReachesItsServicesAlone(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)
 		env.AddCluster("edge")
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "prod", Bag: fleet.Bag{Secrets: map[string]string{"pass": "one"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "prod", ValueSet: fleet.ValueSet{Secrets: map[string]string{"pass": "one"}}})
 		user, other := env.AddService("edge", "user"), env.AddService("edge", "other")
 		env.Move(user, 1)
 		env.Move(other, 1)
 		update(env, user, func(s *fleet.Spec) { s.Contexts = []string{"prod"} })
 		before, beside := env.Get(user), env.Get(other)
 		lead(env)
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "prod", Bag: fleet.Bag{Secrets: map[string]string{"pass": "two"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "prod", ValueSet: fleet.ValueSet{Secrets: map[string]string{"pass": "two"}}})
 		env.Values.Apply(t.Context(), nil)
 		if err := env.Values.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
@@ -227,7 +227,7 @@ func TestAChangedContextReachesItsServicesAlone(t *testing.T) {
 		if got := given(env, user).Secrets["pass"]; got != "one" {
 			t.Errorf("after the rollback it has %q", got)
 		}
-		if err := env.Values.DeleteBag(t.Context(), config.KindContext, "prod", "ann"); !errcode.Is(err, errcode.Conflict) {
+		if err := env.Values.DeleteValueSet(t.Context(), config.KindContext, "prod", "ann"); !errcode.Is(err, errcode.Conflict) {
 			t.Errorf("a context in use was deleted: %v", err)
 		}
 		if _, err := env.UpdateService(t.Context(), "ann", other.Ref(), fleet.Spec{Repository: "main", Git: &fleet.Git{Ref: "main"}, Contexts: []string{"missing"}}, nil, false); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "contexts[0]") {
@@ -346,7 +346,7 @@ func TestMigrationIsKilledAtEveryCall(t *testing.T) {
 			update(env, v, func(s *fleet.Spec) { s.Secrets = want[v.ID] })
 			services = append(services, v)
 		}
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "prod", Bag: fleet.Bag{Secrets: map[string]string{"p": "shared"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "prod", ValueSet: fleet.ValueSet{Secrets: map[string]string{"p": "shared"}}})
 		if a.paths() < 10 {
 			t.Fatalf("%d paths: documents were not cut", a.paths())
 		}

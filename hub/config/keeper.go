@@ -56,7 +56,7 @@ type Config struct {
 	Documents DocumentStore
 	Inventory DocumentInventory
 	Values    ValueStore
-	Sets      BagStore
+	Sets      ValueSetStore
 	Uses      UseStore
 	Tells     TellStore
 	Settings  SettingStore

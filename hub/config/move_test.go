@@ -47,7 +47,7 @@ func TestAMovedServiceReadsItsReferencesAnew(t *testing.T) {
 }
 
 // A change that names no project leaves contexts and outputs where they are.
-func TestABagStaysWhereItIs(t *testing.T) {
+func TestAValueSetStaysWhereItIs(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		env := fleettest.New(t, d)
 		shop, err := env.CreateProject(t.Context(), "ann", fleet.NewProject{Name: "shop"})
@@ -55,7 +55,7 @@ func TestABagStaysWhereItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, kind := range []string{config.KindContext, config.KindOutputs} {
-			set := func(step, want string, c config.BagChange) {
+			set := func(step, want string, c config.ValueSetChange) {
 				t.Helper()
 				c.Kind, c.Name = kind, "own"
 				if c.Values == nil {
@@ -65,13 +65,13 @@ func TestABagStaysWhereItIs(t *testing.T) {
 					t.Errorf("%s %s: is in project %q, want %q", kind, step, v.ProjectID, want)
 				}
 			}
-			set("made", shop.ID, config.BagChange{ProjectID: shop.ID})
-			set("replaced", shop.ID, config.BagChange{})
-			set("added to", shop.ID, config.BagChange{Merge: true})
-			set("made everybody's", "", config.BagChange{Global: true})
+			set("made", shop.ID, config.ValueSetChange{ProjectID: shop.ID})
+			set("replaced", shop.ID, config.ValueSetChange{})
+			set("added to", shop.ID, config.ValueSetChange{Merge: true})
+			set("made everybody's", "", config.ValueSetChange{Global: true})
 			same := map[string]any{"step": "added to"}
-			set("moved, with the same values", fleet.DefaultProjectID, config.BagChange{ProjectID: fleet.DefaultProjectID, Merge: true, Bag: fleet.Bag{Values: same}})
-			set("made everybody's, with the same values", "", config.BagChange{Global: true, Bag: fleet.Bag{Values: same}})
+			set("moved, with the same values", fleet.DefaultProjectID, config.ValueSetChange{ProjectID: fleet.DefaultProjectID, Merge: true, ValueSet: fleet.ValueSet{Values: same}})
+			set("made everybody's, with the same values", "", config.ValueSetChange{Global: true, ValueSet: fleet.ValueSet{Values: same}})
 		}
 	})
 }

@@ -27,14 +27,14 @@ type Document struct {
 	CreatedAt   int64
 }
 
-// The kinds of bags.
+// The kinds of value sets.
 const (
 	KindContext = "context"
 	KindOutputs = "outputs"
 )
 
-// BagRow is a context or outputs without its values.
-type BagRow struct {
+// ValueSetRow is a context or outputs without its values.
+type ValueSetRow struct {
 	Kind, Name string
 	ProjectID  string
 	// Project is its name, filled by reads; empty is available to all projects.
@@ -88,14 +88,14 @@ type ValueStore interface {
 	ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error)
 }
 
-// BagStore stores contexts and outputs.
-type BagStore interface {
-	// PutBag inserts or replaces.
-	PutBag(ctx context.Context, b BagRow) error
-	// BagByName returns NotFound.
-	BagByName(ctx context.Context, kind, name string) (BagRow, error)
-	Bags(ctx context.Context, kind string) ([]BagRow, error)
-	DeleteBag(ctx context.Context, kind, name string) error
+// ValueSetStore stores contexts and outputs.
+type ValueSetStore interface {
+	// PutValueSet inserts or replaces.
+	PutValueSet(ctx context.Context, b ValueSetRow) error
+	// ValueSetByName returns NotFound.
+	ValueSetByName(ctx context.Context, kind, name string) (ValueSetRow, error)
+	ValueSets(ctx context.Context, kind string) ([]ValueSetRow, error)
+	DeleteValueSet(ctx context.Context, kind, name string) error
 }
 
 // UseStore stores which service uses what.
@@ -111,10 +111,10 @@ type UseStore interface {
 // TellStore knows which contexts and outputs changed since their services were
 // updated.
 type TellStore interface {
-	// UntoldBags returns them, in order of kind and name.
-	UntoldBags(ctx context.Context) ([]BagRow, error)
-	// ToldBag records that all services have a version of one.
-	ToldBag(ctx context.Context, kind, name string, version int64) error
+	// UntoldValueSets returns them, in order of kind and name.
+	UntoldValueSets(ctx context.Context) ([]ValueSetRow, error)
+	// ToldValueSet records that all services have a version of one.
+	ToldValueSet(ctx context.Context, kind, name string, version int64) error
 }
 
 // Writer runs fn in one transaction; inside one it joins.

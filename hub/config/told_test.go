@@ -33,13 +33,13 @@ func TestServicesAreToldOnceOfAContext(t *testing.T) {
 		env := fleettest.New(t, d)
 		env.AddCluster("edge-1")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
-		env.SetValues(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"colour": "red"}}})
+		env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "shop", ValueSet: fleet.ValueSet{Values: map[string]any{"colour": "red"}}})
 		env.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
 		uses := fleettest.Spec("web")
 		uses.Contexts = []string{"shop"}
 		env.Must(env.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: ref, Spec: uses}))
 		// No replica leads meanwhile.
-		if _, err := env.Values.SetBag(t.Context(), config.BagChange{Kind: config.KindContext, Name: "shop", By: "dora", Bag: fleet.Bag{Values: map[string]any{"colour": "blue"}}}); err != nil {
+		if _, err := env.Values.SetValueSet(t.Context(), config.ValueSetChange{Kind: config.KindContext, Name: "shop", By: "dora", ValueSet: fleet.ValueSet{Values: map[string]any{"colour": "blue"}}}); err != nil {
 			t.Fatal(err)
 		}
 		lead := func() (services *telling, stop func()) {
@@ -48,7 +48,7 @@ func TestServicesAreToldOnceOfAContext(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- env.Values.Lead(ctx, services) }()
 			eventually.For(t, 10*time.Second, "all are told", func() error {
-				left, err := env.Store.UntoldBags(t.Context())
+				left, err := env.Store.UntoldValueSets(t.Context())
 				if err == nil && len(left) > 0 {
 					err = errors.New("some were not told")
 				}

@@ -306,7 +306,7 @@ func (f *clusters) DeleteCluster(ctx context.Context, by, name string, detach bo
 			return err
 		}
 		id = c.ID
-		if err := relyOnServices(ctx, c); err != nil {
+		if err := dependOnServices(ctx, c); err != nil {
 			return err
 		}
 		services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)

@@ -100,7 +100,7 @@ func (p Project) admits(name string, spec Spec) error {
 // that changes or deletes the project reads its contents, so of two concurrent
 // transactions the later one retries.
 func (f *projects) project(ctx context.Context, id string) (Project, error) {
-	if err := event.Rely(ctx, event.Change{Kind: event.KindProject, Key: id}); err != nil {
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject, Key: id}); err != nil {
 		return Project{}, err
 	}
 	projects, err := f.store.ProjectsByID(ctx, []string{id})
@@ -133,7 +133,7 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 	}
 	return f.writer.Write(ctx, func(ctx context.Context) error {
 		// A project that is created meanwhile begins with the previous windows.
-		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
 		before, err := f.store.HubWindows(ctx)

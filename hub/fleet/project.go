@@ -65,7 +65,7 @@ func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (
 	p := Project{ID: newID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		// The windows of the hub are those of a moment ago; see SetSyncWindows.
-		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
 		windows, err := f.store.HubWindows(ctx)
@@ -124,7 +124,7 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 		if reflect.DeepEqual(p, before) {
 			return nil
 		}
-		if err := f.relyOnProject(ctx, p); err != nil {
+		if err := f.dependOnProject(ctx, p); err != nil {
 			return err
 		}
 		windows, err := f.store.HubWindows(ctx)
@@ -143,10 +143,10 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 	return p, nil
 }
 
-// relyOnProject makes the transaction retry when the project was changed, or
+// dependOnProject makes the transaction retry when the project was changed, or
 // something moved to it, after the transaction took its snapshot.
-func (f *projects) relyOnProject(ctx context.Context, p Project) error {
-	return event.Rely(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+func (f *projects) dependOnProject(ctx context.Context, p Project) error {
+	return event.DependsOn(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
 }
 
 // fits returns Conflict when the project's limits exclude a service that exists.
@@ -196,7 +196,7 @@ func (f *projects) DeleteProject(ctx context.Context, by, name string) error {
 		if p.ID == DefaultProjectID {
 			return errcode.New(errcode.Conflict, "project %s cannot be deleted: it is used where no project is named", name)
 		}
-		if err := f.relyOnProject(ctx, p); err != nil {
+		if err := f.dependOnProject(ctx, p); err != nil {
 			return err
 		}
 		if p.Clusters > 0 || p.Services > 0 {

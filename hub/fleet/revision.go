@@ -68,7 +68,7 @@ func (f *revisions) addRevision(ctx context.Context, s *StoredService, spec Spec
 // after the cluster's data changed. It is one transaction with that change, so
 // that digests and data always agree.
 func (f *revisions) redigestCluster(ctx context.Context, c Cluster) error {
-	if err := relyOnServices(ctx, c); err != nil {
+	if err := dependOnServices(ctx, c); err != nil {
 		return err
 	}
 	services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)
@@ -78,10 +78,10 @@ func (f *revisions) redigestCluster(ctx context.Context, c Cluster) error {
 	return f.resettleAll(ctx, services, map[string]Cluster{c.ID: c})
 }
 
-// relyOnServices makes the transaction retry when a service was added to the
+// dependOnServices makes the transaction retry when a service was added to the
 // cluster after its snapshot.
-func relyOnServices(ctx context.Context, c Cluster) error {
-	return event.Rely(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
+func dependOnServices(ctx context.Context, c Cluster) error {
+	return event.DependsOn(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
 }
 
 // Revisions returns the kept revisions, newest first.

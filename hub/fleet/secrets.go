@@ -77,10 +77,10 @@ func (f *valueReader) openVersion(serviceID string, v version, documents map[str
 	if err != nil {
 		return o, err
 	}
-	bags := func(ids map[string]string) (map[string]Bag, error) {
-		all := make(map[string]Bag, len(ids))
+	valueSets := func(ids map[string]string) (map[string]ValueSet, error) {
+		all := make(map[string]ValueSet, len(ids))
 		for name, id := range ids {
-			var b Bag
+			var b ValueSet
 			if err := decode(documents[id], &b); err != nil {
 				return nil, err
 			}
@@ -88,10 +88,10 @@ func (f *valueReader) openVersion(serviceID string, v version, documents map[str
 		}
 		return all, nil
 	}
-	if o.contexts, err = bags(v.Contexts); err != nil {
+	if o.contexts, err = valueSets(v.Contexts); err != nil {
 		return o, err
 	}
-	o.imports, err = bags(v.Imports)
+	o.imports, err = valueSets(v.Imports)
 	return o, err
 }
 
@@ -109,17 +109,17 @@ func (a *AgentSpec) fill(o opened) (err error) {
 			a.Configuration[key] = all[0].Value
 		}
 	}
-	for kind, bags := range map[string]map[string]Bag{"contexts": o.contexts, "imports": o.imports} {
-		for name, b := range bags {
+	for kind, valueSets := range map[string]map[string]ValueSet{"contexts": o.contexts, "imports": o.imports} {
+		for name, b := range valueSets {
 			for key, value := range b.Secrets {
 				a.Hidden[kind+"."+name+"."+key] = value
 			}
 		}
 	}
-	if a.Contexts, err = bagsJSON(o.contexts); err != nil {
+	if a.Contexts, err = valueSetsJSON(o.contexts); err != nil {
 		return err
 	}
-	a.Imports, err = bagsJSON(o.imports)
+	a.Imports, err = valueSetsJSON(o.imports)
 	return err
 }
 

@@ -134,7 +134,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		return StoredService{}, err
 	}
 	// A transaction that changes or deletes the cluster reads its services.
-	if err := event.Rely(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
 		return StoredService{}, err
 	}
 	now, err := f.presentContent(ctx, s.Service)
@@ -326,7 +326,7 @@ func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) 
 	}
 	ids := sourceIDs(places)
 	for _, id := range ids {
-		if err := event.Rely(ctx, event.Change{Kind: event.KindHead, Key: id}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindHead, Key: id}); err != nil {
 			return present{}, err
 		}
 	}

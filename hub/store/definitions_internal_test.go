@@ -163,7 +163,7 @@ var elsewhere = map[string]string{
 	"fanout.Rollout actor":                                "By",
 	"event.Entry actor":                                   "By",
 	"preview.Preview actor":                               "By",
-	"config.BagRow COALESCE(p.name, '')":                  "Project",
+	"config.ValueSetRow COALESCE(p.name, '')":             "Project",
 
 	"record.Head change_key":             "Key",
 	"record.Repository health":           "Health.State",

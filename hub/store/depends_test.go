@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
-// Rely works for a part of a batch as for a separate transaction.
-func TestPartOfABatchRelies(t *testing.T) {
+// DependsOn works for a part of a batch as for a separate transaction.
+func TestPartOfABatchDependsOn(t *testing.T) {
 	s := storetest.Postgres(t).Open(t)
 	runs, other := 0, event.Change{Kind: event.KindProject, Key: "other"}
 	err := s.WriteBatched(t.Context(), func(ctx context.Context) error {
@@ -22,7 +22,7 @@ func TestPartOfABatchRelies(t *testing.T) {
 				return err
 			}
 		}
-		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
 		return event.Append(ctx, event.Change{Kind: event.KindProject, Key: "mine"})

@@ -108,17 +108,17 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 				first := present(t, s)
 				at := func(sequence int64) event.Position { return event.Position{Incarnation: first.ID, Sequence: sequence} }
 				now.Advance(tc.later)
-				if err := s.Mend(ctx, at(1), "edge-1"); err != nil || present(t, s).ID != first.ID {
+				if err := s.Repair(ctx, at(1), "edge-1"); err != nil || present(t, s).ID != first.ID {
 					t.Fatalf("an incarnation began although nothing is lost: %v", err)
 				}
-				if err := s.Mend(ctx, at(9), "edge-1"); err != nil {
+				if err := s.Repair(ctx, at(9), "edge-1"); err != nil {
 					t.Fatal(err)
 				}
 				next := present(t, s)
 				if next.ID <= first.ID || next.ParentID != first.ID || next.ParentKeptSequence != 1 || next.Confirmed != tc.confirmed {
 					t.Fatalf("%+v", next)
 				}
-				if err := s.Mend(ctx, at(9), "edge-2"); err != nil || present(t, s) != next {
+				if err := s.Repair(ctx, at(9), "edge-2"); err != nil || present(t, s) != next {
 					t.Errorf("the same place ended the next one too: %v", err)
 				}
 			})

@@ -140,7 +140,7 @@ var periodics = map[string]periodic{
 	"old rows are dropped": {"store/retention.go", func(env *fleettest.Fleet, _ *crowded) error { return env.Store.Prune(env.T.Context()) }},
 	"values are followed up": {"config/follow.go", all(
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
-			return env.Store.UntoldBags(ctx)
+			return env.Store.UntoldValueSets(ctx)
 		}),
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
 			return env.Store.UsedNames(ctx, fleet.UseReference)
@@ -251,7 +251,7 @@ func newCrowd(t *testing.T, d storetest.Database) (*fleettest.Fleet, *crowded) {
 		t.Fatal(err)
 	}
 	env.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
-	env.SetValues(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"a": "b"}}})
+	env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "shop", ValueSet: fleet.ValueSet{Values: map[string]any{"a": "b"}}})
 	uses := fleettest.Spec("web")
 	uses.Contexts, uses.Secrets = []string{"shop"}, map[string]string{"password": "hunter2"}
 	c.web = env.Must(env.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: uses}))

@@ -192,10 +192,10 @@ func (f *Fleet) Must(v fleet.ServiceView, err error) fleet.ServiceView {
 }
 
 // SetValues writes a value set, as ann.
-func (f *Fleet) SetValues(c config.BagChange) config.BagView {
+func (f *Fleet) SetValues(c config.ValueSetChange) config.ValueSetView {
 	f.T.Helper()
 	c.By = "ann"
-	v, err := f.Values.SetBag(f.T.Context(), c)
+	v, err := f.Values.SetValueSet(f.T.Context(), c)
 	if err != nil {
 		f.T.Fatal(err)
 	}

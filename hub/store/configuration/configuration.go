@@ -21,7 +21,7 @@ type Table struct{ db query.DB }
 func New(db query.DB) *Table { return &Table{db} }
 
 // Queries are the queries that read each table, for tests.
-var Queries = map[rows.Definition]string{documentTable: selectDocuments, bagTable: selectBags}
+var Queries = map[rows.Definition]string{documentTable: selectDocuments, valueSetTable: selectValueSets}
 
 var (
 	documentTable = rows.Of("config_documents", func(c *rows.Columns, d *config.Document) {
@@ -40,7 +40,7 @@ var (
 	insertDocument  = documentTable.All().Insert("")
 	updateDocument  = documentTable.Except("created_at").Update("id")
 
-	bagTable = rows.Of("bags b", func(c *rows.Columns, b *config.BagRow) {
+	valueSetTable = rows.Of("bags b", func(c *rows.Columns, b *config.ValueSetRow) {
 		rows.Col(c, "kind", &b.Kind)
 		rows.Col(c, "name", &b.Name)
 		rows.Col(c, "project_id", &b.ProjectID)
@@ -50,8 +50,8 @@ var (
 		rows.Col(c, "updated_at", &b.UpdatedAt)
 		rows.Col(c, "updated_by", &b.UpdatedBy)
 	})
-	selectBags = bagTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
-	putBag     = bagTable.All().Upsert("kind", "name")
+	selectValueSets = valueSetTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
+	putValueSet     = valueSetTable.All().Upsert("kind", "name")
 )
 
 // InsertDocument implements config.DocumentStore.
@@ -167,39 +167,39 @@ func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit 
 	return all, err
 }
 
-// PutBag implements config.ValueSetStore.
-func (s *Table) PutBag(ctx context.Context, b config.BagRow) error {
-	_, err := putBag.ExecOne(ctx, s.db, &b)
+// PutValueSet implements config.ValueSetStore.
+func (s *Table) PutValueSet(ctx context.Context, b config.ValueSetRow) error {
+	_, err := putValueSet.ExecOne(ctx, s.db, &b)
 	return err
 }
 
-// BagByName implements config.ValueSetStore.
-func (s *Table) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
-	b, found, err := query.One(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 AND b.name = $2", kind, name)
+// ValueSetByName implements config.ValueSetStore.
+func (s *Table) ValueSetByName(ctx context.Context, kind, name string) (config.ValueSetRow, error) {
+	b, found, err := query.One(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 	if err == nil && !found {
-		err = config.NoBag(kind, name)
+		err = config.NoValueSet(kind, name)
 	}
 	return b, err
 }
 
-// Bags implements config.ValueSetStore.
-func (s *Table) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
-	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 ORDER BY b.name", kind)
+// ValueSets implements config.ValueSetStore.
+func (s *Table) ValueSets(ctx context.Context, kind string) ([]config.ValueSetRow, error) {
+	return query.All(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 ORDER BY b.name", kind)
 }
 
-// UntoldBags implements config.TellStore.
-func (s *Table) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
-	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
+// UntoldValueSets implements config.TellStore.
+func (s *Table) UntoldValueSets(ctx context.Context) ([]config.ValueSetRow, error) {
+	return query.All(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
 }
 
-// ToldBag implements config.TellStore.
-func (s *Table) ToldBag(ctx context.Context, kind, name string, version int64) error {
+// ToldValueSet implements config.TellStore.
+func (s *Table) ToldValueSet(ctx context.Context, kind, name string, version int64) error {
 	_, err := s.db.Exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
 	return err
 }
 
-// DeleteBag implements config.ValueSetStore.
-func (s *Table) DeleteBag(ctx context.Context, kind, name string) error {
+// DeleteValueSet implements config.ValueSetStore.
+func (s *Table) DeleteValueSet(ctx context.Context, kind, name string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM bags WHERE kind = $1 AND name = $2", kind, name)
 	return err
 }

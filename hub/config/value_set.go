@@ -13,30 +13,30 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxBag limits a context: it is sent with the spec of each service that binds
+// maxValueSet limits a context: it is sent with the spec of each service that binds
 // it.
-const maxBag = 256 << 10
+const maxValueSet = 256 << 10
 
-var bagName = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
+var valueSetName = regexp.MustCompile(`^[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
 
-// BagView is a context or outputs. Reads return its secrets as keys with empty
+// ValueSetView is a context or outputs. Reads return its secrets as keys with empty
 // values.
-type BagView struct {
-	BagRow
-	fleet.Bag
+type ValueSetView struct {
+	ValueSetRow
+	fleet.ValueSet
 }
 
-// BagChange is a change of a bag.
-type BagChange struct {
+// ValueSetChange is a change of a value set.
+type ValueSetChange struct {
 	Kind, Name string
 	// ProjectID is the project whose services may use it from now on. Empty
-	// keeps the project of an existing bag, and makes a new one available to
+	// keeps the project of an existing value set, and makes a new one available to
 	// all projects.
 	ProjectID string
 	// Global makes it available to all projects; ProjectID is then empty.
 	Global bool
-	fleet.Bag
-	// Create refuses an existing bag, Update a missing one.
+	fleet.ValueSet
+	// Create refuses an existing value set, Update a missing one.
 	Create, Update bool
 	// Merge adds to the existing values and removes Unset. Without it
 	// everything is replaced, except that a secret with an empty value keeps
@@ -52,14 +52,14 @@ const (
 	ImportField  = "imports[%d].stack"
 )
 
-// Bags implements fleet.Configuration.
-func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error) {
+// ValueSets implements fleet.Configuration.
+func (k *Keeper) ValueSets(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error) {
 	find := func(kind, field string, names []string) (map[string]string, error) {
 		ids := make(map[string]string, len(names))
 		for i, name := range names {
-			b, err := k.Sets.BagByName(ctx, kind, name)
+			b, err := k.Sets.ValueSetByName(ctx, kind, name)
 			if errcode.Is(err, errcode.NotFound) {
-				return nil, NoBagAt(kind, name, fmt.Sprintf(field, i))
+				return nil, NoValueSetAt(kind, name, fmt.Sprintf(field, i))
 			}
 			if err != nil {
 				return nil, err
@@ -67,7 +67,7 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 			if b.ProjectID != "" && b.ProjectID != projectID {
 				return nil, errcode.New(errcode.Invalid, field+": %s %q is for services of project %s", i, kind, name, b.Project)
 			}
-			if err := event.Rely(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
+			if err := event.DependsOn(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
 				return nil, err
 			}
 			ids[name] = b.Document
@@ -81,10 +81,10 @@ func (k *Keeper) Bags(ctx context.Context, projectID string, contexts, outputs [
 	return byContext, byOutputs, err
 }
 
-// ListBags returns all bags of a kind with their values, in order of name. A
-// bag that cannot be read now is returned without values.
-func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
-	rows, err := k.Sets.Bags(ctx, kind)
+// ListValueSets returns all value sets of a kind with their values, in order of name. A
+// value set that cannot be read now is returned without values.
+func (k *Keeper) ListValueSets(ctx context.Context, kind string) ([]ValueSetView, error) {
+	rows, err := k.Sets.ValueSets(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +93,11 @@ func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 		ids[i] = r.Document
 	}
 	found, _ := k.Open(ctx, ids)
-	views := make([]BagView, len(rows))
+	views := make([]ValueSetView, len(rows))
 	for i, r := range rows {
-		views[i].BagRow = r
+		views[i].ValueSetRow = r
 		if text, ok := found[r.Document]; ok {
-			if views[i].Bag, err = decodeBag(text); err != nil {
+			if views[i].ValueSet, err = decodeValueSet(text); err != nil {
 				return nil, err
 			}
 			views[i].Secrets = blank(views[i].Secrets)
@@ -106,28 +106,28 @@ func (k *Keeper) ListBags(ctx context.Context, kind string) ([]BagView, error) {
 	return views, nil
 }
 
-// Bag returns a bag with its values. NotFound.
-func (k *Keeper) Bag(ctx context.Context, kind, name string) (BagView, error) {
-	row, bag, err := k.bag(ctx, kind, name)
-	bag.Secrets = blank(bag.Secrets)
-	return BagView{row, bag}, err
+// ValueSet returns a value set with its values. NotFound.
+func (k *Keeper) ValueSet(ctx context.Context, kind, name string) (ValueSetView, error) {
+	row, valueSet, err := k.valueSet(ctx, kind, name)
+	valueSet.Secrets = blank(valueSet.Secrets)
+	return ValueSetView{row, valueSet}, err
 }
 
-// bag returns a bag with its secrets.
-func (k *Keeper) bag(ctx context.Context, kind, name string) (BagRow, fleet.Bag, error) {
-	row, err := k.Sets.BagByName(ctx, kind, name)
+// valueSet returns a value set with its secrets.
+func (k *Keeper) valueSet(ctx context.Context, kind, name string) (ValueSetRow, fleet.ValueSet, error) {
+	row, err := k.Sets.ValueSetByName(ctx, kind, name)
 	if err != nil {
-		return row, fleet.Bag{}, err
+		return row, fleet.ValueSet{}, err
 	}
 	found, failed := k.Open(ctx, []string{row.Document})
 	if err := failed[row.Document]; err != nil {
-		return row, fleet.Bag{}, err
+		return row, fleet.ValueSet{}, err
 	}
-	bag, err := decodeBag(found[row.Document])
-	return row, bag, err
+	valueSet, err := decodeValueSet(found[row.Document])
+	return row, valueSet, err
 }
 
-func decodeBag(text []byte) (b fleet.Bag, err error) {
+func decodeValueSet(text []byte) (b fleet.ValueSet, err error) {
 	if json.Unmarshal(text, &b) != nil {
 		return b, errcode.New(errcode.Internal, "a document of values cannot be read; set the values again")
 	}
@@ -142,51 +142,51 @@ func blank(secrets map[string]string) map[string]string {
 	return out
 }
 
-// home returns the bag's project after the change; before is empty for a new
-// bag.
-func (c BagChange) home(before BagRow) string {
+// home returns the value set's project after the change; before is empty for a new
+// value set.
+func (c ValueSetChange) home(before ValueSetRow) string {
 	if c.ProjectID == "" && !c.Global {
 		return before.ProjectID
 	}
 	return c.ProjectID
 }
 
-// SetBag creates or changes a context or outputs. An equal bag changes nothing.
-func (k *Keeper) SetBag(ctx context.Context, c BagChange) (BagView, error) {
-	if !bagName.MatchString(c.Name) {
-		return BagView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use up to 63 letters, digits, dashes, dots and underscores", c.Name)
+// SetValueSet creates or changes a context or outputs. An equal value set changes nothing.
+func (k *Keeper) SetValueSet(ctx context.Context, c ValueSetChange) (ValueSetView, error) {
+	if !valueSetName.MatchString(c.Name) {
+		return ValueSetView{}, errcode.New(errcode.Invalid, "name: %.80q is not a name; use up to 63 letters, digits, dashes, dots and underscores", c.Name)
 	}
 	for {
-		before, present, err := k.bag(ctx, c.Kind, c.Name)
+		before, present, err := k.valueSet(ctx, c.Kind, c.Name)
 		missing := errcode.Is(err, errcode.NotFound) && before.Document == ""
 		switch {
 		case err != nil && !missing:
-			return BagView{}, err
+			return ValueSetView{}, err
 		case missing && c.Update:
-			return BagView{}, err
+			return ValueSetView{}, err
 		case !missing && c.Create:
-			return BagView{}, errcode.New(errcode.Conflict, "%s %q exists already", c.Kind, c.Name)
+			return ValueSetView{}, errcode.New(errcode.Conflict, "%s %q exists already", c.Kind, c.Name)
 		}
 		next, err := c.apply(present)
 		if err != nil {
-			return BagView{}, err
+			return ValueSetView{}, err
 		}
 		if !missing && reflect.DeepEqual(next, present) && before.ProjectID == c.home(before) {
-			return k.Bag(ctx, c.Kind, c.Name)
+			return k.ValueSet(ctx, c.Kind, c.Name)
 		}
-		done, err := k.replaceBag(ctx, c, before, next)
+		done, err := k.replaceValueSet(ctx, c, before, next)
 		if err != nil {
-			return BagView{}, err
+			return ValueSetView{}, err
 		}
 		if done {
-			return k.Bag(ctx, c.Kind, c.Name)
+			return k.ValueSet(ctx, c.Kind, c.Name)
 		}
 	}
 }
 
-// apply returns the bag after the change.
-func (c BagChange) apply(present fleet.Bag) (fleet.Bag, error) {
-	next := fleet.Bag{Values: map[string]any{}, Secrets: map[string]string{}}
+// apply returns the value set after the change.
+func (c ValueSetChange) apply(present fleet.ValueSet) (fleet.ValueSet, error) {
+	next := fleet.ValueSet{Values: map[string]any{}, Secrets: map[string]string{}}
 	if c.Merge {
 		maps.Copy(next.Values, present.Values)
 		maps.Copy(next.Secrets, present.Secrets)
@@ -209,20 +209,20 @@ func (c BagChange) apply(present fleet.Bag) (fleet.Bag, error) {
 		delete(next.Values, key)
 		next.Secrets[key] = value
 	}
-	// Encode and decode it, so that equal bags compare equal.
+	// Encode and decode it, so that equal value sets compare equal.
 	text, err := json.Marshal(next)
 	if err != nil {
 		return next, errcode.New(errcode.Invalid, "the values cannot be written as JSON")
 	}
-	if len(text) > maxBag {
-		return next, errcode.New(errcode.Exhausted, "the values have %d bytes; at most %d are allowed, because they are sent with every service", len(text), maxBag)
+	if len(text) > maxValueSet {
+		return next, errcode.New(errcode.Exhausted, "the values have %d bytes; at most %d are allowed, because they are sent with every service", len(text), maxValueSet)
 	}
-	return decodeBag(text)
+	return decodeValueSet(text)
 }
 
-// replaceBag stores the new document and the row; it returns false when the row
+// replaceValueSet stores the new document and the row; it returns false when the row
 // was changed by others meanwhile.
-func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, next fleet.Bag) (done bool, err error) {
+func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before ValueSetRow, next fleet.ValueSet) (done bool, err error) {
 	text, err := json.Marshal(next)
 	if err != nil {
 		return false, err
@@ -232,14 +232,14 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 		return false, err
 	}
 	err = k.Writer.Write(ctx, func(ctx context.Context) error {
-		now, err := k.Sets.BagByName(ctx, c.Kind, c.Name)
+		now, err := k.Sets.ValueSetByName(ctx, c.Kind, c.Name)
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
 		if done = now.Document == before.Document; !done {
 			return nil
 		}
-		row := BagRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
+		row := ValueSetRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
 		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
 			used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
 			if err != nil {
@@ -249,29 +249,29 @@ func (k *Keeper) replaceBag(ctx context.Context, c BagChange, before BagRow, nex
 				return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them before you move it to one project", c.Kind, c.Name, len(used))
 			}
 		}
-		if err := k.Sets.PutBag(ctx, row); err != nil {
+		if err := k.Sets.PutValueSet(ctx, row); err != nil {
 			return err
 		}
 		verb := "updated"
 		if before.Document == "" {
 			verb = "created"
 		}
-		return recordBag(ctx, c.Kind, c.Name, verb, c.By)
+		return recordValueSet(ctx, c.Kind, c.Name, verb, c.By)
 	})
 	return done, err
 }
 
-func recordBag(ctx context.Context, kind, name, verb, by string) error {
+func recordValueSet(ctx context.Context, kind, name, verb, by string) error {
 	if err := event.Append(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
 		return err
 	}
 	return event.Record(ctx, event.Entry{Kind: kind + "." + verb, Object: kind + " " + name, By: by})
 }
 
-// DeleteBag removes a context or outputs. Conflict while services use it.
-func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
+// DeleteValueSet removes a context or outputs. Conflict while services use it.
+func (k *Keeper) DeleteValueSet(ctx context.Context, kind, name, by string) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error {
-		if _, err := k.Sets.BagByName(ctx, kind, name); err != nil {
+		if _, err := k.Sets.ValueSetByName(ctx, kind, name); err != nil {
 			return err
 		}
 		used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
@@ -281,15 +281,15 @@ func (k *Keeper) DeleteBag(ctx context.Context, kind, name, by string) error {
 		if len(used) > 0 {
 			return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them first", kind, name, len(used))
 		}
-		if err := k.Sets.DeleteBag(ctx, kind, name); err != nil {
+		if err := k.Sets.DeleteValueSet(ctx, kind, name); err != nil {
 			return err
 		}
-		return recordBag(ctx, kind, name, "deleted", by)
+		return recordValueSet(ctx, kind, name, "deleted", by)
 	})
 }
 
-// noBag returns the NotFound error.
-func noBag(kind, name string) error {
+// noValueSet returns the NotFound error.
+func noValueSet(kind, name string) error {
 	how := "axle contexts list"
 	if kind == KindOutputs {
 		how = "axle outputs list"
@@ -297,11 +297,11 @@ func noBag(kind, name string) error {
 	return errcode.New(errcode.NotFound, "%s %q does not exist; see %s", kind, name, how)
 }
 
-// NoBag is the error of a store for an unknown name.
-func NoBag(kind, name string) error { return fmt.Errorf("%w", noBag(kind, name)) }
+// NoValueSet is the error of a store for an unknown name.
+func NoValueSet(kind, name string) error { return fmt.Errorf("%w", noValueSet(kind, name)) }
 
-// NoBagAt is the error for a field of a service that names an unknown bag. A
-// caller who may not see an existing bag gets the same error.
-func NoBagAt(kind, name, field string) error {
-	return errcode.New(errcode.Invalid, "%s: %w", field, noBag(kind, name))
+// NoValueSetAt is the error for a field of a service that names an unknown value set. A
+// caller who may not see an existing value set gets the same error.
+func NoValueSetAt(kind, name, field string) error {
+	return errcode.New(errcode.Invalid, "%s: %w", field, noValueSet(kind, name))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/sqldb"
 )
 
-// lockUnchanged is lockHead for a transaction that called event.Rely. It
+// lockUnchanged is lockHead for a transaction that called event.DependsOn. It
 // returns sqldb.ErrOvertaken when the feed shows a change to what it named
 // since the transaction took its snapshot.
 //
@@ -20,8 +20,8 @@ import (
 // each other, and the service would wait for the next commit. The feed's lock
 // orders all commits, and its rows say what each changed, so the later of the
 // two sees the earlier. SQLite runs one transaction at a time.
-func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head, error) {
-	if len(relied) == 0 || !s.db.Postgres() {
+func (s *Store) lockUnchanged(ctx context.Context, dependencies []event.Change) (head, error) {
+	if len(dependencies) == 0 || !s.db.Postgres() {
 		return s.lockHead(ctx)
 	}
 	view, err := s.readHead(ctx, transaction(ctx))
@@ -37,7 +37,7 @@ func (s *Store) lockUnchanged(ctx context.Context, relied []event.Change) (head,
 		return head{}, err
 	}
 	for _, r := range between {
-		if slices.ContainsFunc(relied, func(c event.Change) bool { return c.Matches(r.Change) }) {
+		if slices.ContainsFunc(dependencies, func(c event.Change) bool { return c.Matches(r.Change) }) {
 			return head{}, sqldb.ErrOvertaken
 		}
 	}
