@@ -120,7 +120,7 @@ func (h *Hub) newAgents() (*agents, error) {
 	}
 	kept := &packages{Cache: h.cache, store: h.store, kept: map[digest.Digest][]byte{d: data}}
 	engine, err := fanout.New(fanout.Config{
-		Store: h.store, Writer: h.store, Subject: fanout.Agents{Fleet: h.fleet}, Clock: h.config.Clock, Log: h.log,
+		Rollouts: h.store, Targets: h.store, Writer: h.store, Subject: fanout.Agents{Fleet: h.fleet}, Clock: h.config.Clock, Log: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -28,12 +28,12 @@ func newConsole(h *Hub, previews *preview.Previews) (*console.Server, error) {
 		authority = string(pem)
 	}
 	return console.New(console.Config{
-		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, BagByName: h.store.BagByName, WebhookPath: webhook.Path,
+		Identity: h.callers.Identity, Accounts: h.callers.Accounts, AgentKeys: h.callers.AgentKeys, Trusts: h.callers.Trusts, Fleet: h.fleet, Cache: h.cache, Previews: previews, Agents: h.agents, Webhooks: gitcache.Webhooks{WebhookStore: h.store}, Values: h.values, Movable: h.values, ValueSetByName: h.store.ValueSetByName, WebhookPath: webhook.Path,
 		Feed: h.feed, Lives: h.store, Audit: h.audit, People: h.login,
 		Events: func(ctx context.Context, cluster, service string, after int64, limit int, r identity.Reach) ([]event.Entry, error) {
 			return h.store.Events(ctx, store.EventFilter{Cluster: cluster, Service: service, After: after, Limit: limit, Reach: &r})
 		},
-		Replicas: h.replicaList, Registered: sources{h.cache, h.store}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfBags: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
+		Replicas: h.replicaList, Registered: sources{h.cache, h.store}.find, ServicesByRepository: h.store.ServicesByRepository, ServicesBySource: h.store.ServicesBySource, UsesOfValueSets: h.store.UsesWithin, Placements: h.placements, Drain: h.drain, Tunnels: h.tunnels,
 		ClusterReader: clusterReader{h.proxy}, ClustersURL: h.clustersURL(), TicketPath: authproxy.TicketPath, ExternalURL: h.URL(), CAPEM: authority, Database: h.store.Database(), Version: buildinfo.Version, Clock: h.config.Clock, Log: h.log,
 	})
 }

@@ -195,7 +195,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, sources{h.cache, h.store}
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: h.store, Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err

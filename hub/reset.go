@@ -48,7 +48,7 @@ func ResetLogin(ctx context.Context, c Config, email string, dropFactors bool) (
 	if err != nil {
 		return Reset{}, err
 	}
-	log, err := audit.New(audit.Config{Store: s, Signer: parts.Signer, Clock: c.Clock, Log: c.Log})
+	log, err := audit.New(audit.Config{Chain: s, Checkpoints: s, Cursors: s, Signer: parts.Signer, Clock: c.Clock, Log: c.Log})
 	if err != nil {
 		return Reset{}, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // newValues creates the keeper of values, with the declared backends.
 func (h *Hub) newValues() (*config.Keeper, error) {
-	c := config.Config{Store: h.store, Tells: h.store, Writer: h.store, Sealer: h.store.Sealer(), Clock: h.config.Clock, Log: h.log}
+	c := config.Config{Documents: h.store, Inventory: h.store, Values: h.store, Sets: h.store, Uses: h.store, Tells: h.store, Settings: h.store, Writer: h.store, Sealer: h.store.Sealer(), Clock: h.config.Clock, Log: h.log}
 	if h.config.ConfigBackends != "" {
 		file, err := backend.Load(h.config.ConfigBackends, gitFiles{h.cache, h.store})
 		if err != nil {

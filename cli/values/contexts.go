@@ -23,7 +23,7 @@ func ServiceContexts(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBags(a, all.Msg.GetContexts())
+			return printValueSets(a, all.Msg.GetContexts())
 		}),
 	}
 	get := &cobra.Command{
@@ -31,7 +31,7 @@ func ServiceContexts(a *command.App) *cobra.Command {
 		Example: "  axle servicecontexts get prod\n  axle servicecontexts get prod -o json | jq .values",
 		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.Context], error) {
 			return client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
-		}, printBag, printBags),
+		}, printValueSet, printValueSets),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: command.AtLeast(1),
@@ -66,7 +66,7 @@ func serviceContextsCreate(a *command.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Err, "context %s created\n", args[0])
-			return printBag(a, one.Msg)
+			return printValueSet(a, one.Msg)
 		},
 	}
 	v.flags(c)
@@ -99,7 +99,7 @@ func serviceContextsSet(a *command.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Err, "context %s is at version %d, used by %s\n", args[0], one.Msg.GetVersion(), output.Count(one.Msg.GetServices(), "service"))
-			return printBag(a, one.Msg)
+			return printValueSet(a, one.Msg)
 		},
 	}
 	v.flags(c)

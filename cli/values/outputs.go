@@ -23,7 +23,7 @@ func Outputs(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBags(a, all.Msg.GetOutputs())
+			return printValueSets(a, all.Msg.GetOutputs())
 		}),
 	}
 	remove := &cobra.Command{
@@ -60,7 +60,7 @@ func outputsPut(a *command.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Err, "outputs %s are at version %d, imported by %s\n", args[0], one.Msg.GetVersion(), output.Count(one.Msg.GetServices(), "service"))
-			return printBag(a, one.Msg)
+			return printValueSet(a, one.Msg)
 		},
 	}
 	v.flags(c)

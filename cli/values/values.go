@@ -19,8 +19,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// bagView is a context or outputs as -o json and -o yaml show it.
-type bagView struct {
+// valueSetView is a context or outputs as -o json and -o yaml show it.
+type valueSetView struct {
 	Name    string         `json:"name"`
 	Project string         `json:"project"`
 	Values  map[string]any `json:"values"`
@@ -33,8 +33,8 @@ type bagView struct {
 	UpdatedBy  string   `json:"updatedBy"`
 }
 
-func newBagView(a *command.App, c *hubv1.Context) bagView {
-	v := bagView{
+func newValueSetView(a *command.App, c *hubv1.Context) valueSetView {
+	v := valueSetView{
 		Name: c.GetName(), Project: c.GetProject(), Values: map[string]any{}, Secrets: slices.Sorted(maps.Keys(c.GetSecrets())),
 		Services: c.GetServices(), Version: c.GetVersion(), UpdatedAt: fields.Stamp(c.GetUpdatedAt()), UpdatedAge: a.Age(c.GetUpdatedAt()), UpdatedBy: c.GetUpdatedBy(),
 	}
@@ -47,7 +47,7 @@ func newBagView(a *command.App, c *hubv1.Context) bagView {
 }
 
 // keys are all keys, including those of secrets, for a table.
-func (v bagView) keys() string {
+func (v valueSetView) keys() string {
 	all := slices.Sorted(maps.Keys(v.Values))
 	for _, key := range v.Secrets {
 		all = append(all, key+" (secret)")
@@ -55,30 +55,30 @@ func (v bagView) keys() string {
 	return strings.Join(all, ", ")
 }
 
-func printBags(a *command.App, all []*hubv1.Context) error {
-	views := []bagView{}
+func printValueSets(a *command.App, all []*hubv1.Context) error {
+	views := []valueSetView{}
 	for _, c := range all {
-		views = append(views, newBagView(a, c))
+		views = append(views, newValueSetView(a, c))
 	}
-	return command.PrintList(a, views, func(v bagView) string { return v.Name },
-		command.Col("NAME", func(v bagView) string { return v.Name }),
-		command.Col("PROJECT", func(v bagView) string { return cmp.Or(v.Project, "(all)") }),
-		command.Col("SERVICES", func(v bagView) string { return fmt.Sprint(v.Services) }),
-		command.Col("VERSION", func(v bagView) string { return fmt.Sprint(v.Version) }),
-		command.Col("UPDATED", func(v bagView) string { return command.Ago(v.UpdatedAge) }),
-		command.Col("KEYS", bagView.keys),
+	return command.PrintList(a, views, func(v valueSetView) string { return v.Name },
+		command.Col("NAME", func(v valueSetView) string { return v.Name }),
+		command.Col("PROJECT", func(v valueSetView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("SERVICES", func(v valueSetView) string { return fmt.Sprint(v.Services) }),
+		command.Col("VERSION", func(v valueSetView) string { return fmt.Sprint(v.Version) }),
+		command.Col("UPDATED", func(v valueSetView) string { return command.Ago(v.UpdatedAge) }),
+		command.Col("KEYS", valueSetView.keys),
 	)
 }
 
-func printBag(a *command.App, c *hubv1.Context) error {
-	return command.PrintOne(a, newBagView(a, c), func(v bagView) string { return v.Name },
-		command.Col("Name", func(v bagView) string { return v.Name }),
-		command.Col("Project", func(v bagView) string { return cmp.Or(v.Project, "(all)") }),
-		command.Col("Services", func(v bagView) string { return fmt.Sprint(v.Services) }),
-		command.Col("Version", func(v bagView) string {
+func printValueSet(a *command.App, c *hubv1.Context) error {
+	return command.PrintOne(a, newValueSetView(a, c), func(v valueSetView) string { return v.Name },
+		command.Col("Name", func(v valueSetView) string { return v.Name }),
+		command.Col("Project", func(v valueSetView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("Services", func(v valueSetView) string { return fmt.Sprint(v.Services) }),
+		command.Col("Version", func(v valueSetView) string {
 			return fmt.Sprintf("%d, by %s %s", v.Version, v.UpdatedBy, command.Ago(v.UpdatedAge))
 		}),
-		command.Col("Values", func(v bagView) string {
+		command.Col("Values", func(v valueSetView) string {
 			var lines []string
 			for _, key := range slices.Sorted(maps.Keys(v.Values)) {
 				text, err := json.Marshal(v.Values[key])

@@ -9,13 +9,13 @@ import (
 
 // builtIn is the backend in the hub's database, sealed with the hub's key.
 type builtIn struct {
-	store  Store
+	store  ValueStore
 	writer Writer
 	sealer Sealer
 }
 
 // NewBuiltIn returns the backend in a database, which every Keeper has.
-func NewBuiltIn(store Store, writer Writer, sealer Sealer) Backend {
+func NewBuiltIn(store ValueStore, writer Writer, sealer Sealer) Backend {
 	return &builtIn{store: store, writer: writer, sealer: sealer}
 }
 
@@ -106,7 +106,7 @@ func (k *Keeper) RotateKey(ctx context.Context) (values int64, keyID string, err
 	for after := ""; ; {
 		n := 0
 		err = k.Writer.Write(ctx, func(ctx context.Context) error {
-			old, err := k.Store.ValuesNotUnder(ctx, keyID+".", after, rotateBatch)
+			old, err := k.Values.ValuesNotUnder(ctx, keyID+".", after, rotateBatch)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (k *Keeper) RotateKey(ctx context.Context) (values int64, keyID string, err
 				if err != nil {
 					return err
 				}
-				if err := k.Store.PutValue(ctx, path, sealed); err != nil {
+				if err := k.Values.PutValue(ctx, path, sealed); err != nil {
 					return err
 				}
 				after = max(after, path)

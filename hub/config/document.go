@@ -112,12 +112,12 @@ func (k *Keeper) put(ctx context.Context, text string, shared bool) (string, err
 				return err
 			}
 		}
-		return k.Store.InsertDocument(ctx, d)
+		return k.Documents.InsertDocument(ctx, d)
 	})
 	if err == nil && !d.Ready {
 		if _, err = p.write(ctx, d.ID, text); err == nil {
 			d.Ready = true
-			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Store.UpdateDocument(ctx, d) })
+			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.UpdateDocument(ctx, d) })
 		}
 	}
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *Keeper) recall(ids []string, found map[string][]byte) (missing []string
 
 // fetch reads documents from the backends.
 func (k *Keeper) fetch(ctx context.Context, ids []string, found map[string][]byte, failed map[string]error) {
-	rows, err := k.Store.DocumentsByID(ctx, ids)
+	rows, err := k.Documents.DocumentsByID(ctx, ids)
 	for _, id := range ids {
 		failed[id] = errcode.New(errcode.Internal, "document %s does not exist; set the values again", id)
 		if err != nil {
@@ -274,7 +274,7 @@ const (
 // next ones the next time.
 func (k *Keeper) sweep(ctx context.Context) error {
 	for range sweepPages {
-		unused, last, err := k.Store.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
+		unused, last, err := k.Inventory.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
 		if err != nil {
 			return err
 		}
@@ -304,5 +304,5 @@ func (k *Keeper) drop(ctx context.Context, d Document) error {
 			return err
 		}
 	}
-	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Store.DeleteDocument(ctx, d.ID) })
+	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.DeleteDocument(ctx, d.ID) })
 }

@@ -95,15 +95,15 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
-	bags, err := k.Tells.UntoldBags(ctx)
+	valueSets, err := k.Tells.UntoldValueSets(ctx)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	for _, b := range bags {
+	for _, b := range valueSets {
 		err := k.tell(ctx, services, fleet.Use{Kind: b.Kind, Name: b.Name}, b.UpdatedBy, false)
 		if err == nil {
-			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Tells.ToldBag(ctx, b.Kind, b.Name, b.Version) })
+			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Tells.ToldValueSet(ctx, b.Kind, b.Name, b.Version) })
 		}
 		failed = append(failed, err)
 	}
@@ -116,7 +116,7 @@ func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 
 // tell updates the services of one use. A failing one does not stop the others.
 func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by string, refresh bool) error {
-	ids, err := k.Store.UsedBy(ctx, u)
+	ids, err := k.Uses.UsedBy(ctx, u)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by st
 func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
-	names, err := k.Store.UsedNames(ctx, fleet.UseReference)
+	names, err := k.Uses.UsedNames(ctx, fleet.UseReference)
 	if err != nil {
 		return err
 	}

@@ -53,10 +53,15 @@ type Services interface {
 // Config holds a Keeper's dependencies. Default, Refresh, Clock and Log may be
 // zero.
 type Config struct {
-	Store  Store
-	Tells  TellStore
-	Writer Writer
-	Sealer Sealer
+	Documents DocumentStore
+	Inventory DocumentInventory
+	Values    ValueStore
+	Sets      ValueSetStore
+	Uses      UseStore
+	Tells     TellStore
+	Settings  SettingStore
+	Writer    Writer
+	Sealer    Sealer
 	// Places are the backends beside the built-in one.
 	Places []Place
 	// Default is the backend of documents until a migration changes it; empty
@@ -95,8 +100,13 @@ var _ fleet.Configuration = (*Keeper)(nil)
 
 // New checks the names. It calls no backend.
 func New(c Config) (*Keeper, error) {
-	if c.Store == nil || c.Tells == nil || c.Writer == nil || c.Sealer == nil {
-		return nil, errors.New("config: Store, Tells, Writer and Sealer must be set")
+	for _, store := range []any{c.Documents, c.Inventory, c.Values, c.Sets, c.Uses, c.Tells, c.Settings} {
+		if store == nil {
+			return nil, errors.New("config: all stores must be set")
+		}
+	}
+	if c.Writer == nil || c.Sealer == nil {
+		return nil, errors.New("config: Writer and Sealer must be set")
 	}
 	if c.Default == "" {
 		c.Default = BuiltIn
@@ -114,7 +124,7 @@ func New(c Config) (*Keeper, error) {
 		Config: c, places: map[string]Place{}, known: map[string][]byte{}, seen: map[string]string{},
 		wake: make(chan struct{}, 1), moving: make(chan struct{}, 1),
 	}
-	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Store, writer: c.Writer, sealer: c.Sealer}}
+	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Values, writer: c.Writer, sealer: c.Sealer}}
 	for _, p := range c.Places {
 		if _, twice := k.places[p.Name]; twice || p.Name == "" || p.Backend == nil {
 			return nil, errcode.New(errcode.Invalid, "backend %q: each backend needs a unique name", p.Name)
@@ -148,7 +158,7 @@ const defaultSetting = "config_default_backend"
 
 // defaultName returns the backend for new documents.
 func (k *Keeper) defaultName(ctx context.Context) (string, error) {
-	name, err := k.Store.Setting(ctx, defaultSetting)
+	name, err := k.Settings.Setting(ctx, defaultSetting)
 	if name == "" {
 		name = k.Default
 	}
@@ -173,7 +183,7 @@ func (k *Keeper) Backends(ctx context.Context) ([]PlaceView, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := k.Store.CountDocuments(ctx)
+	counts, err := k.Inventory.CountDocuments(ctx)
 	if err != nil {
 		return nil, err
 	}

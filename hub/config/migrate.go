@@ -77,7 +77,7 @@ func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, e
 			}
 			return errcode.New(errcode.Conflict, "values are moving from %s to %s; wait until that is done", m.From, m.To)
 		}
-		if err := k.Store.SetSetting(ctx, defaultSetting, to); err != nil {
+		if err := k.Settings.SetSetting(ctx, defaultSetting, to); err != nil {
 			return err
 		}
 		if err := k.keepMigration(ctx, Migration{From: from, To: to, Phase: PhaseCopying, By: by, StartedAt: k.now()}); err != nil {
@@ -110,7 +110,7 @@ func (k *Keeper) movable(from, to string) (Place, error) {
 
 // migration reads the last one.
 func (k *Keeper) migration(ctx context.Context) (m Migration, err error) {
-	text, err := k.Store.Setting(ctx, migrationSetting)
+	text, err := k.Settings.Setting(ctx, migrationSetting)
 	if err != nil || text == "" {
 		return Migration{Phase: PhaseNone}, err
 	}
@@ -122,7 +122,7 @@ func (k *Keeper) keepMigration(ctx context.Context, m Migration) error {
 	if err != nil {
 		return err
 	}
-	return k.Store.SetSetting(ctx, migrationSetting, string(text))
+	return k.Settings.SetSetting(ctx, migrationSetting, string(text))
 }
 
 // Migration returns the progress of the last migration.
@@ -132,7 +132,7 @@ func (k *Keeper) Migration(ctx context.Context) (Migration, error) {
 		return m, err
 	}
 	for after := ""; ; {
-		rows, err := k.Store.DocumentsIn(ctx, m.From, m.Phase == PhaseDeleting, after, 500)
+		rows, err := k.Inventory.DocumentsIn(ctx, m.From, m.Phase == PhaseDeleting, after, 500)
 		if err != nil || len(rows) == 0 {
 			return m, err
 		}
@@ -169,7 +169,7 @@ func (k *Keeper) carryOn(ctx context.Context) <-chan time.Time {
 // only wait for documents that are still being written.
 func (k *Keeper) step(ctx context.Context, m *Migration) (waits bool, err error) {
 	deleting := m.Phase == PhaseDeleting
-	rows, err := k.Store.DocumentsIn(ctx, m.From, deleting, "", moveBatch)
+	rows, err := k.Inventory.DocumentsIn(ctx, m.From, deleting, "", moveBatch)
 	if err != nil {
 		return false, err
 	}
@@ -207,7 +207,7 @@ func (k *Keeper) nextPhase(ctx context.Context, m *Migration) error {
 	return k.Writer.Write(ctx, func(ctx context.Context) error {
 		// A process that read the old default just before it changed may have
 		// added one.
-		late, err := k.Store.DocumentsIn(ctx, m.From, false, "", 1)
+		late, err := k.Inventory.DocumentsIn(ctx, m.From, false, "", 1)
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (k *Keeper) move(ctx context.Context, d Document, to string) error {
 }
 
 func (k *Keeper) update(ctx context.Context, d Document) error {
-	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Store.UpdateDocument(ctx, d) })
+	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.UpdateDocument(ctx, d) })
 }
 
 // ignoreGone ignores a document that was swept meanwhile.

@@ -27,14 +27,14 @@ type Document struct {
 	CreatedAt   int64
 }
 
-// The kinds of bags.
+// The kinds of value sets.
 const (
 	KindContext = "context"
 	KindOutputs = "outputs"
 )
 
-// BagRow is a context or outputs without its values.
-type BagRow struct {
+// ValueSetRow is a context or outputs without its values.
+type ValueSetRow struct {
 	Kind, Name string
 	ProjectID  string
 	// Project is its name, filled by reads; empty is available to all projects.
@@ -47,14 +47,9 @@ type BagRow struct {
 	UpdatedBy string
 }
 
-// Store stores rows. Methods that change something run in the transaction of
-// the context.
-type Store interface {
-	DocumentStore
-	ValueStore
-	BagStore
-	UseStore
-	// Setting and SetSetting store the default backend and the migration.
+// SettingStore stores the default backend and the migration. Here and in the other
+// stores, methods that change something run in the transaction of the context.
+type SettingStore interface {
 	Setting(ctx context.Context, name string) (string, error)
 	SetSetting(ctx context.Context, name, value string) error
 }
@@ -67,6 +62,10 @@ type DocumentStore interface {
 	DeleteDocument(ctx context.Context, id string) error
 	// DocumentsByID returns those that exist.
 	DocumentsByID(ctx context.Context, ids []string) ([]Document, error)
+}
+
+// DocumentInventory lists documents by where they are.
+type DocumentInventory interface {
 	// DocumentsIn returns up to limit documents after an id that are in a
 	// backend or, with stale, of which it still has the original.
 	DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]Document, error)
@@ -89,14 +88,14 @@ type ValueStore interface {
 	ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error)
 }
 
-// BagStore stores contexts and outputs.
-type BagStore interface {
-	// PutBag inserts or replaces.
-	PutBag(ctx context.Context, b BagRow) error
-	// BagByName returns NotFound.
-	BagByName(ctx context.Context, kind, name string) (BagRow, error)
-	Bags(ctx context.Context, kind string) ([]BagRow, error)
-	DeleteBag(ctx context.Context, kind, name string) error
+// ValueSetStore stores contexts and outputs.
+type ValueSetStore interface {
+	// PutValueSet inserts or replaces.
+	PutValueSet(ctx context.Context, b ValueSetRow) error
+	// ValueSetByName returns NotFound.
+	ValueSetByName(ctx context.Context, kind, name string) (ValueSetRow, error)
+	ValueSets(ctx context.Context, kind string) ([]ValueSetRow, error)
+	DeleteValueSet(ctx context.Context, kind, name string) error
 }
 
 // UseStore stores which service uses what.
@@ -112,10 +111,10 @@ type UseStore interface {
 // TellStore knows which contexts and outputs changed since their services were
 // updated.
 type TellStore interface {
-	// UntoldBags returns them, in order of kind and name.
-	UntoldBags(ctx context.Context) ([]BagRow, error)
-	// ToldBag records that all services have a version of one.
-	ToldBag(ctx context.Context, kind, name string, version int64) error
+	// UntoldValueSets returns them, in order of kind and name.
+	UntoldValueSets(ctx context.Context) ([]ValueSetRow, error)
+	// ToldValueSet records that all services have a version of one.
+	ToldValueSet(ctx context.Context, kind, name string, version int64) error
 }
 
 // Writer runs fn in one transaction; inside one it joins.

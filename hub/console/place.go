@@ -203,12 +203,12 @@ func ofWebhook(ctx context.Context, s *Server, action identity.Action, message a
 	return nil, n.missing
 }
 
-// bagScope returns the scope of a context or outputs: a project, or the hub.
-func bagScope(b config.BagRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
+// valueSetScope returns the scope of a context or outputs: a project, or the hub.
+func valueSetScope(b config.ValueSetRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
 
-func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
-	b, err := s.BagByName(ctx, kind, name)
-	n := need{action: action, scope: bagScope(b), what: kind + " " + name, flag: "--global", missing: config.NoBag(kind, name)}
+func (s *Server) valueSetNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
+	b, err := s.ValueSetByName(ctx, kind, name)
+	n := need{action: action, scope: valueSetScope(b), what: kind + " " + name, flag: "--global", missing: config.NoValueSet(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)
 	}
@@ -216,15 +216,15 @@ func (s *Server) bagNeed(ctx context.Context, action identity.Action, kind, name
 }
 
 func ofContext(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.bagNeed(ctx, action, config.KindContext, message.(interface{ GetName() string }).GetName()))
+	return one(s.valueSetNeed(ctx, action, config.KindContext, message.(interface{ GetName() string }).GetName()))
 }
 
 func ofOutputs(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.bagNeed(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
+	return one(s.valueSetNeed(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
 }
 
-// bagPlace identifies a context or outputs and the project they should be in.
-type bagPlace interface {
+// valueSetPlace identifies a context or outputs and the project they should be in.
+type valueSetPlace interface {
 	GetName() string
 	GetProject() string
 }
@@ -232,17 +232,17 @@ type bagPlace interface {
 func ofContextSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(interface{ GetContext() *hubv1.Context }).GetContext()
 	update, _ := message.(*hubv1.UpdateContextRequest)
-	return s.bagSet(ctx, action, config.KindContext, m, update.GetGlobal())
+	return s.valueSetWrite(ctx, action, config.KindContext, m, update.GetGlobal())
 }
 
 func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
 	m := message.(*hubv1.PutOutputsRequest)
-	return s.bagSet(ctx, action, config.KindOutputs, m.GetOutputs(), m.GetGlobal())
+	return s.valueSetWrite(ctx, action, config.KindOutputs, m.GetOutputs(), m.GetGlobal())
 }
 
-// bagSet requires changing an existing bag, and creating in its new scope
+// valueSetWrite requires changing an existing value set, and creating in its new scope
 // unless the scope stays the same.
-func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string, m bagPlace, global bool) ([]need, error) {
+func (s *Server) valueSetWrite(ctx context.Context, action identity.Action, kind string, m valueSetPlace, global bool) ([]need, error) {
 	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
 	if m.GetProject() != "" && !global {
 		var err error
@@ -250,7 +250,7 @@ func (s *Server) bagSet(ctx context.Context, action identity.Action, kind string
 			return one(into, err)
 		}
 	}
-	there, err := s.bagNeed(ctx, identity.ActionWrite, kind, m.GetName())
+	there, err := s.valueSetNeed(ctx, identity.ActionWrite, kind, m.GetName())
 	switch {
 	case errcode.Is(err, errcode.NotFound):
 		if action == identity.ActionWrite && kind == config.KindContext {

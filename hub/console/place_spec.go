@@ -39,7 +39,7 @@ func ofSpec(ctx context.Context, s *Server, action identity.Action, message any)
 	if err != nil {
 		return needs, err
 	}
-	for _, find := range []func(context.Context) ([]need, error){c.parent, c.sources, c.bags, c.clusters} {
+	for _, find := range []func(context.Context) ([]need, error){c.parent, c.sources, c.valueSets, c.clusters} {
 		more, err := find(ctx)
 		if needs = append(needs, more...); err != nil {
 			return needs, err
@@ -155,20 +155,20 @@ func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
 	return needs, nil
 }
 
-// bags requires seeing the contexts and outputs of other projects that the spec
+// valueSets requires seeing the contexts and outputs of other projects that the spec
 // names, although a service may use none of them: the answer must not reveal
 // one that the caller may not see.
-func (c *specCall) bags(ctx context.Context) (needs []need, err error) {
+func (c *specCall) valueSets(ctx context.Context) (needs []need, err error) {
 	had := c.had()
 	look := func(kind, name, field string) error {
-		b, err := c.BagByName(ctx, kind, name)
+		b, err := c.ValueSetByName(ctx, kind, name)
 		switch {
 		case errcode.Is(err, errcode.NotFound):
 			return nil
 		case err != nil:
 			return err
 		case b.ProjectID != "" && b.ProjectID != c.projectID:
-			needs = append(needs, need{action: identity.ActionRead, scope: bagScope(b), missing: config.NoBagAt(kind, name, field)})
+			needs = append(needs, need{action: identity.ActionRead, scope: valueSetScope(b), missing: config.NoValueSetAt(kind, name, field)})
 		}
 		return nil
 	}

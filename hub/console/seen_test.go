@@ -33,7 +33,7 @@ func (*still) ConfirmIncarnation(context.Context) (event.Incarnation, error) {
 func (*still) Events(context.Context, string, string, int64, int, identity.Reach) ([]event.Entry, error) {
 	return nil, nil
 }
-func (s *still) Mend(_ context.Context, _ event.Position, witness string) error {
+func (s *still) Repair(_ context.Context, _ event.Position, witness string) error {
 	if witness != "" {
 		s.claims.Add(1)
 	}

@@ -62,9 +62,9 @@ type Config struct {
 	Webhooks  gitcache.Webhooks
 	Values    Values
 	Movable   Movable
-	// BagByName returns the scope of a context or outputs, without their
+	// ValueSetByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
-	BagByName func(ctx context.Context, kind, name string) (config.BagRow, error)
+	ValueSetByName func(ctx context.Context, kind, name string) (config.ValueSetRow, error)
 	// People finds the session of a call; nil supports no sessions.
 	People People
 	// Audit receives a record of every call that may change something.
@@ -82,8 +82,8 @@ type Config struct {
 	ServicesByRepository func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
 	// ServicesBySource counts the services of one repository by source id.
 	ServicesBySource func(ctx context.Context, repositoryID string, r identity.Reach) (map[string]int, error)
-	// UsesOfBags counts the services that use each context or outputs, by name.
-	UsesOfBags func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
+	// UsesOfValueSets counts the services that use each context or outputs, by name.
+	UsesOfValueSets func(ctx context.Context, kind string, r identity.Reach) (map[string]int, error)
 	// Placements returns which replica fetches each repository and which one keeps
 	// a second copy, by repository id, for all repositories or the given one.
 	Placements func(ctx context.Context, repositoryID string) (map[string]gitcache.Placement, error)

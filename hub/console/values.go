@@ -16,10 +16,10 @@ import (
 
 // Values is the part of hub/config that people use.
 type Values interface {
-	ListBags(ctx context.Context, kind string) ([]config.BagView, error)
-	Bag(ctx context.Context, kind, name string) (config.BagView, error)
-	SetBag(ctx context.Context, c config.BagChange) (config.BagView, error)
-	DeleteBag(ctx context.Context, kind, name, by string) error
+	ListValueSets(ctx context.Context, kind string) ([]config.ValueSetView, error)
+	ValueSet(ctx context.Context, kind, name string) (config.ValueSetView, error)
+	SetValueSet(ctx context.Context, c config.ValueSetChange) (config.ValueSetView, error)
+	DeleteValueSet(ctx context.Context, kind, name, by string) error
 }
 
 // Movable lists the backends of values.
@@ -49,7 +49,7 @@ func (s *services) Config(ctx context.Context, r *connect.Request[hubv1.GetServi
 	return connect.NewResponse(out), nil
 }
 
-func bagMessage(v config.BagView) (*hubv1.Context, error) {
+func valueSetMessage(v config.ValueSetView) (*hubv1.Context, error) {
 	values := v.Values
 	if values == nil {
 		values = map[string]any{}
@@ -64,8 +64,8 @@ func bagMessage(v config.BagView) (*hubv1.Context, error) {
 	}, nil
 }
 
-// bagAnswer returns a bag with the number of uses that the caller may see.
-func (s *Server) bagAnswer(ctx context.Context, v config.BagView, err error) (*connect.Response[hubv1.Context], error) {
+// valueSetAnswer returns a value set with the number of uses that the caller may see.
+func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err error) (*connect.Response[hubv1.Context], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -73,20 +73,20 @@ func (s *Server) bagAnswer(ctx context.Context, v config.BagView, err error) (*c
 	if err != nil {
 		return nil, err
 	}
-	uses, err := s.UsesOfBags(ctx, v.Kind, reach)
+	uses, err := s.UsesOfValueSets(ctx, v.Kind, reach)
 	if err != nil {
 		return nil, err
 	}
 	v.Services = uses[v.Name]
-	out, err := bagMessage(v)
+	out, err := valueSetMessage(v)
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(out), nil
 }
 
-func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, error) {
-	all, err := s.Values.ListBags(ctx, kind)
+func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Context, error) {
+	all, err := s.Values.ListValueSets(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -94,17 +94,17 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	if err != nil {
 		return nil, err
 	}
-	uses, err := s.UsesOfBags(ctx, kind, reach)
+	uses, err := s.UsesOfValueSets(ctx, kind, reach)
 	if err != nil {
 		return nil, err
 	}
 	var out []*hubv1.Context
 	for _, v := range all {
-		if !reach.Covers(bagScope(v.BagRow)) {
+		if !reach.Covers(valueSetScope(v.ValueSetRow)) {
 			continue
 		}
 		v.Services = uses[v.Name]
-		one, err := bagMessage(v)
+		one, err := valueSetMessage(v)
 		if err != nil {
 			return nil, err
 		}
@@ -113,8 +113,8 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	return out, nil
 }
 
-func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context, global bool) (config.BagChange, error) {
-	c := config.BagChange{Kind: kind, Name: m.GetName(), Global: global, By: caller(ctx).By(), Bag: fleet.Bag{Secrets: m.GetSecrets()}}
+func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Context, global bool) (config.ValueSetChange, error) {
+	c := config.ValueSetChange{Kind: kind, Name: m.GetName(), Global: global, By: caller(ctx).By(), ValueSet: fleet.ValueSet{Secrets: m.GetSecrets()}}
 	if global && m.GetProject() != "" {
 		return c, errcode.New(errcode.Invalid, "global: cannot be combined with the project %.80q; give one of the two", m.GetProject())
 	}
@@ -136,7 +136,7 @@ func (s *Server) bagChange(ctx context.Context, kind string, m *hubv1.Context, g
 type contexts struct{ *Server }
 
 func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContextsRequest]) (*connect.Response[hubv1.ListContextsResponse], error) {
-	all, err := s.bagList(ctx, config.KindContext)
+	all, err := s.valueSetList(ctx, config.KindContext)
 	if err != nil {
 		return nil, err
 	}
@@ -144,32 +144,32 @@ func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContex
 }
 
 func (s *contexts) Get(ctx context.Context, r *connect.Request[hubv1.GetContextRequest]) (*connect.Response[hubv1.Context], error) {
-	v, err := s.Values.Bag(ctx, config.KindContext, r.Msg.GetName())
-	return s.bagAnswer(ctx, v, err)
+	v, err := s.Values.ValueSet(ctx, config.KindContext, r.Msg.GetName())
+	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateContextRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext(), false)
+	c, err := s.valueSetChange(ctx, config.KindContext, r.Msg.GetContext(), false)
 	if err != nil {
 		return nil, err
 	}
 	c.Create = true
-	v, err := s.Values.SetBag(ctx, c)
-	return s.bagAnswer(ctx, v, err)
+	v, err := s.Values.SetValueSet(ctx, c)
+	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateContextRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindContext, r.Msg.GetContext(), r.Msg.GetGlobal())
+	c, err := s.valueSetChange(ctx, config.KindContext, r.Msg.GetContext(), r.Msg.GetGlobal())
 	if err != nil {
 		return nil, err
 	}
 	c.Update, c.Merge, c.Unset = true, r.Msg.GetMerge(), r.Msg.GetUnset()
-	v, err := s.Values.SetBag(ctx, c)
-	return s.bagAnswer(ctx, v, err)
+	v, err := s.Values.SetValueSet(ctx, c)
+	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteContextRequest]) (*connect.Response[hubv1.DeleteContextResponse], error) {
-	if err := s.Values.DeleteBag(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
+	if err := s.Values.DeleteValueSet(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteContextResponse{}), nil
@@ -178,7 +178,7 @@ func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteCo
 type outputs struct{ *Server }
 
 func (s *outputs) List(ctx context.Context, _ *connect.Request[hubv1.ListOutputsRequest]) (*connect.Response[hubv1.ListOutputsResponse], error) {
-	all, err := s.bagList(ctx, config.KindOutputs)
+	all, err := s.valueSetList(ctx, config.KindOutputs)
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +186,16 @@ func (s *outputs) List(ctx context.Context, _ *connect.Request[hubv1.ListOutputs
 }
 
 func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRequest]) (*connect.Response[hubv1.Context], error) {
-	c, err := s.bagChange(ctx, config.KindOutputs, r.Msg.GetOutputs(), r.Msg.GetGlobal())
+	c, err := s.valueSetChange(ctx, config.KindOutputs, r.Msg.GetOutputs(), r.Msg.GetGlobal())
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Values.SetBag(ctx, c)
-	return s.bagAnswer(ctx, v, err)
+	v, err := s.Values.SetValueSet(ctx, c)
+	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOutputsRequest]) (*connect.Response[hubv1.DeleteOutputsResponse], error) {
-	if err := s.Values.DeleteBag(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
+	if err := s.Values.DeleteValueSet(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteOutputsResponse{}), nil

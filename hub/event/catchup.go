@@ -103,14 +103,14 @@ func (f *Feed) weigh(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
-	return f.mend(ctx, e)
+	return f.repair(ctx, e)
 }
 
-// mend lets a store that supports it find out that a position was lost. A
+// repair lets a store that supports it find out that a position was lost. A
 // rebuild follows when the new incarnation is read.
-func (f *Feed) mend(ctx context.Context, e evidence) error {
-	if m, ok := f.store.(Mender); ok {
-		if err := m.Mend(ctx, e.at, e.witness); err != nil {
+func (f *Feed) repair(ctx context.Context, e evidence) error {
+	if m, ok := f.store.(Repairer); ok {
+		if err := m.Repair(ctx, e.at, e.witness); err != nil {
 			return fmt.Errorf("look for position %s: %w", e.at, err)
 		}
 	}

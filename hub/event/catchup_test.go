@@ -12,14 +12,14 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// mending records which lost positions were checked, and who showed them.
-type mending struct {
+// repairing records which lost positions were checked, and who showed them.
+type repairing struct {
 	rows
 	mu     sync.Mutex
 	looked []string
 }
 
-func (m *mending) Mend(_ context.Context, seen event.Position, witness string) error {
+func (m *repairing) Repair(_ context.Context, seen event.Position, witness string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if witness != "" {
@@ -54,7 +54,7 @@ func TestOnlyOwnProofsAreLookedUp(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &mending{rows: rows{life: "a"}}
+				store := &repairing{rows: rows{life: "a"}}
 				store.add("one")
 				feed := startWith(t, event.FeedConfig{Store: store, Proofs: tc.proofs}, &index{})
 				synctest.Wait()

@@ -96,10 +96,10 @@ type Entry struct {
 
 // Collector collects what one transaction appended.
 type Collector struct {
-	mu      sync.Mutex
-	changes []Change
-	entries []Entry
-	relied  []Change
+	mu           sync.Mutex
+	changes      []Change
+	entries      []Entry
+	dependencies []Change
 }
 
 type collectorKey struct{}
@@ -160,31 +160,34 @@ func Record(ctx context.Context, entry Entry) error {
 	return nil
 }
 
-// Rely declares that the transaction of ctx is only correct if no other one
+// DependsOn declares that the transaction of ctx is only correct if no other one
 // changes what is named here between its snapshot and its commit. An example is
 // the head with which a new service begins: the transaction that changes the
 // head looks for services to update, and cannot see one that is not committed.
 // The store retries the transaction when that happened. An empty Key is
 // anything of the Kind, of one Cluster when that is set.
-func Rely(ctx context.Context, on ...Change) error {
+func DependsOn(ctx context.Context, on ...Change) error {
 	c, ok := ctx.Value(collectorKey{}).(*Collector)
 	if !ok {
 		return errNoTransaction
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.relied = append(c.relied, on...)
+	c.dependencies = append(c.dependencies, on...)
 	return nil
 }
 
-// Relied returns the changes that were passed to Rely.
-func (c *Collector) Relied() []Change {
+// Rely is DependsOn, for hub/identity until it calls that.
+func Rely(ctx context.Context, on ...Change) error { return DependsOn(ctx, on...) }
+
+// Dependencies returns the changes that were passed to DependsOn.
+func (c *Collector) Dependencies() []Change {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Change(nil), c.relied...)
+	return append([]Change(nil), c.dependencies...)
 }
 
-// Matches reports whether a change is covered by c, an argument of Rely.
+// Matches reports whether a change is covered by c, an argument of DependsOn.
 func (c Change) Matches(other Change) bool {
 	return c.Kind == other.Kind && (c.Key == "" || c.Key == other.Key) && (c.Cluster == "" || c.Cluster == other.Cluster)
 }

@@ -18,7 +18,7 @@
 //	                                  v
 //	Feed: read rows after P -> every Subscriber.Apply -> P moves -> waiters continue
 //
-// A third call, Rely, names what nobody else may have changed since the
+// A third call, DependsOn, names what nobody else may have changed since the
 // transaction took its snapshot; the store compares it with the feed rows
 // written since then.
 //

@@ -54,13 +54,13 @@ type Store interface {
 	ChangesAfter(ctx context.Context, sequence int64, limit int) ([]Row, error)
 }
 
-// Mender is a Store that can begin a new incarnation when the database lost
+// Repairer is a Store that can begin a new incarnation when the database lost
 // committed rows, as in a fail-over.
-type Mender interface {
-	// Mend checks whether the database still has seen, a position that this hub
+type Repairer interface {
+	// Repair checks whether the database still has seen, a position that this hub
 	// issued, and begins a new incarnation when it does not. witness is the
 	// cluster that showed it, empty when this replica knows it by itself.
-	Mend(ctx context.Context, seen Position, witness string) error
+	Repair(ctx context.Context, seen Position, witness string) error
 }
 
 // Subscriber maintains an index that follows the feed. Calls come one at a
@@ -306,7 +306,7 @@ func (f *Feed) tail(ctx context.Context, current Incarnation) (int, error) {
 		return 0, err
 	}
 	if len(rows) == 0 {
-		return 0, f.mend(ctx, evidence{at: Position{Incarnation: current.ID, Sequence: at}})
+		return 0, f.repair(ctx, evidence{at: Position{Incarnation: current.ID, Sequence: at}})
 	}
 	for _, s := range f.subscribers {
 		if err := s.Apply(ctx, rows); err != nil {

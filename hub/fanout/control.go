@@ -29,7 +29,7 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 	}
 	var made Rollout
 	err = e.writer.Write(ctx, func(ctx context.Context) error {
-		last, err := e.store.LatestRollout(ctx, e.subject.Name())
+		last, err := e.rollouts.LatestRollout(ctx, e.subject.Name())
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
@@ -51,11 +51,11 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 		}
 		if last.Phase.Active() {
 			last.Phase, last.Message, last.UpdatedAt = Superseded, "overtaken by "+q.Version, now
-			if err := e.store.UpdateRollout(ctx, last); err != nil {
+			if err := e.rollouts.UpdateRollout(ctx, last); err != nil {
 				return err
 			}
 		}
-		if err := e.store.InsertRollout(ctx, made); err != nil {
+		if err := e.rollouts.InsertRollout(ctx, made); err != nil {
 			return err
 		}
 		members, err := e.subject.Members(ctx, nil)
@@ -102,7 +102,7 @@ func (e *Engine) enlist(ctx context.Context, r Rollout, members []Member, have [
 		}
 		fresh = append(fresh, Target{RolloutID: r.ID, ClusterID: m.ClusterID, Wave: wave, State: Waiting})
 	}
-	if err := e.store.PutRolloutTargets(ctx, fresh); err != nil || len(known) == 0 {
+	if err := e.targets.PutRolloutTargets(ctx, fresh); err != nil || len(known) == 0 {
 		return err
 	}
 	gone := make([]string, 0, len(known))
@@ -110,7 +110,7 @@ func (e *Engine) enlist(ctx context.Context, r Rollout, members []Member, have [
 		gone = append(gone, id)
 	}
 	slices.Sort(gone)
-	return e.store.DeleteRolloutTargets(ctx, r.ID, gone)
+	return e.targets.DeleteRolloutTargets(ctx, r.ID, gone)
 }
 
 func compareBool(a, b bool) int {
@@ -140,7 +140,7 @@ func (e *Engine) Resume(ctx context.Context, by string) (Rollout, error) {
 		if r.Phase != Paused && r.Phase != Stopped && r.Phase != Progressing {
 			return errcode.New(errcode.Conflict, "the rollout of %s is %s; only one that is paused or stopped can be resumed", r.Version, r.Phase)
 		}
-		targets, err := e.store.RolloutTargets(ctx, r.ID, nil)
+		targets, err := e.targets.RolloutTargets(ctx, r.ID, nil)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (e *Engine) Abort(ctx context.Context, by string) (Rollout, error) {
 func (e *Engine) change(ctx context.Context, by, kind string, fn func(ctx context.Context, r *Rollout) error) (Rollout, error) {
 	var r Rollout
 	err := e.writer.Write(ctx, func(ctx context.Context) (err error) {
-		r, err = e.store.LatestRollout(ctx, e.subject.Name())
+		r, err = e.rollouts.LatestRollout(ctx, e.subject.Name())
 		if errcode.Is(err, errcode.NotFound) {
 			return errcode.New(errcode.Conflict, "nothing was ever rolled out")
 		}
@@ -184,7 +184,7 @@ func (e *Engine) change(ctx context.Context, by, kind string, fn func(ctx contex
 			return nil
 		}
 		r.UpdatedAt = e.now()
-		if err := e.store.UpdateRollout(ctx, r); err != nil {
+		if err := e.rollouts.UpdateRollout(ctx, r); err != nil {
 			return err
 		}
 		return record(ctx, r, kind, by, r.Version)
@@ -195,11 +195,11 @@ func (e *Engine) change(ctx context.Context, by, kind string, fn func(ctx contex
 
 // Latest returns the newest rollout with its targets. NotFound.
 func (e *Engine) Latest(ctx context.Context) (Rollout, []Target, error) {
-	r, err := e.store.LatestRollout(ctx, e.subject.Name())
+	r, err := e.rollouts.LatestRollout(ctx, e.subject.Name())
 	if err != nil {
 		return r, nil, err
 	}
-	targets, err := e.store.RolloutTargets(ctx, r.ID, nil)
+	targets, err := e.targets.RolloutTargets(ctx, r.ID, nil)
 	return r, targets, err
 }
 

@@ -7,7 +7,7 @@
 //	      -> too many failed -> Stopped, until a person resumes or aborts
 //
 // It decides which cluster gets which version when, and stores that through
-// Store. It does not know how a version reaches a cluster or what an agent does
+// RolloutStore. It does not know how a version reaches a cluster or what an agent does
 // with it, and it talks to no cluster: reports come through hub/fleet. One
 // replica at a time runs it. A second replica that still believes it holds the
 // lease does no harm, because each step reads its rows again inside the

@@ -29,9 +29,10 @@ const (
 // Config holds an Engine's dependencies. The fields before the blank line are
 // required.
 type Config struct {
-	Store   Store
-	Writer  Writer
-	Subject Subject
+	Rollouts RolloutStore
+	Targets  TargetStore
+	Writer   Writer
+	Subject  Subject
 
 	// Tick is DefaultTick when zero.
 	Tick  time.Duration
@@ -41,19 +42,20 @@ type Config struct {
 
 // Engine rolls out one subject.
 type Engine struct {
-	store   Store
-	writer  Writer
-	subject Subject
-	tick    time.Duration
-	clock   clock.Clock
-	log     *slog.Logger
-	wake    chan struct{}
-	came    came
+	rollouts RolloutStore
+	targets  TargetStore
+	writer   Writer
+	subject  Subject
+	tick     time.Duration
+	clock    clock.Clock
+	log      *slog.Logger
+	wake     chan struct{}
+	came     came
 }
 
 // New returns an Engine.
 func New(c Config) (*Engine, error) {
-	if c.Store == nil || c.Writer == nil || c.Subject == nil {
+	if c.Rollouts == nil || c.Targets == nil || c.Writer == nil || c.Subject == nil {
 		return nil, errors.New("fanout: a store, a writer and a subject are needed")
 	}
 	if c.Tick == 0 {
@@ -65,7 +67,7 @@ func New(c Config) (*Engine, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{store: c.Store, writer: c.Writer, subject: c.Subject, tick: c.Tick, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), came: came{all: true}}, nil
+	return &Engine{rollouts: c.Rollouts, targets: c.Targets, writer: c.Writer, subject: c.Subject, tick: c.Tick, clock: c.Clock, log: c.Log, wake: make(chan struct{}, 1), came: came{all: true}}, nil
 }
 
 func (e *Engine) now() int64 { return clock.Micros(e.clock.Now()) }
@@ -120,7 +122,7 @@ func (e *Engine) Step(ctx context.Context) (more bool, err error) {
 }
 
 func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) {
-	r, err := e.store.LatestRollout(ctx, e.subject.Name())
+	r, err := e.rollouts.LatestRollout(ctx, e.subject.Name())
 	if errcode.Is(err, errcode.NotFound) {
 		return last, false, nil
 	}
@@ -142,7 +144,7 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 	err = e.writer.Write(ctx, func(ctx context.Context) error {
 		more = false
 		// Read the current row: a person may have changed it meanwhile.
-		r, err := e.store.LatestRollout(ctx, r.Subject)
+		r, err := e.rollouts.LatestRollout(ctx, r.Subject)
 		if err != nil {
 			return err
 		}
@@ -153,7 +155,7 @@ func (e *Engine) step(ctx context.Context) (last Rollout, more bool, err error) 
 		if !all && r.Phase == Done {
 			w.only = only
 		}
-		targets, err := e.store.RolloutTargets(ctx, r.ID, w.only)
+		targets, err := e.targets.RolloutTargets(ctx, r.ID, w.only)
 		if err != nil {
 			return err
 		}

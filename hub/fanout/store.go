@@ -2,9 +2,9 @@ package fanout
 
 import "context"
 
-// Store stores rollouts. Methods that change something run in the transaction
+// RolloutStore stores rollouts. Methods that change something run in the transaction
 // of the context; reads do so where there is one.
-type Store interface {
+type RolloutStore interface {
 	// InsertRollout adds a rollout. Conflict when the subject has an active
 	// one.
 	InsertRollout(ctx context.Context, r Rollout) error
@@ -12,6 +12,10 @@ type Store interface {
 	UpdateRollout(ctx context.Context, r Rollout) error
 	// LatestRollout returns a subject's newest rollout, or NotFound.
 	LatestRollout(ctx context.Context, subject string) (Rollout, error)
+}
+
+// TargetStore stores the clusters of rollouts, as RolloutStore does.
+type TargetStore interface {
 	// RolloutTargets returns the targets of a rollout, in order of wave and
 	// cluster; nil clusters means all.
 	RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) ([]Target, error)

@@ -19,14 +19,14 @@ type work struct {
 
 // save stores what the step changed.
 func (w *work) save(ctx context.Context) error {
-	if err := w.store.PutRolloutTargets(ctx, w.changed); err != nil {
+	if err := w.targets.PutRolloutTargets(ctx, w.changed); err != nil {
 		return err
 	}
 	if reflect.DeepEqual(w.r, w.before) {
 		return nil
 	}
 	w.r.UpdatedAt = w.now
-	if err := w.store.UpdateRollout(ctx, w.r); err != nil {
+	if err := w.rollouts.UpdateRollout(ctx, w.r); err != nil {
 		return err
 	}
 	if w.r.Phase == w.before.Phase && w.r.Wave == w.before.Wave {
@@ -59,7 +59,7 @@ func (w *work) step(ctx context.Context, targets []Target) (more bool, err error
 	if err := w.enlist(ctx, w.r, members, orEmpty(targets)); err != nil {
 		return false, err
 	}
-	if targets, err = w.store.RolloutTargets(ctx, w.r.ID, w.only); err != nil {
+	if targets, err = w.targets.RolloutTargets(ctx, w.r.ID, w.only); err != nil {
 		return false, err
 	}
 	if err := w.judge(ctx, targets); err != nil {

@@ -69,12 +69,12 @@ type ClusterData struct {
 }
 
 // LoadAll streams every service; hub/desired builds its index from it.
-func (f *Fleet) LoadAll(ctx context.Context, fn func(Row) error) error {
+func (f *serviceViews) LoadAll(ctx context.Context, fn func(Row) error) error {
 	return f.store.EachRow(ctx, fn)
 }
 
 // LoadRows returns those of the services that exist.
-func (f *Fleet) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
+func (f *serviceViews) LoadRows(ctx context.Context, ids []string) ([]Row, error) {
 	return f.store.RowsByID(ctx, ids)
 }
 

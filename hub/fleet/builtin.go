@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -38,10 +39,19 @@ func notBuiltin(services []StoredService) int {
 	return n
 }
 
+// builtins are the hub's own services.
+type builtins struct {
+	times
+	store     Store
+	writer    Writer
+	live      *live.Memory
+	revisions *revisions
+}
+
 // PutBuiltin declares one of the hub's own services on a cluster, protected, in
 // the transaction of the context or a new one. A service that is already so is
 // left unchanged. Conflict when another service has that name.
-func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) error {
+func (f *builtins) PutBuiltin(ctx context.Context, clusterID string, b Builtin) error {
 	return f.writer.Write(ctx, func(ctx context.Context) error {
 		cluster, err := f.store.ClusterByID(ctx, clusterID)
 		if err != nil {
@@ -82,15 +92,15 @@ func (f *Fleet) PutBuiltin(ctx context.Context, clusterID string, b Builtin) err
 	})
 }
 
-func (f *Fleet) storeBuiltin(ctx context.Context, s StoredService, cluster Cluster, fresh bool) error {
-	if err := f.settle(&s, s.Spec, "", cluster); err != nil {
+func (f *builtins) storeBuiltin(ctx context.Context, s StoredService, cluster Cluster, fresh bool) error {
+	if err := f.revisions.settle(&s, s.Spec, "", cluster); err != nil {
 		return err
 	}
 	cause, kind, put := CauseUpdate, "service.updated", f.store.UpdateService
 	if fresh {
 		cause, kind, put = CauseCreate, "service.created", f.store.InsertService
 	}
-	if err := f.addRevision(ctx, &s, s.Spec, "", cause, "hub"); err != nil {
+	if err := f.revisions.addRevision(ctx, &s, s.Spec, "", cause, "hub"); err != nil {
 		return err
 	}
 	if err := put(ctx, s); err != nil {
@@ -114,7 +124,7 @@ type BuiltinState struct {
 
 // Builtins returns registered clusters with their state of the service, in
 // order of name; nil ids means all.
-func (f *Fleet) Builtins(ctx context.Context, name string, clusterIDs []string) ([]BuiltinState, error) {
+func (f *builtins) Builtins(ctx context.Context, name string, clusterIDs []string) ([]BuiltinState, error) {
 	var all []BuiltinState
 	err := f.store.Read(ctx, func(ctx context.Context) (err error) {
 		var clusters []Cluster
@@ -148,8 +158,8 @@ func (f *Fleet) Builtins(ctx context.Context, name string, clusterIDs []string) 
 				continue
 			}
 			state := BuiltinState{Cluster: c, Service: at[c.ID]}
-			f.liveness.SetInterval(c.ID, c.PollInterval)
-			state.Freshness, state.PolledAt = f.Freshness(c.ID)
+			f.live.Polls.SetInterval(c.ID, c.PollInterval)
+			state.Freshness, state.PolledAt = f.live.Freshness(c.ID)
 			stored := statuses[state.Service.ID]
 			state.Status, state.ReportedAt = stored.Status, stored.ReportedAt
 			all = append(all, state)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -19,6 +20,16 @@ const (
 	// maxMetadata limits a cluster's metadata, which is sent with each spec.
 	maxMetadata = 64 << 10
 )
+
+// clusters are the clusters of the fleet.
+type clusters struct {
+	times
+	store     Store
+	writer    Writer
+	live      *live.Memory
+	projects  *projects
+	revisions *revisions
+}
 
 // recordCluster appends the change of a cluster, with an event when kind is
 // not empty.
@@ -63,13 +74,13 @@ func (c *Cluster) check() error {
 
 // CreateCluster creates a cluster before its agent registers. Conflict when it
 // exists.
-func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
+func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
 	c := Cluster{ID: newID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
 	if err := c.check(); err != nil {
 		return Cluster{}, err
 	}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
-		project, err := f.Project(ctx, n.Project)
+		project, err := f.projects.Project(ctx, n.Project)
 		if err != nil {
 			return err
 		}
@@ -86,8 +97,8 @@ func (f *Fleet) CreateCluster(ctx context.Context, by string, n NewCluster) (Clu
 }
 
 // insertCluster stores a new cluster. Its project must still exist.
-func (f *Fleet) insertCluster(ctx context.Context, c Cluster) error {
-	if _, err := f.project(ctx, c.ProjectID); err != nil {
+func (f *clusters) insertCluster(ctx context.Context, c Cluster) error {
+	if _, err := f.projects.project(ctx, c.ProjectID); err != nil {
 		return err
 	}
 	if err := f.store.InsertCluster(ctx, c); err != nil {
@@ -98,7 +109,7 @@ func (f *Fleet) insertCluster(ctx context.Context, c Cluster) error {
 
 // UpdateCluster changes a cluster, and the spec digests of its services when
 // their data changed.
-func (f *Fleet) UpdateCluster(ctx context.Context, by, name string, change ClusterChange) (Cluster, error) {
+func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change ClusterChange) (Cluster, error) {
 	return f.changeCluster(ctx, name, func(c *Cluster) (kind, message string, err error) {
 		if change.Handle != nil {
 			c.Handle = *change.Handle
@@ -114,7 +125,7 @@ func (f *Fleet) UpdateCluster(ctx context.Context, by, name string, change Clust
 }
 
 // ApproveCluster ends Pending.
-func (f *Fleet) ApproveCluster(ctx context.Context, by, name string) (Cluster, error) {
+func (f *clusters) ApproveCluster(ctx context.Context, by, name string) (Cluster, error) {
 	return f.changeCluster(ctx, name, func(c *Cluster) (string, string, error) {
 		c.Pending = false
 		return "cluster.approved", "", nil
@@ -123,7 +134,7 @@ func (f *Fleet) ApproveCluster(ctx context.Context, by, name string) (Cluster, e
 
 // changeCluster applies change to the named cluster and stores the result. It
 // writes nothing when nothing changed.
-func (f *Fleet) changeCluster(ctx context.Context, name string, change func(*Cluster) (kind, message string, err error), by string) (Cluster, error) {
+func (f *clusters) changeCluster(ctx context.Context, name string, change func(*Cluster) (kind, message string, err error), by string) (Cluster, error) {
 	var c Cluster
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		before, err := f.store.ClusterByName(ctx, name)
@@ -144,7 +155,7 @@ func (f *Fleet) changeCluster(ctx context.Context, name string, change func(*Clu
 }
 
 // putCluster stores a changed cluster in the transaction of the context.
-func (f *Fleet) putCluster(ctx context.Context, before Cluster, c *Cluster, kind, by, message string) error {
+func (f *clusters) putCluster(ctx context.Context, before Cluster, c *Cluster, kind, by, message string) error {
 	if equalCluster(before, *c) {
 		return nil
 	}
@@ -153,7 +164,7 @@ func (f *Fleet) putCluster(ctx context.Context, before Cluster, c *Cluster, kind
 		return err
 	}
 	if !before.data().equal(c.data()) {
-		if err := f.redigestCluster(ctx, *c); err != nil {
+		if err := f.revisions.redigestCluster(ctx, *c); err != nil {
 			return err
 		}
 	}
@@ -200,8 +211,8 @@ func kubernetesMinor(version string) string {
 
 // Ping stores what an agent reports about its cluster, and the spec digests of
 // its services when their data changed.
-func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error {
-	f.liveness.SetInterval(clusterID, p.PollInterval)
+func (f *clusters) Ping(ctx context.Context, clusterID string, p ClusterPing) error {
+	f.live.Polls.SetInterval(clusterID, p.PollInterval)
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
 		before, err := f.store.ClusterByID(ctx, clusterID)
 		if err != nil {
@@ -218,7 +229,7 @@ func (f *Fleet) Ping(ctx context.Context, clusterID string, p ClusterPing) error
 }
 
 // Enroll implements agentkey.Clusters.
-func (f *Fleet) Enroll(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
+func (f *clusters) Enroll(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	before, err := f.enrolling(ctx, e)
 	if errcode.Is(err, errcode.NotFound) && e.ClusterID == "" {
 		return f.enrollNew(ctx, e)
@@ -242,7 +253,7 @@ func (f *Fleet) Enroll(ctx context.Context, e agentkey.Enrollment) (agentkey.Enr
 
 // enrolling finds the cluster of an enrollment. A name alone gives no right to
 // a cluster that a person created: that needs a token that is fixed to it.
-func (f *Fleet) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluster, error) {
+func (f *clusters) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluster, error) {
 	if e.ClusterID != "" {
 		return f.store.ClusterByID(ctx, e.ClusterID)
 	}
@@ -253,7 +264,7 @@ func (f *Fleet) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluster, 
 	return c, err
 }
 
-func (f *Fleet) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
+func (f *clusters) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	c := Cluster{
 		ID: newID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
 		AgentVersion: e.AgentVersion, Pending: e.Pending, RegisteredAt: f.now(), CreatedAt: f.now(), UpdatedAt: f.now(),
@@ -272,7 +283,7 @@ func (f *Fleet) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.
 }
 
 // SetIdentityProblem implements agentkey.Clusters.
-func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem string) error {
+func (f *clusters) SetIdentityProblem(ctx context.Context, clusterID, problem string) error {
 	before, err := f.store.ClusterByID(ctx, clusterID)
 	if err != nil {
 		return err
@@ -287,7 +298,7 @@ func (f *Fleet) SetIdentityProblem(ctx context.Context, clusterID, problem strin
 // DeleteCluster deletes a cluster. Conflict when it has services, unless detach
 // is set: then their rows are deleted and their objects stay. Its credentials
 // belong to hub/identity: callers wrap this call in agentkey.Keys.RevokeClusterWith.
-func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
+func (f *clusters) DeleteCluster(ctx context.Context, by, name string, detach bool) error {
 	var id string
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		c, err := f.store.ClusterByName(ctx, name)
@@ -295,7 +306,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 			return err
 		}
 		id = c.ID
-		if err := relyOnServices(ctx, c); err != nil {
+		if err := dependOnServices(ctx, c); err != nil {
 			return err
 		}
 		services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)
@@ -309,7 +320,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 			if s.Spec.Protect && !s.Builtin() {
 				return errcode.New(errcode.Conflict, "service %s is protected; unset protect first", s.Ref())
 			}
-			if err := f.forgetService(ctx, s.Service, by, "with its cluster"); err != nil {
+			if err := forgetService(ctx, f.store, s.Service, by, "with its cluster"); err != nil {
 				return err
 			}
 		}
@@ -321,7 +332,7 @@ func (f *Fleet) DeleteCluster(ctx context.Context, by, name string, detach bool)
 	if err != nil {
 		return err
 	}
-	f.liveness.Forget(id)
-	f.hashes.Forget(id)
+	f.live.Polls.Forget(id)
+	f.live.Hashes.Forget(id)
 	return nil
 }

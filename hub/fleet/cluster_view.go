@@ -7,7 +7,7 @@ import (
 )
 
 // Cluster returns a cluster by name. NotFound.
-func (f *Fleet) Cluster(ctx context.Context, name string) (ClusterView, error) {
+func (f *clusters) Cluster(ctx context.Context, name string) (ClusterView, error) {
 	c, err := f.store.ClusterByName(ctx, name)
 	if err != nil {
 		return ClusterView{}, err
@@ -17,12 +17,12 @@ func (f *Fleet) Cluster(ctx context.Context, name string) (ClusterView, error) {
 
 // ClusterNamed returns a cluster's row by its name, without the counts of its
 // services, for callers that only need to identify the cluster. NotFound.
-func (f *Fleet) ClusterNamed(ctx context.Context, name string) (Cluster, error) {
+func (f *clusters) ClusterNamed(ctx context.Context, name string) (Cluster, error) {
 	return f.store.ClusterByName(ctx, name)
 }
 
 // ClusterByID returns a cluster by id. NotFound.
-func (f *Fleet) ClusterByID(ctx context.Context, id string) (ClusterView, error) {
+func (f *clusters) ClusterByID(ctx context.Context, id string) (ClusterView, error) {
 	c, err := f.store.ClusterByID(ctx, id)
 	if err != nil {
 		return ClusterView{}, err
@@ -30,7 +30,7 @@ func (f *Fleet) ClusterByID(ctx context.Context, id string) (ClusterView, error)
 	return f.viewCluster(ctx, c)
 }
 
-func (f *Fleet) viewCluster(ctx context.Context, c Cluster) (ClusterView, error) {
+func (f *clusters) viewCluster(ctx context.Context, c Cluster) (ClusterView, error) {
 	tallies, err := f.store.ClusterTallies(ctx, c.ID)
 	if err != nil {
 		return ClusterView{}, err
@@ -39,15 +39,15 @@ func (f *Fleet) viewCluster(ctx context.Context, c Cluster) (ClusterView, error)
 }
 
 // ClusterByHandle returns a cluster's row by its handle. NotFound.
-func (f *Fleet) ClusterByHandle(ctx context.Context, handle string) (Cluster, error) {
+func (f *clusters) ClusterByHandle(ctx context.Context, handle string) (Cluster, error) {
 	return f.store.ClusterByHandle(ctx, handle)
 }
 
 // Clusters returns clusters in order of name.
-func (f *Fleet) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterView, error) {
+func (f *clusters) Clusters(ctx context.Context, filter ClusterFilter) ([]ClusterView, error) {
 	projectID := ""
 	if filter.Project != "" {
-		p, err := f.store.ProjectByName(ctx, filter.Project, false)
+		p, err := f.projects.Project(ctx, filter.Project)
 		if err != nil {
 			return nil, err
 		}
@@ -81,11 +81,11 @@ func (c Cluster) has(tags map[string]string) bool {
 
 // clusterView adds the current state. A Stale cluster does not count as
 // healthy, whatever it last reported.
-func (f *Fleet) clusterView(c Cluster, t Tally) ClusterView {
-	f.liveness.SetInterval(c.ID, c.PollInterval)
+func (f *clusters) clusterView(c Cluster, t Tally) ClusterView {
+	f.live.Polls.SetInterval(c.ID, c.PollInterval)
 	view := ClusterView{Cluster: c, Freshness: Unknown, Services: t.Services, ServicesHealthy: t.Healthy, ServicesFailed: t.Failed}
 	if c.Registered() {
-		view.Freshness, view.PolledAt = f.Freshness(c.ID)
+		view.Freshness, view.PolledAt = f.live.Freshness(c.ID)
 	}
 	if view.Freshness == Stale {
 		view.ServicesHealthy = 0
@@ -94,12 +94,12 @@ func (f *Fleet) clusterView(c Cluster, t Tally) ClusterView {
 }
 
 // LoadClusters streams every cluster.
-func (f *Fleet) LoadClusters(ctx context.Context, fn func(ClusterRow) error) error {
+func (f *clusters) LoadClusters(ctx context.Context, fn func(ClusterRow) error) error {
 	return f.store.EachClusterRow(ctx, fn)
 }
 
 // LoadCluster returns one cluster's row. NotFound.
-func (f *Fleet) LoadCluster(ctx context.Context, id string) (ClusterRow, error) {
+func (f *clusters) LoadCluster(ctx context.Context, id string) (ClusterRow, error) {
 	c, err := f.store.ClusterByID(ctx, id)
 	if err != nil {
 		return ClusterRow{}, err
@@ -109,7 +109,7 @@ func (f *Fleet) LoadCluster(ctx context.Context, id string) (ClusterRow, error) 
 
 // clusterFor returns the cluster that a service names. Its NotFound error says
 // what to do.
-func (f *Fleet) clusterFor(ctx context.Context, name string) (Cluster, error) {
+func (f *clusters) clusterFor(ctx context.Context, name string) (Cluster, error) {
 	c, err := f.store.ClusterByName(ctx, name)
 	if errcode.Is(err, errcode.NotFound) {
 		return c, errcode.New(errcode.NotFound, "cluster %.80q does not exist; axle clusters list shows the existing ones", name)

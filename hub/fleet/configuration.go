@@ -35,10 +35,10 @@ type Configuration interface {
 	Put(ctx context.Context, document []byte) (id string, err error)
 	// Open returns the documents that can be read, and the errors of the others.
 	Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error)
-	// Bags returns the ids of the documents of contexts and outputs, by name,
+	// ValueSets returns the ids of the documents of contexts and outputs, by name,
 	// as of the transaction of ctx. Invalid with the field when one does not
 	// exist, or belongs to another project.
-	Bags(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error)
+	ValueSets(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error)
 	// Read reads references from their backends, by key. It must not run in a
 	// transaction.
 	Read(ctx context.Context, project string, refs map[string]SecretRef) (map[string]string, error)
@@ -149,7 +149,7 @@ func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before 
 		return err
 	}
 	next := version{}
-	if next.Contexts, next.Imports, err = f.bags(ctx, *s); err != nil {
+	if next.Contexts, next.Imports, err = f.valueSets(ctx, *s); err != nil {
 		return err
 	}
 	need := &unstaged{service: *s, own: present.Own, sealed: present.sealed, secrets: s.Spec.Secrets, refs: s.Spec.SecretRefs}
@@ -181,12 +181,12 @@ func (u *unstaged) same(o *unstaged) bool {
 		reflect.DeepEqual(u.secrets, o.secrets) && maps.Equal(u.refs, o.refs)
 }
 
-func (f *Fleet) bags(ctx context.Context, s StoredService) (contexts, imports map[string]string, err error) {
+func (f *Fleet) valueSets(ctx context.Context, s StoredService) (contexts, imports map[string]string, err error) {
 	stacks := s.Spec.stacks()
 	if len(s.Spec.Contexts) == 0 && len(stacks) == 0 {
 		return nil, nil, nil
 	}
-	return f.configuration.Bags(ctx, s.ProjectID, s.Spec.Contexts, stacks)
+	return f.configuration.ValueSets(ctx, s.ProjectID, s.Spec.Contexts, stacks)
 }
 
 // stacks returns the names of the stacks that the spec imports.

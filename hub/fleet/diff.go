@@ -29,7 +29,7 @@ type DiffStore interface {
 }
 
 // StoreDiff stores an agent's diff. Diffs of other clusters' services are ignored.
-func (f *Fleet) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
+func (f *reports) StoreDiff(ctx context.Context, clusterID string, d Diff) error {
 	return f.writer.WriteBatched(ctx, func(ctx context.Context) error {
 		rows, err := f.store.RowsByID(ctx, []string{d.ServiceID})
 		if err != nil || len(rows) == 0 || rows[0].ClusterID != clusterID {

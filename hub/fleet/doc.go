@@ -3,7 +3,7 @@
 //
 // It decides whether a service changed: head.go turns a moved head into a
 // revision, spec_digest.go hashes everything else of the service. It stores
-// through Store, which hub/store implements, and knows upstreams only by the
+// through the interfaces of Store, which hub/store implements, and knows upstreams only by the
 // Sources interface. Edges authorise the caller before they call; fleet itself
 // trusts them. hub/desired builds the list of each cluster from its rows.
 //

@@ -21,7 +21,7 @@ type Head struct {
 // Revise moves a service to its heads and reports whether that makes a
 // revision, which follow.Follower stores. A service with several sources waits
 // until each has content, and keeps all its content while one of them fails.
-func (f *Fleet) Revise(s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
+func (f *revisions) Revise(s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
 	now := presentOf(s.Follows(), heads)
 	settled := s.Revision > 0 && !s.Undelivered
 	switch {
@@ -47,7 +47,7 @@ func (f *Fleet) Revise(s *StoredService, cluster Cluster, heads map[string]Head)
 }
 
 // ClustersOf returns the clusters of services, by id.
-func (f *Fleet) ClustersOf(ctx context.Context, services []StoredService) (map[string]Cluster, error) {
+func (f *revisions) ClustersOf(ctx context.Context, services []StoredService) (map[string]Cluster, error) {
 	seen := map[string]bool{}
 	var ids []string
 	for _, s := range services {

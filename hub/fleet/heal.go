@@ -49,7 +49,7 @@ func (r *reporting) healed(ctx context.Context) error {
 		}
 		all := of[row.ID]
 		err := event.Record(ctx, event.Entry{
-			At:   min(max(0, all[len(all)-1].At), r.Fleet.now()),
+			At:   min(max(0, all[len(all)-1].At), r.reports.now()),
 			Kind: "service.healed", Object: "service " + Ref{r.cluster.Name, row.Name}.String(), By: "agent " + r.cluster.Name,
 			Message: heals.Sentence(all), Cluster: row.ClusterID, Service: row.ID,
 		})

@@ -99,8 +99,8 @@ func (p Project) admits(name string, spec Spec) error {
 // project reads the project that something is in or moves to. A transaction
 // that changes or deletes the project reads its contents, so of two concurrent
 // transactions the later one retries.
-func (f *Fleet) project(ctx context.Context, id string) (Project, error) {
-	if err := event.Rely(ctx, event.Change{Kind: event.KindProject, Key: id}); err != nil {
+func (f *projects) project(ctx context.Context, id string) (Project, error) {
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject, Key: id}); err != nil {
 		return Project{}, err
 	}
 	projects, err := f.store.ProjectsByID(ctx, []string{id})
@@ -119,7 +119,7 @@ func joined(ctx context.Context, projectID string) error {
 }
 
 // SyncWindows returns the windows of the hub as a whole.
-func (f *Fleet) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
+func (f *projects) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
 	return f.store.HubWindows(ctx)
 }
 
@@ -127,13 +127,13 @@ func (f *Fleet) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
 // within moments (SettleLimits), the hub's own services never: a closed window
 // must not prevent a fix of the agents that obey it. The same windows in
 // another order change nothing.
-func (f *Fleet) SetSyncWindows(ctx context.Context, by string, windows []SyncWindow) error {
+func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []SyncWindow) error {
 	if err := checkWindowList("syncWindows", windows); err != nil {
 		return err
 	}
 	return f.writer.Write(ctx, func(ctx context.Context) error {
 		// A project that is created meanwhile begins with the previous windows.
-		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
 		before, err := f.store.HubWindows(ctx)
@@ -199,7 +199,7 @@ func (l Limits) reaching(s Spec) Limits {
 // batches, and also completes what a killed process began. It is called when a
 // project changed, and at intervals; when no project changed it reads nothing.
 // Services that the change does not affect get no event.
-func (f *Fleet) SettleLimits(ctx context.Context) error {
+func (f *revisions) SettleLimits(ctx context.Context) error {
 	for after := ""; ; {
 		var last string
 		err := f.writer.Write(ctx, func(ctx context.Context) (err error) {
@@ -217,7 +217,7 @@ func (f *Fleet) SettleLimits(ctx context.Context) error {
 
 // settleLimits examines the services after an id, and returns the last one
 // while there are more.
-func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, err error) {
+func (f *revisions) settleLimits(ctx context.Context, after string) (last string, err error) {
 	services, err := f.moves.ServicesToLimit(ctx, after, readBatch)
 	if err != nil {
 		return "", err
@@ -241,7 +241,7 @@ func (f *Fleet) settleLimits(ctx context.Context, after string) (last string, er
 
 // resettleAll computes the spec digests of services after their limits changed,
 // and appends those whose digest changed.
-func (f *Fleet) resettleAll(ctx context.Context, services []StoredService, clusters map[string]Cluster) error {
+func (f *revisions) resettleAll(ctx context.Context, services []StoredService, clusters map[string]Cluster) error {
 	ids := make([]string, len(services))
 	for i, s := range services {
 		ids[i] = s.ID
@@ -274,7 +274,7 @@ func (f *Fleet) resettleAll(ctx context.Context, services []StoredService, clust
 }
 
 // limitsOf returns the limits that services are to be given, by project.
-func (f *Fleet) limitsOf(ctx context.Context, services []StoredService) (map[string]Limits, error) {
+func (f *revisions) limitsOf(ctx context.Context, services []StoredService) (map[string]Limits, error) {
 	var ids []string
 	for _, s := range services {
 		ids = append(ids, s.ProjectID)

@@ -8,20 +8,20 @@ import (
 
 // ProjectScope returns a project's scope for access; an empty name is the
 // default project. NotFound.
-func (f *Fleet) ProjectScope(ctx context.Context, name string) (identity.Scope, error) {
+func (f *projects) ProjectScope(ctx context.Context, name string) (identity.Scope, error) {
 	p, err := f.Project(ctx, name)
 	return identity.Scope{Project: p.ID}, err
 }
 
 // ClusterScope returns a cluster's scope for access. NotFound.
-func (f *Fleet) ClusterScope(ctx context.Context, name string) (identity.Scope, error) {
+func (f *clusters) ClusterScope(ctx context.Context, name string) (identity.Scope, error) {
 	c, err := f.store.ClusterByName(ctx, name)
 	return c.Scope(), err
 }
 
 // Declared returns a service as it is declared, and its scope for access.
 // NotFound.
-func (f *Fleet) Declared(ctx context.Context, ref Ref) (Service, identity.Scope, error) {
+func (f *serviceViews) Declared(ctx context.Context, ref Ref) (Service, identity.Scope, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
 	if err != nil {
 		return Service{}, identity.Scope{}, err
@@ -59,7 +59,7 @@ type ReachReader interface {
 
 // ProjectsWithin returns the projects that are within reach or contain
 // something that is, in order of name, with counts of what is within reach.
-func (f *Fleet) ProjectsWithin(ctx context.Context, r identity.Reach) ([]Project, error) {
+func (f *projects) ProjectsWithin(ctx context.Context, r identity.Reach) ([]Project, error) {
 	all, err := f.store.Projects(ctx)
 	if err != nil || r.Everywhere && r.Only == "" {
 		return all, err

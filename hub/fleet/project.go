@@ -47,8 +47,15 @@ type ProjectChange struct {
 	Limits      *Limits
 }
 
+// projects are the projects of the fleet.
+type projects struct {
+	times
+	store  Store
+	writer Writer
+}
+
 // CreateProject creates a project. Conflict when the name is taken.
-func (f *Fleet) CreateProject(ctx context.Context, by string, n NewProject) (Project, error) {
+func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (Project, error) {
 	if err := checkLabel("name", n.Name); err != nil {
 		return Project{}, err
 	}
@@ -58,7 +65,7 @@ func (f *Fleet) CreateProject(ctx context.Context, by string, n NewProject) (Pro
 	p := Project{ID: newID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		// The windows of the hub are those of a moment ago; see SetSyncWindows.
-		if err := event.Rely(ctx, event.Change{Kind: event.KindProject}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
 		windows, err := f.store.HubWindows(ctx)
@@ -87,7 +94,7 @@ func recordProject(ctx context.Context, p Project, kind, by, message string) err
 // UpdateProject changes a project. Its services get new limits within moments
 // (SettleLimits). Conflict when one of them is in a namespace that the new
 // limits exclude: it would fail from then on.
-func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change ProjectChange) (Project, error) {
+func (f *projects) UpdateProject(ctx context.Context, by, name string, change ProjectChange) (Project, error) {
 	if change.Limits != nil {
 		if err := change.Limits.check(); err != nil {
 			return Project{}, err
@@ -117,7 +124,7 @@ func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change Proje
 		if reflect.DeepEqual(p, before) {
 			return nil
 		}
-		if err := f.relyOnProject(ctx, p); err != nil {
+		if err := f.dependOnProject(ctx, p); err != nil {
 			return err
 		}
 		windows, err := f.store.HubWindows(ctx)
@@ -136,14 +143,14 @@ func (f *Fleet) UpdateProject(ctx context.Context, by, name string, change Proje
 	return p, nil
 }
 
-// relyOnProject makes the transaction retry when the project was changed, or
+// dependOnProject makes the transaction retry when the project was changed, or
 // something moved to it, after the transaction took its snapshot.
-func (f *Fleet) relyOnProject(ctx context.Context, p Project) error {
-	return event.Rely(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+func (f *projects) dependOnProject(ctx context.Context, p Project) error {
+	return event.DependsOn(ctx, event.Change{Kind: event.KindProject, Key: p.ID}, event.Change{Kind: event.KindProjectMember, Key: p.ID})
 }
 
 // fits returns Conflict when the project's limits exclude a service that exists.
-func (f *Fleet) fits(ctx context.Context, p Project) error {
+func (f *projects) fits(ctx context.Context, p Project) error {
 	used, err := f.store.NamespacesOfProject(ctx, p.ID)
 	if err != nil {
 		return err
@@ -158,7 +165,7 @@ func (f *Fleet) fits(ctx context.Context, p Project) error {
 
 // Project returns a project by name, without counts; empty is the default one.
 // NotFound.
-func (f *Fleet) Project(ctx context.Context, name string) (Project, error) {
+func (f *projects) Project(ctx context.Context, name string) (Project, error) {
 	if name == "" {
 		name = DefaultProject
 	}
@@ -166,7 +173,7 @@ func (f *Fleet) Project(ctx context.Context, name string) (Project, error) {
 }
 
 // ProjectNames returns the names of those of the ids that exist.
-func (f *Fleet) ProjectNames(ctx context.Context, ids ...string) (map[string]string, error) {
+func (f *projects) ProjectNames(ctx context.Context, ids ...string) (map[string]string, error) {
 	projects, err := f.store.ProjectsByID(ctx, ids)
 	names := make(map[string]string, len(projects))
 	for _, p := range projects {
@@ -176,11 +183,11 @@ func (f *Fleet) ProjectNames(ctx context.Context, ids ...string) (map[string]str
 }
 
 // Projects returns all projects in order of name.
-func (f *Fleet) Projects(ctx context.Context) ([]Project, error) { return f.store.Projects(ctx) }
+func (f *projects) Projects(ctx context.Context) ([]Project, error) { return f.store.Projects(ctx) }
 
 // DeleteProject removes an empty project. Conflict when something is in it,
 // or when it is the default one.
-func (f *Fleet) DeleteProject(ctx context.Context, by, name string) error {
+func (f *projects) DeleteProject(ctx context.Context, by, name string) error {
 	return f.writer.Write(ctx, func(ctx context.Context) error {
 		p, err := f.store.ProjectByName(ctx, name, true)
 		if err != nil {
@@ -189,7 +196,7 @@ func (f *Fleet) DeleteProject(ctx context.Context, by, name string) error {
 		if p.ID == DefaultProjectID {
 			return errcode.New(errcode.Conflict, "project %s cannot be deleted: it is used where no project is named", name)
 		}
-		if err := f.relyOnProject(ctx, p); err != nil {
+		if err := f.dependOnProject(ctx, p); err != nil {
 			return err
 		}
 		if p.Clusters > 0 || p.Services > 0 {

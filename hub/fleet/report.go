@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -18,17 +19,25 @@ const maxReports = 10000
 // feed names the whole cluster.
 const maxTold = 100
 
+// reports take what agents report.
+type reports struct {
+	times
+	store  Store
+	writer Writer
+	live   *live.Memory
+}
+
 // StoreReports stores an agent's statuses and deletes drained tombstones. When
 // it returns, they are committed. A report whose base is not what is stored is
 // left out and named in Resync; one that is already stored is accepted. The cost
 // depends on the size of the report, however many services the cluster has.
-func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, error) {
+func (f *reports) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, error) {
 	if len(b.Reports) > maxReports || len(b.Drained) > maxReports {
 		return ReportResult{}, errcode.New(errcode.Invalid, "a report holds at most %d services", maxReports)
 	}
 	var r *reporting
 	err := f.writer.WriteBatched(ctx, func(ctx context.Context) (err error) {
-		r = &reporting{Fleet: f, batch: b, changes: map[string]reported.Status{}}
+		r = &reporting{reports: f, batch: b, changes: map[string]reported.Status{}}
 		return r.run(ctx)
 	})
 	if err != nil {
@@ -37,14 +46,14 @@ func (f *Fleet) StoreReports(ctx context.Context, b ReportBatch) (ReportResult, 
 	// The hash for answers to polls is updated through the feed, as on every
 	// replica, because this transaction may be part of the caller's.
 	if r.now != nil {
-		f.hashes.Keep(b.ClusterID, r.now)
+		f.live.Hashes.Keep(b.ClusterID, r.now)
 	}
 	return r.result, nil
 }
 
 // reporting is the state of one StoreReports call.
 type reporting struct {
-	*Fleet
+	*reports
 	batch   ReportBatch
 	cluster Cluster
 	sum     reported.Sum
@@ -80,7 +89,7 @@ func (r *reporting) run(ctx context.Context) (err error) {
 	if r.result.StatusHash = r.sum.Hash; len(r.changes) == 0 {
 		return nil
 	}
-	stored := r.hashes.At(r.cluster.ID, r.sum.Edition)
+	stored := r.live.Hashes.At(r.cluster.ID, r.sum.Edition)
 	if stored == nil {
 		all, err := r.store.StatusHashes(ctx, r.cluster.ID)
 		if err != nil {
@@ -143,7 +152,7 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 			r.result.Resync = append(r.result.Resync, one.ServiceID)
 			continue
 		}
-		now := StoredStatus{ServiceID: one.ServiceID, ClusterID: r.cluster.ID, Hash: one.NewHash, ReportedAt: r.Fleet.now(), Status: one.Status}
+		now := StoredStatus{ServiceID: one.ServiceID, ClusterID: r.cluster.ID, Hash: one.NewHash, ReportedAt: r.reports.now(), Status: one.Status}
 		puts = append(puts, now)
 		before[one.ServiceID], r.changes[one.ServiceID] = now, now.kept()
 		if exists {
@@ -183,7 +192,7 @@ func (r *reporting) drained(ctx context.Context) error {
 		return err
 	}
 	for _, s := range services {
-		if err := r.forgetService(ctx, s.Service, "agent "+r.cluster.Name, "it left by "+string(s.Deleting)); err != nil {
+		if err := forgetService(ctx, r.store, s.Service, "agent "+r.cluster.Name, "it left by "+string(s.Deleting)); err != nil {
 			return err
 		}
 		r.changes[s.ID] = reported.Status{}

@@ -9,11 +9,20 @@ import (
 // KeptRevisions is how many revisions a service keeps for rollbacks.
 const KeptRevisions = 20
 
+// revisions are what services are delivered as.
+type revisions struct {
+	times
+	store  Store
+	moves  MoveStore
+	writer Writer
+	values *valueReader
+}
+
 // delivered returns the spec and the sealed secrets that the cluster gets:
 // those of the current revision, or the declared ones while there is none. The
 // two differ while a rollback pins the service, and while the declared spec
 // waits for a source without content.
-func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, error) {
+func (f *revisions) delivered(ctx context.Context, s StoredService) (Spec, string, error) {
 	if s.Revision == 0 {
 		return s.Spec, s.Secrets, nil
 	}
@@ -25,7 +34,7 @@ func (f *Fleet) delivered(ctx context.Context, s StoredService) (Spec, string, e
 }
 
 // settle updates the derived columns: namespace and spec digest.
-func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Cluster) error {
+func (f *revisions) settle(s *StoredService, spec Spec, sealed string, cluster Cluster) error {
 	s.Namespace = spec.Namespace
 	if s.Namespace == "" {
 		s.Namespace = s.Name
@@ -34,16 +43,16 @@ func (f *Fleet) settle(s *StoredService, spec Spec, sealed string, cluster Clust
 	if err != nil {
 		return err
 	}
-	secrets, err := f.openSealed(s.ID, values.sealed)
+	secrets, err := f.values.openSealed(s.ID, values.sealed)
 	if err != nil {
 		return err
 	}
-	s.SpecDigest, err = specDigest(f.key, specInputs{service: s.Service, spec: spec, secrets: secrets, values: values, cluster: cluster.data()})
+	s.SpecDigest, err = specDigest(f.values.key, specInputs{service: s.Service, spec: spec, secrets: secrets, values: values, cluster: cluster.data()})
 	return err
 }
 
 // addRevision makes the current content and spec the service's next revision.
-func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
+func (f *revisions) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
 	s.Revision++
 	s.RevisedAt = f.now()
 	return f.store.InsertRevision(ctx, StoredRevision{
@@ -58,8 +67,8 @@ func (f *Fleet) addRevision(ctx context.Context, s *StoredService, spec Spec, se
 // redigestCluster computes the spec digests of a cluster's services again,
 // after the cluster's data changed. It is one transaction with that change, so
 // that digests and data always agree.
-func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
-	if err := relyOnServices(ctx, c); err != nil {
+func (f *revisions) redigestCluster(ctx context.Context, c Cluster) error {
+	if err := dependOnServices(ctx, c); err != nil {
 		return err
 	}
 	services, err := f.store.ServicesOfCluster(ctx, c.ID, nil)
@@ -69,10 +78,10 @@ func (f *Fleet) redigestCluster(ctx context.Context, c Cluster) error {
 	return f.resettleAll(ctx, services, map[string]Cluster{c.ID: c})
 }
 
-// relyOnServices makes the transaction retry when a service was added to the
+// dependOnServices makes the transaction retry when a service was added to the
 // cluster after its snapshot.
-func relyOnServices(ctx context.Context, c Cluster) error {
-	return event.Rely(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
+func dependOnServices(ctx context.Context, c Cluster) error {
+	return event.DependsOn(ctx, event.Change{Kind: event.KindService, Cluster: c.ID})
 }
 
 // Revisions returns the kept revisions, newest first.

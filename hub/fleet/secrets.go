@@ -7,15 +7,25 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
+// valueReader opens the values of services.
+type valueReader struct {
+	sealer        Sealer
+	configuration Configuration
+	// key is the hub's key for digests.
+	key []byte
+	log *slog.Logger
+}
+
 func secretsPurpose(serviceID string) string { return "service-secrets/" + serviceID }
 
 // openSealed returns the secrets of a row that is older than documents.
-func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) {
+func (f *valueReader) openSealed(serviceID, sealed string) (map[string]string, error) {
 	if sealed == "" {
 		return nil, nil
 	}
@@ -31,7 +41,7 @@ func (f *Fleet) openSealed(serviceID, sealed string) (map[string]string, error) 
 }
 
 // openOwn decrypts the values that only this service has.
-func (f *Fleet) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
+func (f *valueReader) openOwn(ctx context.Context, v version, serviceID string) (own ownValues, err error) {
 	if v.Own == "" {
 		own.Secrets, err = f.openSealed(serviceID, v.sealed)
 		return own, err
@@ -53,7 +63,7 @@ func decode(document []byte, into any) error {
 
 // openVersion merges the documents that a version names; failed holds the
 // errors of those that could not be read.
-func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
+func (f *valueReader) openVersion(serviceID string, v version, documents map[string][]byte, failed map[string]error) (o opened, err error) {
 	for _, id := range v.documents() {
 		if err := failed[id]; err != nil {
 			return o, err
@@ -67,10 +77,10 @@ func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]
 	if err != nil {
 		return o, err
 	}
-	bags := func(ids map[string]string) (map[string]Bag, error) {
-		all := make(map[string]Bag, len(ids))
+	valueSets := func(ids map[string]string) (map[string]ValueSet, error) {
+		all := make(map[string]ValueSet, len(ids))
 		for name, id := range ids {
-			var b Bag
+			var b ValueSet
 			if err := decode(documents[id], &b); err != nil {
 				return nil, err
 			}
@@ -78,10 +88,10 @@ func (f *Fleet) openVersion(serviceID string, v version, documents map[string][]
 		}
 		return all, nil
 	}
-	if o.contexts, err = bags(v.Contexts); err != nil {
+	if o.contexts, err = valueSets(v.Contexts); err != nil {
 		return o, err
 	}
-	o.imports, err = bags(v.Imports)
+	o.imports, err = valueSets(v.Imports)
 	return o, err
 }
 
@@ -99,23 +109,23 @@ func (a *AgentSpec) fill(o opened) (err error) {
 			a.Configuration[key] = all[0].Value
 		}
 	}
-	for kind, bags := range map[string]map[string]Bag{"contexts": o.contexts, "imports": o.imports} {
-		for name, b := range bags {
+	for kind, valueSets := range map[string]map[string]ValueSet{"contexts": o.contexts, "imports": o.imports} {
+		for name, b := range valueSets {
 			for key, value := range b.Secrets {
 				a.Hidden[kind+"."+name+"."+key] = value
 			}
 		}
 	}
-	if a.Contexts, err = bagsJSON(o.contexts); err != nil {
+	if a.Contexts, err = valueSetsJSON(o.contexts); err != nil {
 		return err
 	}
-	a.Imports, err = bagsJSON(o.imports)
+	a.Imports, err = valueSetsJSON(o.imports)
 	return err
 }
 
 // fillAll reads the values of several specs at once. Specs whose values cannot
 // be read now are left out, so that the others need not wait for them.
-func (f *Fleet) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
+func (f *valueReader) fillAll(ctx context.Context, specs []AgentSpec, texts []string) []AgentSpec {
 	versions := make([]version, len(specs))
 	var ids []string
 	for i, text := range texts {
@@ -200,7 +210,7 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 }
 
 // shortHash shows whether a value changed, and nothing else.
-func (f *Fleet) shortHash(value string) string {
+func (f *valueReader) shortHash(value string) string {
 	mac := hmac.New(sha256.New, f.key)
 	mac.Write([]byte("axle shown secret\n" + value))
 	return hex.EncodeToString(mac.Sum(nil)[:4])

@@ -29,7 +29,7 @@ func recordService(ctx context.Context, s Service, kind, by, message string) err
 }
 
 // serviceFor returns a service by name. Its error says what to do.
-func (f *Fleet) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
+func (f *serviceViews) serviceFor(ctx context.Context, ref Ref) (StoredService, error) {
 	s, err := f.store.ServiceByRef(ctx, ref)
 	if errcode.Is(err, errcode.NotFound) {
 		return s, errcode.New(errcode.NotFound, "service %s does not exist; axle services list shows the existing ones", ref)
@@ -134,7 +134,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		return StoredService{}, err
 	}
 	// A transaction that changes or deletes the cluster reads its services.
-	if err := event.Rely(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
+	if err := event.DependsOn(ctx, event.Change{Kind: event.KindCluster, Key: cluster.ID}); err != nil {
 		return StoredService{}, err
 	}
 	now, err := f.presentContent(ctx, s.Service)
@@ -326,7 +326,7 @@ func (f *Fleet) presentContent(ctx context.Context, s Service) (present, error) 
 	}
 	ids := sourceIDs(places)
 	for _, id := range ids {
-		if err := event.Rely(ctx, event.Change{Kind: event.KindHead, Key: id}); err != nil {
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindHead, Key: id}); err != nil {
 			return present{}, err
 		}
 	}

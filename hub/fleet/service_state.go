@@ -37,7 +37,7 @@ func (f *Fleet) change(ctx context.Context, by string, ref Ref, kind string, fn 
 }
 
 // resettle computes the spec digest after a counter changed.
-func (f *Fleet) resettle(ctx context.Context, s *StoredService, cluster Cluster) error {
+func (f *revisions) resettle(ctx context.Context, s *StoredService, cluster Cluster) error {
 	spec, sealed, err := f.delivered(ctx, *s)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bo
 			s.Deleting = Detach
 		}
 		if !cluster.Registered() {
-			return s, f.forgetService(ctx, s.Service, by, "no agent ever registered for the cluster")
+			return s, forgetService(ctx, f.store, s.Service, by, "no agent ever registered for the cluster")
 		}
 		if err := f.store.UpdateService(ctx, s); err != nil {
 			return s, err
@@ -186,8 +186,8 @@ func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bo
 }
 
 // forgetService removes the rows of a service.
-func (f *Fleet) forgetService(ctx context.Context, s Service, by, message string) error {
-	if err := f.store.DeleteService(ctx, s.ID); err != nil {
+func forgetService(ctx context.Context, store ServiceStore, s Service, by, message string) error {
+	if err := store.DeleteService(ctx, s.ID); err != nil {
 		return err
 	}
 	return recordService(ctx, s, "service.deleted", by, message)

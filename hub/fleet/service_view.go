@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -22,8 +23,16 @@ const (
 	ReasonOldAgent    = "AgentTooOld"
 )
 
+// serviceViews show services as they are now.
+type serviceViews struct {
+	times
+	store   Store
+	sources Sources
+	live    *live.Memory
+}
+
 // Service returns a service with its components.
-func (f *Fleet) Service(ctx context.Context, ref Ref) (ServiceView, error) {
+func (f *serviceViews) Service(ctx context.Context, ref Ref) (ServiceView, error) {
 	s, err := f.serviceFor(ctx, ref)
 	if err != nil {
 		return ServiceView{}, err
@@ -32,7 +41,7 @@ func (f *Fleet) Service(ctx context.Context, ref Ref) (ServiceView, error) {
 }
 
 // ServiceByID is Service by id.
-func (f *Fleet) ServiceByID(ctx context.Context, id string) (ServiceView, error) {
+func (f *serviceViews) ServiceByID(ctx context.Context, id string) (ServiceView, error) {
 	s, err := f.store.ServiceByID(ctx, id)
 	if err != nil {
 		return ServiceView{}, err
@@ -40,7 +49,7 @@ func (f *Fleet) ServiceByID(ctx context.Context, id string) (ServiceView, error)
 	return f.whole(ctx, s.Service)
 }
 
-func (f *Fleet) whole(ctx context.Context, s Service) (ServiceView, error) {
+func (f *serviceViews) whole(ctx context.Context, s Service) (ServiceView, error) {
 	views, err := f.views(ctx, []Service{s})
 	if err != nil {
 		return ServiceView{}, err
@@ -50,7 +59,7 @@ func (f *Fleet) whole(ctx context.Context, s Service) (ServiceView, error) {
 }
 
 // Services returns a page of services, without components.
-func (f *Fleet) Services(ctx context.Context, filter ServiceFilter) (ServicePage, error) {
+func (f *serviceViews) Services(ctx context.Context, filter ServiceFilter) (ServicePage, error) {
 	after, err := parsePageToken(filter.PageToken)
 	if err != nil {
 		return ServicePage{}, err
@@ -91,7 +100,7 @@ func parsePageToken(token string) (Ref, error) {
 }
 
 // views adds the current state to services.
-func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, error) {
+func (f *serviceViews) views(ctx context.Context, services []Service) ([]ServiceView, error) {
 	var ids, sources, repositories, clusterIDs []string
 	seen := map[string]bool{}
 	for _, s := range services {
@@ -139,14 +148,14 @@ func (f *Fleet) views(ctx context.Context, services []Service) ([]ServiceView, e
 	return views, nil
 }
 
-func (f *Fleet) view(s Service, c Cluster, status StoredStatus, known upstreams) ServiceView {
+func (f *serviceViews) view(s Service, c Cluster, status StoredStatus, known upstreams) ServiceView {
 	v := ServiceView{Service: s, Status: status.Status, ReportedAt: status.ReportedAt, Freshness: Unknown, NotActing: notActing(s)}
 	if v.Status.Health == "" {
 		v.Status.Health = HealthUnknown
 	}
 	if c.Registered() {
-		f.liveness.SetInterval(c.ID, c.PollInterval)
-		v.Freshness, v.PolledAt = f.Freshness(c.ID)
+		f.live.Polls.SetInterval(c.ID, c.PollInterval)
+		v.Freshness, v.PolledAt = f.live.Freshness(c.ID)
 	}
 	v.Sync, v.Reason, v.Message = effective(s, c, status)
 	f.viewSources(&v, c, status, known)

@@ -29,7 +29,7 @@ func notActing(s Service) []string {
 // viewSources adds the state of a service's sources. A source that cannot be
 // used is an error of the service. A repository that cannot be read is only a
 // note, because everything continues with the content that is here.
-func (f *Fleet) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
+func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
 	declared := v.Spec.declared()
 	var failed, notes []StatusError
 	waits := ""
@@ -79,7 +79,7 @@ func needsNewerAgent(s Service, status StoredStatus) bool {
 
 // upstreamNote says since when a repository cannot be read, and that this
 // stopped nothing.
-func (f *Fleet) upstreamNote(u Upstream) string {
+func (f *serviceViews) upstreamNote(u Upstream) string {
 	age := f.clock.Now().Sub(clock.FromMicros(u.FailingSince)).Round(time.Second)
 	return fmt.Sprintf("repository %s cannot be read since %s; services continue with the content that was fetched: %s", u.Name, max(age, 0), u.Message)
 }

@@ -3,35 +3,54 @@ package fleet
 import (
 	"context"
 
+	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/reported"
 )
 
-// Store stores the fleet. Methods that change something run in the transaction
-// of the context; reads do so where there is one. They return NotFound when a
-// requested row does not exist, and Conflict when a name is taken.
-type Store interface {
-	// Read gives fn a context in which all reads see one snapshot.
-	Read(ctx context.Context, fn func(ctx context.Context) error) error
-
+// Store stores the fleet, by subject. Methods that change something run in the
+// transaction of the context; reads do so where there is one. They return NotFound
+// when a requested row does not exist, and Conflict when a name is taken.
+type Store struct {
+	Snapshots
+	ProjectReader
 	ProjectStore
+	WindowStore
+	ReachReader
+	ClusterReader
 	ClusterStore
-	LivenessStore
-	ServiceStore
+	ClusterLister
+	live.Store
 	ServiceReader
+	ServiceStore
+	ServiceLister
 	RevisionStore
+	StatusReader
 	StatusStore
 	HealStore
 	TestRunStore
 	DiffStore
-	ReachReader
 }
 
-// ProjectStore stores projects.
+// Snapshots runs reads that belong together.
+type Snapshots interface {
+	// Read gives fn a context in which all reads see one snapshot.
+	Read(ctx context.Context, fn func(ctx context.Context) error) error
+}
+
+// ProjectStore changes projects.
 type ProjectStore interface {
 	InsertProject(ctx context.Context, p Project) error
 	// UpdateProject writes the description and the limits.
 	UpdateProject(ctx context.Context, p Project) error
 	DeleteProject(ctx context.Context, id string) error
+	// ProjectsSettled records, in the transaction of the context, that every
+	// service has the limits of its project. A project that changes meanwhile
+	// makes the transaction retry.
+	ProjectsSettled(ctx context.Context) error
+}
+
+// ProjectReader reads projects.
+type ProjectReader interface {
 	// ProjectByName fills in the counts when counted is set, which costs in
 	// proportion to the project.
 	ProjectByName(ctx context.Context, name string, counted bool) (Project, error)
@@ -39,50 +58,45 @@ type ProjectStore interface {
 	Projects(ctx context.Context) ([]Project, error)
 	// ProjectsByID returns those of the ids that exist, without counts.
 	ProjectsByID(ctx context.Context, ids []string) ([]Project, error)
-	LimitStore
-}
-
-// LimitStore stores the limits of services beside their own specs.
-type LimitStore interface {
-	// HubWindows are the sync windows of the hub as a whole.
-	HubWindows(ctx context.Context) ([]SyncWindow, error)
-	SetHubWindows(ctx context.Context, windows []SyncWindow) error
 	// NamespacesOfProject returns the namespaces of its services, each with one
 	// of the services, without the hub's own.
 	NamespacesOfProject(ctx context.Context, projectID string) (map[string]Ref, error)
-	// ProjectsSettled records, in the transaction of the context, that every
-	// service has the limits of its project. A project that changes meanwhile
-	// makes the transaction retry.
-	ProjectsSettled(ctx context.Context) error
 }
 
-// ClusterStore stores clusters.
+// WindowStore stores the sync windows of the hub as a whole.
+type WindowStore interface {
+	HubWindows(ctx context.Context) ([]SyncWindow, error)
+	SetHubWindows(ctx context.Context, windows []SyncWindow) error
+}
+
+// ClusterStore changes clusters.
 type ClusterStore interface {
 	InsertCluster(ctx context.Context, c Cluster) error
 	// UpdateCluster writes every column of a cluster.
 	UpdateCluster(ctx context.Context, c Cluster) error
 	DeleteCluster(ctx context.Context, id string) error
+	// TouchCluster sets when the agent last pinged.
+	TouchCluster(ctx context.Context, id string, at int64) error
+}
+
+// ClusterReader reads single clusters.
+type ClusterReader interface {
 	ClusterByID(ctx context.Context, id string) (Cluster, error)
 	ClusterByName(ctx context.Context, name string) (Cluster, error)
 	ClusterByHandle(ctx context.Context, handle string) (Cluster, error)
+	// ClustersByID returns those of the ids that exist.
+	ClustersByID(ctx context.Context, ids []string) ([]Cluster, error)
+}
+
+// ClusterLister reads all clusters.
+type ClusterLister interface {
 	// Clusters returns all, or a project's (by id), in order of name.
 	Clusters(ctx context.Context, projectID string) ([]Cluster, error)
 	// ClusterTallies counts services by cluster id, for one cluster or, when
 	// the id is empty, for all.
 	ClusterTallies(ctx context.Context, clusterID string) (map[string]Tally, error)
-	// ClustersByID returns those of the ids that exist.
-	ClustersByID(ctx context.Context, ids []string) ([]Cluster, error)
-	// TouchCluster sets when the agent last pinged.
-	TouchCluster(ctx context.Context, id string, at int64) error
 	// EachClusterRow streams all clusters.
 	EachClusterRow(ctx context.Context, fn func(ClusterRow) error) error
-}
-
-// LivenessStore knows which clusters should poll.
-type LivenessStore interface {
-	// PollIntervals returns the intervals of registered clusters, of all when
-	// ids is nil; 0 for a cluster whose agent has not reported it yet.
-	PollIntervals(ctx context.Context, ids []string) (map[string]int64, error)
 }
 
 // Tally counts the services of a cluster.
@@ -119,6 +133,10 @@ type ServiceReader interface {
 	// ServicesOfCluster returns a cluster's services, including those being
 	// deleted; with tombstones, only the services that these belong to.
 	ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) ([]StoredService, error)
+}
+
+// ServiceLister reads services of many clusters, without their secrets.
+type ServiceLister interface {
 	// ListServices returns a page after (cluster name, service name).
 	ListServices(ctx context.Context, f ServiceFilter, after Ref, limit int) ([]Service, error)
 	// ServicesNamed returns the services of that name on clusters; nil ids
@@ -207,18 +225,20 @@ func (s StoredStatus) kept() reported.Status {
 	return reported.StatusOf(s.Hash, reported.State{Sync: string(s.Sync), Health: string(s.Health)})
 }
 
-// StatusStore stores what agents report.
+// StatusStore changes what agents report.
 type StatusStore interface {
 	// PutStatuses stores statuses of a cluster, and the cluster's new sum.
 	PutStatuses(ctx context.Context, clusterID string, all []StoredStatus, sum reported.Sum) error
 	DeleteStatuses(ctx context.Context, serviceIDs []string) error
+	// StatusHashes returns the stored statuses of a cluster, by service id.
+	StatusHashes(ctx context.Context, clusterID string) (map[string]reported.Status, error)
+}
+
+// StatusReader reads what agents reported.
+type StatusReader interface {
 	// StatusesByID returns the statuses that exist, by service id, without
 	// components.
 	StatusesByID(ctx context.Context, serviceIDs []string) (map[string]StoredStatus, error)
 	// Components returns the compressed list of a service, nil when none.
 	Components(ctx context.Context, serviceID string) ([]byte, error)
-	// StatusHashes returns the stored statuses of a cluster, by service id.
-	StatusHashes(ctx context.Context, clusterID string) (map[string]reported.Status, error)
-	// StatusSums returns the sums of clusters, of all when ids is nil.
-	StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/testruns"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -11,73 +12,22 @@ import (
 // revisions.
 const keptTestRuns = 20
 
-// TestState is the state of a test, or of a run of all tests of a service.
-type TestState string
+// The types of testruns.
+type (
+	TestState  = testruns.State
+	TestRun    = testruns.Run
+	TestResult = testruns.Result
+	TestReport = testruns.Report
+	TestCase   = testruns.Case
+)
 
 // The states.
 const (
-	TestWaiting TestState = "Waiting"
-	TestRunning TestState = "Running"
-	TestPassed  TestState = "Passed"
-	TestFailed  TestState = "Failed"
+	TestWaiting = testruns.Waiting
+	TestRunning = testruns.Running
+	TestPassed  = testruns.Passed
+	TestFailed  = testruns.Failed
 )
-
-// Ended reports whether the state is final.
-func (s TestState) Ended() bool { return s == TestPassed || s == TestFailed }
-
-// TestRun is a run of the tests of one service and revision. The agent reports
-// it while the tests run; it is kept when they have ended.
-type TestRun struct {
-	ServiceID string
-	// Key identifies what is tested, content and settings; the agent chooses it.
-	Key string
-	// Revision is the service's revision, SourceRevision is upstream's.
-	Revision       int64
-	SourceRevision string
-	TarballDigest  string
-	SpecDigest     string
-	State          TestState
-	Message        string
-	// StartedAt and EndedAt are zero until then.
-	StartedAt, EndedAt int64
-	// CreatedAt is when the run was first reported, ReportedAt when it was last.
-	CreatedAt, ReportedAt int64
-	Tests                 []TestResult
-}
-
-// TestResult is the state of one test.
-type TestResult struct {
-	Namespace string    `json:"namespace,omitempty"`
-	Name      string    `json:"name"`
-	State     TestState `json:"state"`
-	// Attempt is the current or last attempt, from 1, of Attempts.
-	Attempt   int    `json:"attempt,omitempty"`
-	Attempts  int    `json:"attempts,omitempty"`
-	StartedAt int64  `json:"startedAt,omitempty"`
-	EndedAt   int64  `json:"endedAt,omitempty"`
-	Message   string `json:"message,omitempty"`
-	// Tail is the end of the last attempt's log, LogBytes its full length.
-	Tail     string      `json:"tail,omitempty"`
-	LogBytes int64       `json:"logBytes,omitempty"`
-	Report   *TestReport `json:"report,omitempty"`
-}
-
-// TestReport is the JUnit report that a test wrote.
-type TestReport struct {
-	Tests    int        `json:"tests"`
-	Failures int        `json:"failures"`
-	Errors   int        `json:"errors"`
-	Skipped  int        `json:"skipped"`
-	Duration int64      `json:"durationMicros"`
-	Failed   []TestCase `json:"failed,omitempty"`
-}
-
-// TestCase is a failed test case.
-type TestCase struct {
-	Suite   string `json:"suite,omitempty"`
-	Name    string `json:"name"`
-	Message string `json:"message,omitempty"`
-}
 
 // TestRunStore stores runs of tests.
 type TestRunStore interface {
@@ -94,7 +44,7 @@ type TestRunStore interface {
 
 // StoreTestRuns stores the runs of tests that an agent reports. Runs of other
 // clusters' services are ignored.
-func (f *Fleet) StoreTestRuns(ctx context.Context, clusterID string, runs []TestRun) error {
+func (f *reports) StoreTestRuns(ctx context.Context, clusterID string, runs []TestRun) error {
 	ids := make([]string, 0, len(runs))
 	for _, r := range runs {
 		ids = append(ids, r.ServiceID)
@@ -123,7 +73,7 @@ func (f *Fleet) StoreTestRuns(ctx context.Context, clusterID string, runs []Test
 	})
 }
 
-func (f *Fleet) storeTestRun(ctx context.Context, cluster Cluster, row Row, r TestRun) error {
+func (f *reports) storeTestRun(ctx context.Context, cluster Cluster, row Row, r TestRun) error {
 	before, err := f.store.TestRunState(ctx, r.ServiceID, r.Key)
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Bag is a named set of values that services bind: a context, or the outputs
+// ValueSet is a named set of values that services bind: a context, or the outputs
 // that they import. It is stored as its JSON.
-type Bag struct {
+type ValueSet struct {
 	// Values may have any JSON type.
 	Values map[string]any `json:"values,omitempty"`
 	// Secrets are texts that no answer, log or event contains.
@@ -119,15 +119,15 @@ func (v version) documents() []string {
 // opened holds the values that a version names.
 type opened struct {
 	own      ownValues
-	contexts map[string]Bag
-	imports  map[string]Bag
+	contexts map[string]ValueSet
+	imports  map[string]ValueSet
 }
 
 // layers returns, per key, the values of all layers, the strongest first.
 func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue, error) {
 	all := map[string][]LayerValue{}
 	add := func(key string, v LayerValue) { all[key] = append([]LayerValue{v}, all[key]...) }
-	bag := func(layer Layer, name string, b Bag) error {
+	valueSet := func(layer Layer, name string, b ValueSet) error {
 		for key, value := range b.Values {
 			text, err := asText(value)
 			if err != nil {
@@ -144,16 +144,16 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 	if err != nil {
 		return nil, fmt.Errorf("metadata of cluster %s: %w", cluster.Name, err)
 	}
-	if err := bag(LayerCluster, cluster.Name, Bag{Values: metadata}); err != nil {
+	if err := valueSet(LayerCluster, cluster.Name, ValueSet{Values: metadata}); err != nil {
 		return nil, err
 	}
 	for _, name := range spec.Contexts {
-		if err := bag(LayerContext, name, o.contexts[name]); err != nil {
+		if err := valueSet(LayerContext, name, o.contexts[name]); err != nil {
 			return nil, err
 		}
 	}
 	for _, i := range spec.Imports {
-		if err := bag(LayerImport, i.Stack, o.imports[i.Stack]); err != nil {
+		if err := valueSet(LayerImport, i.Stack, o.imports[i.Stack]); err != nil {
 			return nil, err
 		}
 	}
@@ -203,8 +203,8 @@ func jsonObject(text string) (map[string]any, error) {
 	return object, err
 }
 
-// merged returns a bag as templates see it: secrets beside plain values.
-func (b Bag) merged() map[string]any {
+// merged returns a value set as templates see it: secrets beside plain values.
+func (b ValueSet) merged() map[string]any {
 	all := make(map[string]any, len(b.Values)+len(b.Secrets))
 	maps.Copy(all, b.Values)
 	for key, value := range b.Secrets {
@@ -214,12 +214,12 @@ func (b Bag) merged() map[string]any {
 }
 
 // bagsJSON returns contexts or imports as templates see them; empty for none.
-func bagsJSON(bags map[string]Bag) (string, error) {
-	if len(bags) == 0 {
+func valueSetsJSON(valueSets map[string]ValueSet) (string, error) {
+	if len(valueSets) == 0 {
 		return "", nil
 	}
-	all := make(map[string]any, len(bags))
-	for name, b := range bags {
+	all := make(map[string]any, len(valueSets))
+	for name, b := range valueSets {
 		all[name] = b.merged()
 	}
 	return asText(all)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/pg"
 )
@@ -30,16 +31,16 @@ func runs(t *testing.T, s *store.Store) {
 }
 
 func TestOtherReplicaIsWoken(t *testing.T) {
-	p := databases["postgres"](t)
+	d := storetest.Postgres(t)
 	var mu sync.Mutex
 	woken := 0
-	quiet := p
-	quiet.config.Wake = func() {
+	quiet := d
+	quiet.Config.Wake = func() {
 		mu.Lock()
 		defer mu.Unlock()
 		woken++
 	}
-	writer, other := p.open(t), quiet.open(t)
+	writer, other := d.Open(t), quiet.Open(t)
 	runs(t, writer)
 	runs(t, other)
 	count := func() int {
@@ -66,8 +67,8 @@ func TestOtherReplicaIsWoken(t *testing.T) {
 // A transaction that is open in another database of the same server, for hours
 // maybe, must not hold up the feed.
 func TestForeignTransactionDoesNotStallTheFeed(t *testing.T) {
-	p := databases["postgres"](t)
-	s := p.open(t)
+	d := storetest.Postgres(t)
+	s := d.Open(t)
 	foreign, err := pgx.Connect(t.Context(), pg.New(t))
 	if err != nil {
 		t.Fatal(err)
@@ -98,12 +99,12 @@ func TestPostgresRestartHeals(t *testing.T) {
 	}
 	var mu sync.Mutex
 	woken := 0
-	p := place{store.Config{DatabaseURL: url, DataDir: t.TempDir(), Wake: func() {
+	d := storetest.Database{Config: store.Config{DatabaseURL: url, DataDir: t.TempDir(), Wake: func() {
 		mu.Lock()
 		defer mu.Unlock()
 		woken++
 	}}}
-	s := p.open(t)
+	s := d.Open(t)
 	runs(t, s)
 	for round := range 2 {
 		write(t, s, fmt.Sprint("before ", round))
@@ -137,7 +138,7 @@ func TestPausedPostgresEndsWithTheDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := place{store.Config{DatabaseURL: url, DataDir: t.TempDir()}}.open(t)
+	s := storetest.Database{Config: store.Config{DatabaseURL: url, DataDir: t.TempDir()}}.Open(t)
 	resume, err := server.Pause()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -77,38 +78,41 @@ func contents(t *testing.T, s *store.Store) map[string]any {
 }
 
 // sameKeyFile gives a place the key file of another.
-func sameKeyFile(t *testing.T, from, to place) {
+func sameKeyFile(t *testing.T, from, to storetest.Database) {
 	t.Helper()
-	key, err := os.ReadFile(filepath.Join(from.config.DataDir, "hub.key"))
+	key, err := os.ReadFile(filepath.Join(from.Config.DataDir, "hub.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(to.config.DataDir, "hub.key"), key, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(to.Config.DataDir, "hub.key"), key, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestBackupRestoresIntoEitherDatabase(t *testing.T) {
-	for from, makeFrom := range databases {
-		for to, makeTo := range databases {
+	t.Parallel()
+	type creates map[string]func(tb testing.TB) storetest.Database
+	for from, makeFrom := range (creates{"sqlite": storetest.SQLite, "postgres": storetest.Postgres}) {
+		for to, makeTo := range (creates{"sqlite": storetest.EmptySQLite, "postgres": storetest.EmptyPostgres}) {
 			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
 				old, fresh := makeFrom(t), makeTo(t)
-				s := old.open(t)
+				s := old.Open(t)
 				fill(t, s)
 				want, parent := contents(t, s), present(t, s)
 				var file bytes.Buffer
-				if err := store.Backup(t.Context(), old.config, &file); err != nil {
+				if err := store.Backup(t.Context(), old.Config, &file); err != nil {
 					t.Fatal(err)
 				}
 				if text := unpack(t, file.Bytes()); strings.Contains(text, "hunter2") {
 					t.Error("the backup has a secret in clear")
 				}
 				sameKeyFile(t, old, fresh)
-				next, err := store.Restore(t.Context(), fresh.config, &file)
+				next, err := store.Restore(t.Context(), fresh.Config, &file)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := fresh.open(t)
+				r := fresh.Open(t)
 				if diff := cmp.Diff(want, contents(t, r)); diff != "" {
 					t.Errorf("(-before +after):\n%s", diff)
 				}
@@ -125,15 +129,15 @@ func TestBackupRestoresIntoEitherDatabase(t *testing.T) {
 }
 
 func TestRestoreReplacesWhatIsThere(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fill(t, s)
 		want := contents(t, s)
 		var file bytes.Buffer
-		if err := store.Backup(t.Context(), p.config, &file); err != nil {
+		if err := store.Backup(t.Context(), d.Config, &file); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Write(t.Context(), func(ctx context.Context) error { return s.SetSetting(ctx, "setting 249", "changed") }); err != nil {
@@ -143,35 +147,35 @@ func TestRestoreReplacesWhatIsThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Restore(t.Context(), p.config, bytes.NewReader(file.Bytes())); !errcode.Is(err, errcode.Conflict) {
+		if _, err := store.Restore(t.Context(), d.Config, bytes.NewReader(file.Bytes())); !errcode.Is(err, errcode.Conflict) {
 			t.Fatalf("restored under a running hub: %v", err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		next, err := store.Restore(t.Context(), p.config, &file)
+		next, err := store.Restore(t.Context(), d.Config, &file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if next.ID <= later.ID {
 			t.Fatalf("incarnation %s does not sort after %s, which agents may know", next.ID, later.ID)
 		}
-		if diff := cmp.Diff(want, contents(t, p.open(t))); diff != "" {
+		if diff := cmp.Diff(want, contents(t, d.Open(t))); diff != "" {
 			t.Fatalf("(-before +after):\n%s", diff)
 		}
 	})
 }
 
 func TestDamagedBackupChangesNothing(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fill(t, s)
 		want, before := contents(t, s), present(t, s)
 		var file bytes.Buffer
-		if err := store.Backup(t.Context(), p.config, &file); err != nil {
+		if err := store.Backup(t.Context(), d.Config, &file); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -193,11 +197,11 @@ func TestDamagedBackupChangesNothing(t *testing.T) {
 			if bad == text {
 				t.Fatalf("%s: nothing was changed", name)
 			}
-			if _, err := store.Restore(t.Context(), p.config, bytes.NewReader(pack(t, bad))); !errcode.Is(err, errcode.Invalid) && !errcode.Is(err, errcode.Conflict) {
+			if _, err := store.Restore(t.Context(), d.Config, bytes.NewReader(pack(t, bad))); !errcode.Is(err, errcode.Invalid) && !errcode.Is(err, errcode.Conflict) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		s = p.open(t)
+		s = d.Open(t)
 		if diff := cmp.Diff(want, contents(t, s)); diff != "" || present(t, s) != before {
 			t.Fatalf("a refused backup changed something (-before +after):\n%s", diff)
 		}
@@ -205,21 +209,21 @@ func TestDamagedBackupChangesNothing(t *testing.T) {
 }
 
 func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		fill(t, p.open(t))
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		fill(t, d.Open(t))
 		var file bytes.Buffer
-		if err := store.Backup(t.Context(), p.config, &file); err != nil {
+		if err := store.Backup(t.Context(), d.Config, &file); err != nil {
 			t.Fatal(err)
 		}
-		other := databases["sqlite"](t)
-		s, err := store.Open(t.Context(), other.config)
+		other := storetest.SQLite(t)
+		s, err := store.Open(t.Context(), other.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := store.Restore(t.Context(), other.config, &file); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "key file") {
+		if _, err := store.Restore(t.Context(), other.Config, &file); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "key file") {
 			t.Fatal(err)
 		}
 	})
@@ -228,8 +232,8 @@ func TestRestoreRefusesAnotherKeyFile(t *testing.T) {
 // A backup during writes is one snapshot: pairs of settings that are always
 // written together are equal in it.
 func TestBackupIsOneMoment(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		ctx, stop := context.WithCancel(t.Context())
 		var writing sync.WaitGroup
 		writing.Go(func() {
@@ -241,7 +245,7 @@ func TestBackupIsOneMoment(t *testing.T) {
 		})
 		for range 10 {
 			var file bytes.Buffer
-			if err := store.Backup(t.Context(), p.config, &file); err != nil {
+			if err := store.Backup(t.Context(), d.Config, &file); err != nil {
 				t.Fatal(err)
 			}
 			values := map[string]string{}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -42,11 +43,11 @@ func writeForever(url, dir string) {
 }
 
 func TestKilledWriterLeavesWholeTransactions(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		for round := range 3 {
-			committed := killWriter(t, p)
+			committed := killWriter(t, d)
 			eventually.For(t, 30*time.Second, "the store opens after a kill", func() error {
-				s, err := store.Open(t.Context(), p.config)
+				s, err := store.Open(t.Context(), d.Config)
 				if err != nil {
 					return err
 				}
@@ -59,10 +60,10 @@ func TestKilledWriterLeavesWholeTransactions(t *testing.T) {
 
 // killWriter starts a writer, kills it after some commits and returns the last
 // that it reported.
-func killWriter(t *testing.T, p place) (committed string) {
+func killWriter(t *testing.T, d storetest.Database) (committed string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "AXLE_STORE_WRITER_URL="+p.config.DatabaseURL, "AXLE_STORE_WRITER_DIR="+p.config.DataDir)
+	cmd.Env = append(os.Environ(), "AXLE_STORE_WRITER_URL="+d.Config.DatabaseURL, "AXLE_STORE_WRITER_DIR="+d.Config.DataDir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

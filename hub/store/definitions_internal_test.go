@@ -76,7 +76,7 @@ func TestEveryDefinitionIsChecked(t *testing.T) {
 }
 
 func TestDefinitionsMatchTheSchema(t *testing.T) {
-	s, err := Open(t.Context(), Config{DataDir: t.TempDir()})
+	s, err := Open(t.Context(), Databases["sqlite"](t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +158,12 @@ var elsewhere = map[string]string{
 	"fleet.Service COALESCE(c.name, '')":                  "Cluster",
 	"fleet.Row COALESCE(o.size, 0)":                       "TarballBytes",
 	"fleet.Row pinned_revision":                           "Pinned",
-	"fleet.TestRun run_key":                               "Key",
+	"testruns.Run run_key":                                "Key",
 	"fleet.StoredRevision actor":                          "By",
 	"fanout.Rollout actor":                                "By",
 	"event.Entry actor":                                   "By",
 	"preview.Preview actor":                               "By",
-	"config.BagRow COALESCE(p.name, '')":                  "Project",
+	"config.ValueSetRow COALESCE(p.name, '')":             "Project",
 
 	"record.Head change_key":             "Key",
 	"record.Repository health":           "Health.State",

@@ -14,7 +14,7 @@ import (
 )
 
 func TestFullDiskSaysSoAndHeals(t *testing.T) {
-	s, err := Open(t.Context(), Config{DataDir: t.TempDir()})
+	s, err := Open(t.Context(), Databases["sqlite"](t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,23 +3,15 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
+	"testing"
 	"time"
 
-	"github.com/axle-cd/axle/hub/store/sqldb"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
-// MakeSchema creates a database with only its tables, without a key or an
-// incarnation.
-func MakeSchema(ctx context.Context, c Config) error {
-	s, err := open(ctx, c, sqldb.Hub)
-	if err != nil {
-		return err
-	}
-	err = s.db.Migrate(ctx, schema)
-	return errors.Join(err, s.Close())
-}
+// Databases make databases with the tables, by kind. The tests outside of the package
+// set it: storetest imports this package.
+var Databases map[string]func(tb testing.TB) Config
 
 // Disconnect ends the connections that are not in use; the next statements
 // make new ones.

@@ -79,7 +79,7 @@ func (s *Store) appendFeed(ctx context.Context, collected *event.Collector) (eve
 	if len(changes) == 0 && len(entries) == 0 {
 		return event.Position{}, nil
 	}
-	h, err := s.lockUnchanged(ctx, collected.Relied())
+	h, err := s.lockUnchanged(ctx, collected.Dependencies())
 	if err != nil {
 		return event.Position{}, err
 	}
@@ -191,6 +191,6 @@ func (r outboxRow) rows() ([]event.Row, error) {
 }
 
 var (
-	_ event.Store  = (*Store)(nil)
-	_ event.Mender = (*Store)(nil)
+	_ event.Store    = (*Store)(nil)
+	_ event.Repairer = (*Store)(nil)
 )

@@ -8,7 +8,15 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-var _ fleet.Store = (*Store)(nil)
+// Fleet returns the rows of the fleet as hub/fleet asks for them.
+func Fleet(s *Store) fleet.Store {
+	return fleet.Store{
+		Snapshots: s, ProjectReader: s, ProjectStore: s, WindowStore: s, ReachReader: s,
+		ClusterReader: s, ClusterStore: s, ClusterLister: s, Store: s,
+		ServiceReader: s, ServiceStore: s, ServiceLister: s, RevisionStore: s,
+		StatusReader: s, StatusStore: s, HealStore: s, TestRunStore: s, DiffStore: s,
+	}
+}
 
 // Other stores read these rows too: the git cache's sources in use are those in
 // services.source_id, and its pins are the contents of revisions.
@@ -43,7 +51,7 @@ func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 // Equal limits have equal texts, because ServicesToLimit compares them.
 func limitsColumn(c *rows.Columns, name string, to *fleet.Limits) { rows.Sparse(c, name, to, "{}") }
 
-// InsertProject implements fleet.Store.
+// InsertProject implements fleet.ProjectStore.
 func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	inserted, err := wrote(ctx, s, insertProject, &p)
 	if err == nil && !inserted {
@@ -52,13 +60,13 @@ func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
-// DeleteProject implements fleet.Store.
+// DeleteProject implements fleet.ProjectStore.
 func (s *Store) DeleteProject(ctx context.Context, id string) error {
 	_, err := s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
 	return err
 }
 
-// ProjectByName implements fleet.Store.
+// ProjectByName implements fleet.ProjectReader.
 func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (fleet.Project, error) {
 	table, query := projectTable, selectProjects
 	if counted {
@@ -71,7 +79,7 @@ func (s *Store) ProjectByName(ctx context.Context, name string, counted bool) (f
 	return p, err
 }
 
-// Projects implements fleet.Store.
+// Projects implements fleet.ProjectReader.
 func (s *Store) Projects(ctx context.Context) ([]fleet.Project, error) {
 	return rowsOf(ctx, s, countedProjectTable.Reader(), selectCountedProjects+"ORDER BY p.name")
 }

@@ -44,7 +44,7 @@ func putCluster(ctx context.Context, s *Store, statement rows.Statement[fleet.Cl
 	return wrote(ctx, s, statement, &c)
 }
 
-// InsertCluster implements fleet.Store.
+// InsertCluster implements fleet.ClusterStore.
 func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 	inserted, err := putCluster(ctx, s, insertCluster, c)
 	if err == nil && !inserted {
@@ -53,7 +53,7 @@ func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 	return err
 }
 
-// UpdateCluster implements fleet.Store.
+// UpdateCluster implements fleet.ClusterStore.
 func (s *Store) UpdateCluster(ctx context.Context, c fleet.Cluster) error {
 	changed, err := putCluster(ctx, s, updateCluster, c)
 	if duplicate(err) {
@@ -69,13 +69,13 @@ func noCluster(name string) error {
 	return errcode.New(errcode.NotFound, "cluster %.80s does not exist", name)
 }
 
-// TouchCluster implements fleet.Store.
+// TouchCluster implements fleet.ClusterStore.
 func (s *Store) TouchCluster(ctx context.Context, id string, at int64) error {
 	_, err := s.exec(ctx, "UPDATE clusters SET pinged_at = $1 WHERE id = $2", at, id)
 	return err
 }
 
-// DeleteCluster implements fleet.Store.
+// DeleteCluster implements fleet.ClusterStore.
 func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 	if err := endRegistration(ctx, s, id); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 	return err
 }
 
-// ClusterByID implements fleet.Store.
+// ClusterByID implements fleet.ClusterReader.
 func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.id = $1", id)
 	if err == nil && !found {
@@ -96,7 +96,7 @@ func (s *Store) ClusterByID(ctx context.Context, id string) (fleet.Cluster, erro
 	return c, err
 }
 
-// ClusterByHandle implements fleet.Store.
+// ClusterByHandle implements fleet.ClusterReader.
 func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.handle = $1", handle)
 	if err == nil && !found {
@@ -105,7 +105,7 @@ func (s *Store) ClusterByHandle(ctx context.Context, handle string) (fleet.Clust
 	return c, err
 }
 
-// ClusterByName implements fleet.Store.
+// ClusterByName implements fleet.ClusterReader.
 func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, error) {
 	c, found, err := rowOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.name = $1", name)
 	if err == nil && !found {
@@ -114,7 +114,7 @@ func (s *Store) ClusterByName(ctx context.Context, name string) (fleet.Cluster, 
 	return c, err
 }
 
-// ClustersByID implements fleet.Store.
+// ClustersByID implements fleet.ClusterReader.
 func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Cluster, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.id IN ("+placeholders(1, len(args))+")", args...)
@@ -124,7 +124,7 @@ func (s *Store) ClustersByID(ctx context.Context, ids []string) (all []fleet.Clu
 	return all, err
 }
 
-// PollIntervals implements fleet.Store.
+// PollIntervals implements fleet.LivenessStore.
 func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int64, error) {
 	intervals := map[string]int64{}
 	read := func(where string, args []any) error {
@@ -144,7 +144,7 @@ func (s *Store) PollIntervals(ctx context.Context, ids []string) (map[string]int
 	})
 }
 
-// Clusters implements fleet.Store.
+// Clusters implements fleet.ClusterLister.
 func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster, error) {
 	if projectID == "" {
 		return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"ORDER BY c.name")
@@ -152,7 +152,7 @@ func (s *Store) Clusters(ctx context.Context, projectID string) ([]fleet.Cluster
 	return rowsOf(ctx, s, clusterTable.Reader(), selectClusters+"WHERE c.project_id = $1 ORDER BY c.name", projectID)
 }
 
-// ClusterTallies implements fleet.Store.
+// ClusterTallies implements fleet.ClusterLister.
 func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[string]fleet.Tally, error) {
 	query := `SELECT s.cluster_id, count(*),
 		COALESCE(SUM(CASE WHEN t.sync = 'Synced' AND t.health = 'Healthy' AND t.tarball_digest = o.digest
@@ -176,7 +176,7 @@ func (s *Store) ClusterTallies(ctx context.Context, clusterID string) (map[strin
 	return tallies, err
 }
 
-// EachClusterRow implements fleet.Store.
+// EachClusterRow implements fleet.ClusterLister.
 func (s *Store) EachClusterRow(ctx context.Context, fn func(fleet.ClusterRow) error) error {
 	return s.each(ctx, "SELECT id, name, pending FROM clusters", nil, func(row scan) error {
 		var c fleet.ClusterRow

@@ -13,7 +13,7 @@ import (
 // settingWindows are the sync windows of the hub as a whole.
 const settingWindows = "sync_windows"
 
-// HubWindows implements fleet.LimitStore.
+// HubWindows implements fleet.WindowStore.
 func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err error) {
 	text, err := s.Setting(ctx, settingWindows)
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err
 	return windows, query.FromJSON(text, &windows)
 }
 
-// SetHubWindows implements fleet.LimitStore.
+// SetHubWindows implements fleet.WindowStore.
 func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) error {
 	text, err := query.List(windows)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Store) UpdateProject(ctx context.Context, p fleet.Project) error {
 	return err
 }
 
-// ProjectsByID implements fleet.ProjectStore.
+// ProjectsByID implements fleet.ProjectReader.
 func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Project, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, projectTable.Reader(), selectProjects+"WHERE p.id IN ("+placeholders(1, len(args))+")", args...)
@@ -50,7 +50,7 @@ func (s *Store) ProjectsByID(ctx context.Context, ids []string) (all []fleet.Pro
 	return all, err
 }
 
-// NamespacesOfProject implements fleet.LimitStore.
+// NamespacesOfProject implements fleet.ProjectReader.
 func (s *Store) NamespacesOfProject(ctx context.Context, projectID string) (map[string]fleet.Ref, error) {
 	used := map[string]fleet.Ref{}
 	return used, s.each(ctx, `SELECT s.namespace, COALESCE(c.name, ''), s.name FROM services s LEFT JOIN clusters c ON c.id = s.cluster_id
@@ -86,7 +86,7 @@ func (s *Store) ServicesToLimit(ctx context.Context, after string, limit int) ([
 	return all[:min(limit, len(all))], err
 }
 
-// ProjectsSettled implements fleet.LimitStore.
+// ProjectsSettled implements fleet.ProjectStore.
 func (s *Store) ProjectsSettled(ctx context.Context) error {
 	_, err := s.exec(ctx, "UPDATE projects SET unsettled = 0 WHERE unsettled = 1")
 	return err

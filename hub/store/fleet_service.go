@@ -69,7 +69,7 @@ func putService(w rows.Written[fleet.StoredService]) rows.Written[fleet.StoredSe
 		Set("content_id", "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = {id} AND r.number = {revision}), '')")
 }
 
-// InsertService implements fleet.Store.
+// InsertService implements fleet.ServiceStore.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
 	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 	return s.putSources(ctx, v.Service, false)
 }
 
-// UpdateService implements fleet.Store.
+// UpdateService implements fleet.ServiceStore.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
 	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
 	if err != nil {
@@ -123,7 +123,7 @@ func noService(name string) error {
 	return errcode.New(errcode.NotFound, "service %.150s does not exist", name)
 }
 
-// DeleteService implements fleet.Store.
+// DeleteService implements fleet.ServiceStore.
 func (s *Store) DeleteService(ctx context.Context, id string) error {
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
@@ -140,7 +140,7 @@ func (s *Store) DeleteService(ctx context.Context, id string) error {
 	return s.Forget(ctx, id)
 }
 
-// ServiceByID implements fleet.Store.
+// ServiceByID implements fleet.ServiceReader.
 func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id = $1", id)
 	if err == nil && !found {
@@ -154,7 +154,7 @@ func (s *Store) ServiceByID(ctx context.Context, id string) (fleet.StoredService
 // clusters, and a template may create one on each.
 const ofRef = "WHERE s.cluster_id = (SELECT id FROM clusters WHERE name = $1) AND s.name = $2"
 
-// ServiceByRef implements fleet.Store.
+// ServiceByRef implements fleet.ServiceReader.
 func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredService, error) {
 	v, found, err := rowOf(ctx, s, serviceTable.Reader(), selectServices+ofRef, ref.Cluster, ref.Name)
 	if err == nil && !found {
@@ -163,7 +163,7 @@ func (s *Store) ServiceByRef(ctx context.Context, ref fleet.Ref) (fleet.StoredSe
 	return v, err
 }
 
-// ServicesByID implements fleet.Store.
+// ServicesByID implements fleet.ServiceReader.
 func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.StoredService, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, serviceTable.Reader(), selectServices+"WHERE s.id IN ("+placeholders(1, len(args))+") ORDER BY s.id", args...)
@@ -173,7 +173,7 @@ func (s *Store) ServicesByID(ctx context.Context, ids []string) (all []fleet.Sto
 	return all, err
 }
 
-// ServicesOfCluster implements fleet.Store.
+// ServicesOfCluster implements fleet.ServiceReader.
 func (s *Store) ServicesOfCluster(ctx context.Context, clusterID string, tombstones []string) (all []fleet.StoredService, err error) {
 	if tombstones != nil {
 		err = chunks(tombstones, func(args []any) error {
@@ -199,7 +199,7 @@ func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after st
 		ORDER BY s.id LIMIT `+most, append(args, after, limit)...)
 }
 
-// ListServices implements fleet.Store.
+// ListServices implements fleet.ServiceLister.
 func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
 	where, args, order := servicesAfter(f.Cluster, after)
 	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name} {
@@ -240,7 +240,7 @@ func servicesAfter(cluster string, after fleet.Ref) (where []string, args []any,
 	return []string{"s.cluster_id = (SELECT id FROM clusters WHERE name = $1)", "s.name > $2"}, []any{cluster, after.Name}, "s.name"
 }
 
-// ServicesNamed implements fleet.Store.
+// ServicesNamed implements fleet.ServiceLister.
 func (s *Store) ServicesNamed(ctx context.Context, name string, clusterIDs []string) (all []fleet.Service, err error) {
 	read := func(where string, args ...any) error {
 		return eachOf(ctx, s, serviceTable.Reader(), func(v fleet.StoredService) error {
@@ -275,12 +275,12 @@ var (
 	selectRows = rowTable.Select() + "LEFT JOIN contents o ON o.id = s.content_id "
 )
 
-// EachRow implements fleet.Store.
+// EachRow implements fleet.ServiceLister.
 func (s *Store) EachRow(ctx context.Context, fn func(fleet.Row) error) error {
 	return eachOf(ctx, s, rowTable.Reader(), fn, selectRows)
 }
 
-// RowsByID implements fleet.Store.
+// RowsByID implements fleet.ServiceLister.
 func (s *Store) RowsByID(ctx context.Context, ids []string) (all []fleet.Row, err error) {
 	err = chunks(ids, func(args []any) error {
 		part, err := rowsOf(ctx, s, rowTable.Reader(), selectRows+"WHERE s.id IN ("+placeholders(1, len(args))+")", args...)

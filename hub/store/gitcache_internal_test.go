@@ -7,15 +7,14 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitcachetest"
 	"github.com/axle-cd/axle/internal/digest"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 func openBoth(t *testing.T, test func(t *testing.T, open func(t *testing.T) *Store)) {
-	for name, config := range map[string]func(t *testing.T) Config{
-		"sqlite":   func(t *testing.T) Config { return Config{DataDir: t.TempDir()} },
-		"postgres": func(t *testing.T) Config { return Config{DataDir: t.TempDir(), DatabaseURL: pg.New(t)} },
-	} {
+	t.Helper()
+	t.Parallel()
+	for name, config := range Databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			test(t, func(t *testing.T) *Store {
 				s, err := Open(t.Context(), config(t))
 				if err != nil {

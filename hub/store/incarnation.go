@@ -149,11 +149,11 @@ func (s *Store) ConfirmIncarnation(ctx context.Context) (present event.Incarnati
 	return present, err
 }
 
-// Mend begins a new incarnation when the database no longer has seen, a position
+// Repair begins a new incarnation when the database no longer has seen, a position
 // that this hub issued: after a fail-over that lost its last seconds, or after a
 // restore of a copy. Normally it does nothing. witness is the cluster that
 // showed the proof of seen, empty when this replica knows it by itself.
-func (s *Store) Mend(ctx context.Context, seen event.Position, witness string) error {
+func (s *Store) Repair(ctx context.Context, seen event.Position, witness string) error {
 	h, err := s.readHead(ctx, s.db.Pools.Read)
 	if err != nil || !(event.Position{Incarnation: h.incarnation, Sequence: h.sequence}).Before(seen) {
 		return err

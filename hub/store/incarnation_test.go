@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -30,8 +31,8 @@ func present(t *testing.T, s *store.Store) event.Incarnation {
 }
 
 func TestReopenKeepsTheIncarnation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,7 @@ func TestReopenKeepsTheIncarnation(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		s = p.open(t)
+		s = d.Open(t)
 		if after := present(t, s); after != before {
 			t.Fatalf("%+v, then %+v", before, after)
 		}
@@ -51,8 +52,8 @@ func TestReopenKeepsTheIncarnation(t *testing.T) {
 }
 
 func TestManyBeginOneIncarnation(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		write(t, s, "a")
 		write(t, s, "b")
 		parent := present(t, s)
@@ -99,25 +100,25 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 		"hours":   {time.Hour, false},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, p place) {
+			storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 				now := clock.NewManual(time.Now())
-				p.config.Clock = now
-				s, ctx := p.open(t), t.Context()
+				d.Config.Clock = now
+				s, ctx := d.Open(t), t.Context()
 				write(t, s, "a")
 				first := present(t, s)
 				at := func(sequence int64) event.Position { return event.Position{Incarnation: first.ID, Sequence: sequence} }
 				now.Advance(tc.later)
-				if err := s.Mend(ctx, at(1), "edge-1"); err != nil || present(t, s).ID != first.ID {
+				if err := s.Repair(ctx, at(1), "edge-1"); err != nil || present(t, s).ID != first.ID {
 					t.Fatalf("an incarnation began although nothing is lost: %v", err)
 				}
-				if err := s.Mend(ctx, at(9), "edge-1"); err != nil {
+				if err := s.Repair(ctx, at(9), "edge-1"); err != nil {
 					t.Fatal(err)
 				}
 				next := present(t, s)
 				if next.ID <= first.ID || next.ParentID != first.ID || next.ParentKeptSequence != 1 || next.Confirmed != tc.confirmed {
 					t.Fatalf("%+v", next)
 				}
-				if err := s.Mend(ctx, at(9), "edge-2"); err != nil || present(t, s) != next {
+				if err := s.Repair(ctx, at(9), "edge-2"); err != nil || present(t, s) != next {
 					t.Errorf("the same place ended the next one too: %v", err)
 				}
 			})
@@ -128,8 +129,8 @@ func TestLostRowsBeginAnIncarnation(t *testing.T) {
 // A fail-over loses the last seconds: the replica that had read them finds out
 // by itself, and its feed continues in a new incarnation.
 func TestFeedFollowsALostTail(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		for _, key := range []string{"a", "b", "c"} {
 			write(t, s, key)
 		}

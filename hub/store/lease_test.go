@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
 func TestLeaseHasOneHolder(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		var mu sync.Mutex
 		var won []string
 		var wg sync.WaitGroup
@@ -67,11 +68,11 @@ func TestLeaseHasOneHolder(t *testing.T) {
 // Two replicas on one database: both see both, one leads, and the other leads
 // after the first left.
 func TestTwoReplicasShareOneDatabase(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		a := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		a := d.Open(t)
 		b := a // SQLite has one process; two members may still use it
-		if p.config.DatabaseURL != "" {
-			b = p.open(t)
+		if d.IsPostgres() {
+			b = d.Open(t)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		leading := make(chan string, 4)

@@ -4,7 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/axle-cd/axle/test/pg"
+	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // TestMain also is the writer that a test kills.
@@ -13,5 +14,9 @@ func TestMain(m *testing.M) {
 		writeForever(url, dir)
 		return
 	}
-	pg.Main(m)
+	store.Databases = map[string]func(tb testing.TB) store.Config{
+		"sqlite":   func(tb testing.TB) store.Config { return storetest.SQLite(tb).Config },
+		"postgres": func(tb testing.TB) store.Config { return storetest.Postgres(tb).Config },
+	}
+	storetest.Main(m)
 }

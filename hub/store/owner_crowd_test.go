@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -24,8 +25,8 @@ func TestTwentyThousandRepositoriesAreOwnedWithinAMinute(t *testing.T) {
 	if os.Getenv("AXLE_SOAK") != "" {
 		repositories = 20_000
 	}
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		for first := 0; first < repositories; first += 500 {
 			err := s.Write(t.Context(), func(ctx context.Context) error {
 				for i := first; i < first+500; i++ {

@@ -15,8 +15,10 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -43,14 +45,17 @@ const (
 	// fleetSize is how many rows the tables have, and mostRead how many of
 	// them one turn may read: more than any page, and far fewer than all.
 	fleetSize = 20_000
-	mostRead  = 6_000
+	// liteSize is fleetSize for SQLite, of which only the plans are checked: the
+	// race detector makes it many times slower.
+	liteSize = 2_000
+	mostRead = 6_000
 )
 
 // periodic is a task that runs at intervals, by the file that has the timer or
 // receives the call.
 type periodic struct {
 	file string
-	run  func(y *yard, c *crowded) error
+	run  func(env *fleettest.Fleet, c *crowded) error
 }
 
 // crowded is a fleet of fleetSize.
@@ -70,17 +75,17 @@ func (c *crowded) head(digest digest.Digest) []gitcache.Head {
 var holder = gitcache.Holder{Replica: "hub-0", Boot: "1"}
 
 // in is a step of a transaction that changes something.
-func in(fn func(ctx context.Context, y *yard, c *crowded) error) func(y *yard, c *crowded) error {
-	return func(y *yard, c *crowded) error {
-		return y.store.Write(y.t.Context(), func(ctx context.Context) error { return fn(ctx, y, c) })
+func in(fn func(ctx context.Context, env *fleettest.Fleet, c *crowded) error) func(env *fleettest.Fleet, c *crowded) error {
+	return func(env *fleettest.Fleet, c *crowded) error {
+		return env.Store.Write(env.T.Context(), func(ctx context.Context) error { return fn(ctx, env, c) })
 	}
 }
 
 // all runs some one after the other.
-func all(steps ...func(y *yard, c *crowded) error) func(y *yard, c *crowded) error {
-	return func(y *yard, c *crowded) error {
+func all(steps ...func(env *fleettest.Fleet, c *crowded) error) func(env *fleettest.Fleet, c *crowded) error {
+	return func(env *fleettest.Fleet, c *crowded) error {
 		for i, step := range steps {
-			if err := step(y, c); err != nil {
+			if err := step(env, c); err != nil {
 				return fmt.Errorf("step %d: %w", i, err)
 			}
 		}
@@ -89,160 +94,179 @@ func all(steps ...func(y *yard, c *crowded) error) func(y *yard, c *crowded) err
 }
 
 // read is a step whose result is not needed.
-func read[T any](fn func(ctx context.Context, y *yard, c *crowded) (T, error)) func(y *yard, c *crowded) error {
-	return func(y *yard, c *crowded) error {
-		_, err := fn(y.t.Context(), y, c)
+func read[T any](fn func(ctx context.Context, env *fleettest.Fleet, c *crowded) (T, error)) func(env *fleettest.Fleet, c *crowded) error {
+	return func(env *fleettest.Fleet, c *crowded) error {
+		_, err := fn(env.T.Context(), env, c)
 		return err
 	}
 }
 
 var periodics = map[string]periodic{
 	"the feed is looked at": {"event/feed.go", all(
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Incarnation(ctx) }),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			last, err := y.store.LastSequence(ctx)
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Incarnation(ctx)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			last, err := env.Store.LastSequence(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return y.store.ChangesAfter(ctx, last-1, 500)
+			return env.Store.ChangesAfter(ctx, last-1, 500)
 		}),
 	)},
-	"a report": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
+	"a report": {"store/sqldb/batch.go", func(env *fleettest.Fleet, c *crowded) error {
 		c.commits++
-		y.report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{report(c.web, "", fmt.Sprint("h", c.commits))}})
+		env.Report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{fleettest.ReportOf(c.web, "", fmt.Sprint("h", c.commits))}})
 		return nil
 	}},
-	"a ping": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
-		return y.Ping(y.t.Context(), c.cluster.ID, fleet.ClusterPing{AgentVersion: "0.1.0"})
+	"a ping": {"store/sqldb/batch.go", func(env *fleettest.Fleet, c *crowded) error {
+		return env.Ping(env.T.Context(), c.cluster.ID, fleet.ClusterPing{AgentVersion: "0.1.0"})
 	}},
-	"a drained tombstone": {"store/sqldb/batch.go", func(y *yard, c *crowded) error {
-		_, err := y.StoreReports(y.t.Context(), fleet.ReportBatch{ClusterID: c.cluster.ID, Drained: []string{"tmb_none"}})
+	"a drained tombstone": {"store/sqldb/batch.go", func(env *fleettest.Fleet, c *crowded) error {
+		_, err := env.StoreReports(env.T.Context(), fleet.ReportBatch{ClusterID: c.cluster.ID, Drained: []string{"tmb_none"}})
 		return err
 	}},
-	"specs are asked for": {"store/sqldb/batch.go", read(func(ctx context.Context, y *yard, c *crowded) (any, error) {
-		specs, _, err := y.AgentSpecs(ctx, c.cluster.ID, []string{c.web.ID})
+	"specs are asked for": {"store/sqldb/batch.go", read(func(ctx context.Context, env *fleettest.Fleet, c *crowded) (any, error) {
+		specs, _, err := env.AgentSpecs(ctx, c.cluster.ID, []string{c.web.ID})
 		return specs, err
 	})},
 	"heads and limits are followed up": {"heads.go", all(
-		func(y *yard, _ *crowded) error { return y.SettleLimits(y.t.Context()) },
-		func(y *yard, _ *crowded) error { return y.FollowHeads(y.t.Context()) },
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.MovedSources(ctx, "", 500) }),
-	)},
-	"old rows are dropped": {"store/retention.go", func(y *yard, _ *crowded) error { return y.store.Prune(y.t.Context()) }},
-	"values are followed up": {"config/follow.go", all(
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.UntoldBags(ctx) }),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			return y.store.UsedNames(ctx, fleet.UseReference)
+		func(env *fleettest.Fleet, _ *crowded) error { return env.SettleLimits(env.T.Context()) },
+		func(env *fleettest.Fleet, _ *crowded) error { return env.FollowHeads(env.T.Context()) },
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.MovedSources(ctx, "", 500)
 		}),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			unused, _, err := y.store.UnusedDocuments(ctx, "", 1, 500)
+	)},
+	"old rows are dropped": {"store/retention.go", func(env *fleettest.Fleet, _ *crowded) error { return env.Store.Prune(env.T.Context()) }},
+	"values are followed up": {"config/follow.go", all(
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.UntoldValueSets(ctx)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.UsedNames(ctx, fleet.UseReference)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			unused, _, err := env.Store.UnusedDocuments(ctx, "", 1, 500)
 			return unused, err
 		}),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			return y.store.Setting(ctx, "config_move")
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Setting(ctx, "config_move")
 		}),
 	)},
-	"a rollout that is done": {"fanout/engine.go", func(y *yard, c *crowded) error {
-		_, err := c.engine.Step(y.t.Context())
+	"a rollout that is done": {"fanout/engine.go", func(env *fleettest.Fleet, c *crowded) error {
+		_, err := c.engine.Step(env.T.Context())
 		if err == nil {
-			err = c.engine.Apply(y.t.Context(), []event.Row{{Change: event.Change{Kind: event.KindReport, Cluster: c.cluster.ID}}})
+			err = c.engine.Apply(env.T.Context(), []event.Row{{Change: event.Change{Kind: event.KindReport, Cluster: c.cluster.ID}}})
 		}
 		if err == nil {
-			_, err = c.engine.Step(y.t.Context())
+			_, err = c.engine.Step(env.T.Context())
 		}
 		return err
 	}},
 	"a diff and test runs": {"store/sqldb/batch.go", all(
-		func(y *yard, c *crowded) error {
-			return y.StoreDiff(y.t.Context(), c.cluster.ID, fleet.Diff{ServiceID: c.web.ID})
+		func(env *fleettest.Fleet, c *crowded) error {
+			return env.StoreDiff(env.T.Context(), c.cluster.ID, fleet.Diff{ServiceID: c.web.ID})
 		},
-		func(y *yard, c *crowded) error {
-			return y.StoreTestRuns(y.t.Context(), c.cluster.ID, []fleet.TestRun{{ServiceID: c.web.ID, Key: "k", State: "Passed"}})
+		func(env *fleettest.Fleet, c *crowded) error {
+			return env.StoreTestRuns(env.T.Context(), c.cluster.ID, []fleet.TestRun{{ServiceID: c.web.ID, Key: "k", State: "Passed"}})
 		},
 	)},
 	"tokens were used": {"identity/last_use.go", all(
-		in(func(ctx context.Context, y *yard, c *crowded) error {
-			if _, err := y.store.ClusterTokens(ctx, c.cluster.ID); err != nil {
+		in(func(ctx context.Context, env *fleettest.Fleet, c *crowded) error {
+			if _, err := env.Store.ClusterTokens(ctx, c.cluster.ID); err != nil {
 				return err
 			}
-			return y.store.TouchTokens(ctx, map[string]int64{"tok_00001": 1})
+			return env.Store.TouchTokens(ctx, map[string]int64{"tok_00001": 1})
 		}),
-		in(func(ctx context.Context, y *yard, _ *crowded) error { return y.store.DeleteExpiredTokens(ctx, 1) }),
-		in(func(ctx context.Context, y *yard, _ *crowded) error { return y.store.DropSessions(ctx, 1) }),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.StaleBindings(ctx, 500) }),
-		func(y *yard, _ *crowded) error {
-			if _, err := y.store.AgentKey(y.t.Context(), "cl_none"); !errcode.Is(err, errcode.NotFound) {
+		in(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) error {
+			return env.Store.DeleteExpiredTokens(ctx, 1)
+		}),
+		in(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) error {
+			return env.Store.DropSessions(ctx, 1)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.StaleBindings(ctx, 500)
+		}),
+		func(env *fleettest.Fleet, _ *crowded) error {
+			if _, err := env.Store.AgentKey(env.T.Context(), "cl_none"); !errcode.Is(err, errcode.NotFound) {
 				return err
 			}
 			return nil
 		},
 	)},
-	"leases": {"gitcache/shard/keeper.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-		return y.store.Renew(ctx, holder, time.Hour)
+	"leases": {"gitcache/shard/keeper.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+		return env.Store.Renew(ctx, holder, time.Hour)
 	})},
 	"a look at an upstream": {"gitcache/repoagent/pass.go", all(
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			return y.store.Credentials(ctx, "repo_main")
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Credentials(ctx, "repo_main")
 		}),
-		func(y *yard, c *crowded) error { return y.store.StartFetch(y.t.Context(), "repo_main", c.epoch, 0) },
-		func(y *yard, c *crowded) error {
-			c.commits++
-			d := contentDigest(fmt.Sprint(c.commits))
-			return y.store.WriteHeads(y.t.Context(), "repo_main", c.epoch, c.head(d), []gitcache.Artifact{{Digest: d, Recipe: record.Recipe{Kind: record.Git, RepositoryID: "repo_main", Commit: "c"}}})
+		func(env *fleettest.Fleet, c *crowded) error {
+			return env.Store.StartFetch(env.T.Context(), "repo_main", c.epoch, 0)
 		},
-		func(y *yard, c *crowded) error {
-			return y.store.WriteHealth(y.t.Context(), "repo_main", c.epoch, gitcache.Health{State: record.Pullable})
+		func(env *fleettest.Fleet, c *crowded) error {
+			c.commits++
+			d := fleettest.ContentDigest(fmt.Sprint(c.commits))
+			return env.Store.WriteHeads(env.T.Context(), "repo_main", c.epoch, c.head(d), []gitcache.Artifact{{Digest: d, Recipe: record.Recipe{Kind: record.Git, RepositoryID: "repo_main", Commit: "c"}}})
+		},
+		func(env *fleettest.Fleet, c *crowded) error {
+			return env.Store.WriteHealth(env.T.Context(), "repo_main", c.epoch, gitcache.Health{State: record.Pullable})
 		},
 	)},
-	"second copies": {"gitcache/second.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Pins(ctx, "repo_main") })},
+	"second copies": {"gitcache/second.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+		return env.Store.Pins(ctx, "repo_main")
+	})},
 	"tarballs are swept": {"gitcache/cache.go", all(
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			return y.store.Pinned(ctx, []digest.Digest{contentDigest("a"), contentDigest("b")})
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Pinned(ctx, []digest.Digest{fleettest.ContentDigest("a"), fleettest.ContentDigest("b")})
 		}),
-		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
-			return y.store.DropSources(ctx, time.Unix(1, 0))
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.DropSources(ctx, time.Unix(1, 0))
 		}),
 	)},
 }
 
-func newCrowd(t *testing.T, p place) (*yard, *crowded) {
+func newCrowd(t *testing.T, d storetest.Database) (*fleettest.Fleet, *crowded) {
 	t.Helper()
-	y := newYard(t, p)
-	c := &crowded{cluster: y.cluster("edge-1")}
-	if _, err := y.store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
+	env := fleettest.New(t, d)
+	c := &crowded{cluster: env.AddCluster("edge-1")}
+	if _, err := env.Store.CreateRepository(t.Context(), gitcache.Repository{ID: "repo_main", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{}); err != nil {
 		t.Fatal(err)
 	}
-	epochs, err := y.store.Acquire(t.Context(), []string{"repo_main"}, holder, 1<<40, 1<<40)
+	epochs, err := env.Store.Acquire(t.Context(), []string{"repo_main"}, holder, 1<<40, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.epoch = epochs["repo_main"]
 	if c.source, err = gitcache.NewSource("repo_main", "main", "web", nil); err == nil {
-		err = y.store.PutSource(t.Context(), c.source)
+		err = env.Store.PutSource(t.Context(), c.source)
 	}
 	if err == nil {
-		first := contentDigest("first")
-		err = y.store.WriteHeads(t.Context(), "repo_main", c.epoch, c.head(first), []gitcache.Artifact{{Digest: first, Recipe: record.Recipe{
+		first := fleettest.ContentDigest("first")
+		err = env.Store.WriteHeads(t.Context(), "repo_main", c.epoch, c.head(first), []gitcache.Artifact{{Digest: first, Recipe: record.Recipe{
 			Kind: record.Git, RepositoryID: "repo_main", Parts: []record.Part{{Recipe: record.Recipe{RepositoryID: "repo_other"}}},
 		}}})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	y.upstream.commit(sourceIDOf("repo_main", "main", "web"), 1)
-	y.setBag(config.BagChange{Kind: config.KindContext, Name: "shop", Bag: fleet.Bag{Values: map[string]any{"a": "b"}}})
-	uses := spec("web")
+	env.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
+	env.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "shop", ValueSet: fleet.ValueSet{Values: map[string]any{"a": "b"}}})
+	uses := fleettest.Spec("web")
 	uses.Contexts, uses.Secrets = []string{"shop"}, map[string]string{"password": "hunter2"}
-	c.web = y.must(y.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: uses}))
-	y.report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{report(c.web, "", "h")}})
-	if c.engine, err = fanout.New(fanout.Config{Store: y.store, Writer: y.store, Subject: fanout.Agents{Fleet: y.Fleet}, Clock: y.clock}); err != nil {
+	c.web = env.Must(env.CreateService(t.Context(), "ann", fleet.ServiceRequest{Ref: fleet.Ref{Cluster: "edge-1", Name: "web"}, Spec: uses}))
+	env.Report(fleet.ReportBatch{ClusterID: c.cluster.ID, Reports: []fleet.Report{fleettest.ReportOf(c.web, "", "h")}})
+	if c.engine, err = fanout.New(fanout.Config{Rollouts: env.Store, Targets: env.Store, Writer: env.Store, Subject: fanout.Agents{Fleet: env.Fleet}, Clock: env.Clock}); err != nil {
 		t.Fatal(err)
 	}
-	if err := y.FollowHeads(t.Context()); err != nil {
+	if err := env.FollowHeads(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	id := numbered
-	db := p.raw(t)
+	id, size := storetest.Numbered, fleetSize
+	if !d.IsPostgres() {
+		size = liteSize
+	}
+	db := d.SQL(t)
 	for _, statement := range []string{
 		"INSERT INTO contents (id, repository_id, source_revision, digest, entry, size, message, author, committed_at, parts, created_at) SELECT 'cnt-a', repository_id, '', digest, '', 0, '', '', 0, '[]', 0 FROM contents",
 		"INSERT INTO content_parts (content_id, digest, repository_id) VALUES ('cnt-a', 'axle1:a', 'repo_main')",
@@ -278,7 +302,7 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 		{"outbox", "sequence = 1", map[string]string{"incarnation": "'0'", "sequence": "n"}},
 		{"events", "id = (SELECT min(id) FROM events)", map[string]string{"id": "1000 + n"}},
 	} {
-		p.copies(t, copied.table, copied.where, fleetSize, copied.set)
+		d.Copies(t, copied.table, copied.where, size, copied.set)
 	}
 	for _, statement := range []string{
 		"UPDATE config_uses SET kind = 'reference', name = 'default:a' WHERE service_id LIKE 'svc-1%'",
@@ -290,51 +314,51 @@ func newCrowd(t *testing.T, p place) (*yard, *crowded) {
 		"INSERT INTO diffs (service_id, request, revision, made_at, reported_at) SELECT id, 0, 0, 0, 0 FROM services",
 		"INSERT INTO test_runs (service_id, run_key, revision, state, created_at, reported_at, tests) SELECT id, 'old', 0, 'Passed', 0, 0, '[]' FROM services",
 	} {
-		db := p.raw(t)
+		db := d.SQL(t)
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
 		db.Close()
 	}
-	return y, c
+	return env, c
 }
 
 // No periodic query scans a table of the fleet: its plan shows none on either
 // database, and Postgres reads only a bounded number of rows.
 func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		y, c := newCrowd(t, p)
-		db := p.raw(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		env, c := newCrowd(t, d)
+		db := d.SQL(t)
 		if _, err := db.ExecContext(t.Context(), "ANALYZE"); err != nil {
 			t.Fatal(err)
 		}
 		db.Close()
 		for name, one := range periodics {
 			// The first run covers what is read once after a start.
-			if err := one.run(y, c); err != nil {
+			if err := one.run(env, c); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			t.Run(name, func(t *testing.T) {
 				plain := map[string][]any{}
 				run := func() {
-					y.store.Trace(func(statement string, args []any) { plain[statement] = args })
-					err := one.run(y, c)
-					y.store.Trace(nil)
+					env.Store.Trace(func(statement string, args []any) { plain[statement] = args })
+					err := one.run(env, c)
+					env.Store.Trace(nil)
 					if err != nil {
 						t.Fatal(err)
 					}
 				}
-				if p.config.DatabaseURL == "" {
+				if !d.IsPostgres() {
 					run()
 				} else {
-					for table, read := range y.readsOf(p, run) {
+					for table, read := range readsOf(env, d, run) {
 						if slices.Contains(fleetTables, table) && (read.Rows > mostRead || read.Scans > 0 && read.Rows > 500) {
 							t.Errorf("%d rows of %s are read, %d scans", read.Rows, table, read.Scans)
 						}
 					}
 				}
 				for statement, args := range plain {
-					for _, problem := range p.scans(t, statement, args) {
+					for _, problem := range scans(t, d, statement, args) {
 						t.Errorf("%s:\n%s", problem, statement)
 					}
 				}
@@ -345,14 +369,14 @@ func TestNoPeriodicQueryScansTheFleet(t *testing.T) {
 
 // scans explains a statement and returns where it goes through a whole table of
 // the fleet.
-func (p place) scans(t *testing.T, statement string, args []any) []string {
+func scans(t *testing.T, d storetest.Database, statement string, args []any) []string {
 	t.Helper()
 	if word, _, _ := strings.Cut(statement, " "); word == "SAVEPOINT" || word == "RELEASE" {
 		return nil
 	}
-	db := p.raw(t)
+	db := d.SQL(t)
 	defer db.Close()
-	if p.config.DatabaseURL == "" {
+	if !d.IsPostgres() {
 		return liteScans(t, db, statement, args)
 	}
 	var text []byte

@@ -10,13 +10,14 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/peer"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/position"
 )
 
 func TestPlacementsTellWhoOwnsAndWhoShould(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -70,8 +71,8 @@ func TestPlacementsTellWhoOwnsAndWhoShould(t *testing.T) {
 }
 
 func TestReplicasSayHowTheyAreAndMayBeToldToLeave(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		must := func(err error) {
 			t.Helper()
 			if err != nil {

@@ -55,13 +55,13 @@ func TestPoolCannotWrite(t *testing.T) {
 // time-out, when another wrote in between, unless it took the lock when it
 // began. This is why the writer's transactions are immediate.
 func TestReadThenWriteWaitsForAnotherProcess(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(t.Context(), Config{DataDir: dir})
+	config := Databases["sqlite"](t)
+	s, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	other, err := openPlainSQLite(t, dir)
+	other, err := openPlainSQLite(t, config.DataDir)
 	if err != nil {
 		t.Fatal(err)
 	}

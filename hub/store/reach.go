@@ -60,7 +60,7 @@ func servicesWithin(r identity.Reach, args []any) (string, []any) {
 // everything reports whether a reach leaves nothing out.
 func everything(r identity.Reach) bool { return r.Everywhere && r.Only == "" }
 
-// CountsWithin implements fleet.Store.
+// CountsWithin implements fleet.ReachReader.
 func (s *Store) CountsWithin(ctx context.Context, r identity.Reach) (map[string]fleet.Extent, error) {
 	counts := map[string]fleet.Extent{}
 	condition, args := within(r, "c", "", nil)

@@ -48,7 +48,7 @@ func Restore(ctx context.Context, c Config, r io.Reader) (event.Incarnation, err
 }
 
 func (s *Store) restore(ctx context.Context, c Config, r io.Reader) (next event.Incarnation, err error) {
-	if err := s.db.Migrate(ctx, schema); err != nil {
+	if err := s.db.Migrate(ctx, Schema()); err != nil {
 		return next, err
 	}
 	unpacked, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))

@@ -85,7 +85,7 @@ func TestFailOverConfirmsNoRestore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Mend(ctx, event.Position{Incarnation: restored.ID, Sequence: 99}, ""); err != nil {
+		if err := s.Repair(ctx, event.Position{Incarnation: restored.ID, Sequence: 99}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if now, err := s.Incarnation(ctx); err != nil || now.ParentID != restored.ID || now.Confirmed {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
 func TestOldRowsGoAndSequencesGoOn(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		now := clock.NewManual(time.Now())
-		p.config.Clock = now
-		s, ctx := p.open(t), t.Context()
+		d.Config.Clock = now
+		s, ctx := d.Open(t), t.Context()
 		both := func(n int) {
 			t.Helper()
 			err := s.Write(ctx, func(ctx context.Context) error {
@@ -65,8 +66,8 @@ func TestOldRowsGoAndSequencesGoOn(t *testing.T) {
 }
 
 func TestEventsAreFilteredNewestFirst(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		err := s.Write(ctx, func(ctx context.Context) error {
 			for i := range 150 {
 				e := event.Entry{Kind: "service.updated", Object: fmt.Sprint(i), By: "me", Cluster: fmt.Sprint("c", i%2), Service: fmt.Sprint("s", i%10)}

@@ -15,5 +15,5 @@ const SchemaMinor = 1
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// schema is the schema of this version.
-var schema = sqldb.Schema{Migrations: migrationFiles, Minor: SchemaMinor}
+// Schema returns the schema of this version.
+func Schema() sqldb.Schema { return sqldb.Schema{Migrations: migrationFiles, Minor: SchemaMinor} }

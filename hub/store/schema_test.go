@@ -1,52 +1,29 @@
 package store_test
 
 import (
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
-
-// raw opens the database of a place beside the store.
-func (p place) raw(t *testing.T) *sql.DB {
-	t.Helper()
-	var db *sql.DB
-	if p.config.DatabaseURL != "" {
-		config, err := pgx.ParseConfig(p.config.DatabaseURL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		db = stdlib.OpenDB(*config)
-	} else {
-		var err error
-		if db, err = sql.Open("sqlite", "file:"+filepath.Join(p.config.DataDir, "hub.db")+"?_pragma=busy_timeout(5000)"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
 
 // Drivers store a time as text that sorts wrongly and read other types in their
 // own ways, so there are two types of columns, and text is ordered by bytes.
 func TestColumnsAreTextOrWholeNumbers(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		p.open(t)
+	storetest.OnEmpty(t, func(t *testing.T, d storetest.Database) {
+		d.Open(t)
 		query := `SELECT m.name, c.name, c.type, 'C' FROM sqlite_master m JOIN pragma_table_info(m.name) c
 			WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'goose_%'`
-		if p.config.DatabaseURL != "" {
+		if d.IsPostgres() {
 			query = `SELECT table_name, column_name, data_type, CASE data_type WHEN 'text' THEN coalesce(collation_name, 'default') ELSE 'C' END FROM information_schema.columns
 				WHERE table_schema = 'public' AND table_name NOT LIKE 'goose_%'`
 		}
-		rows, err := p.raw(t).QueryContext(t.Context(), query)
+		rows, err := d.SQL(t).QueryContext(t.Context(), query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,9 +46,9 @@ func TestColumnsAreTextOrWholeNumbers(t *testing.T) {
 }
 
 func TestTextIsOrderedByBytes(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		p.open(t)
-		db := p.raw(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		d.Open(t)
+		db := d.SQL(t)
 		for _, name := range []string{"b", "B", "a-b", "ab", "ä", "A"} {
 			if _, err := db.ExecContext(t.Context(), "INSERT INTO settings (name, value) VALUES ($1, 'order')", name); err != nil {
 				t.Fatal(err)
@@ -97,15 +74,15 @@ func TestTextIsOrderedByBytes(t *testing.T) {
 }
 
 func TestSchemaOneMinorAheadStartsAndTwoAheadDoesNot(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnEmpty(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		db := p.raw(t)
+		db := d.SQL(t)
 		ahead := func(n int) {
 			t.Helper()
 			if _, err := db.ExecContext(t.Context(), "UPDATE settings SET value = $1 WHERE name = 'schema_minor'", fmt.Sprint(store.SchemaMinor+n)); err != nil {
@@ -117,7 +94,7 @@ func TestSchemaOneMinorAheadStartsAndTwoAheadDoesNot(t *testing.T) {
 		if _, err := db.ExecContext(t.Context(), "ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT ''"); err != nil {
 			t.Fatal(err)
 		}
-		s, err = store.Open(t.Context(), p.config)
+		s, err = store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatalf("one ahead: %v", err)
 		}
@@ -126,60 +103,60 @@ func TestSchemaOneMinorAheadStartsAndTwoAheadDoesNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		ahead(2)
-		if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "newer hub") {
+		if s, err := store.Open(t.Context(), d.Config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "newer hub") {
 			t.Fatalf("two ahead: %v, %v", s, err)
 		}
 		ahead(0)
-		p.open(t)
+		d.Open(t)
 	})
 }
 
 func TestSecondHubOnOneFileIsRefused(t *testing.T) {
-	p := databases["sqlite"](t)
-	p.open(t)
-	if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "another hub uses the data folder") {
+	d := storetest.EmptySQLite(t)
+	d.Open(t)
+	if s, err := store.Open(t.Context(), d.Config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "another hub uses the data folder") {
 		t.Fatalf("%v, %v", s, err)
 	}
 }
 
 func TestWrongKeyFileIsRefused(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		other := p.config
+		other := d.Config
 		other.KeyFile = filepath.Join(t.TempDir(), "other.key")
 		if s, err := store.Open(t.Context(), other); !errcode.Is(err, errcode.Conflict) {
 			t.Fatalf("%v, %v", s, err)
 		}
-		p.open(t)
+		d.Open(t)
 	})
 }
 
 func TestMissingKeyFileIsNotMadeAnew(t *testing.T) {
-	onEmpty(t, func(t *testing.T, p place) {
-		s, err := store.Open(t.Context(), p.config)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, err := store.Open(t.Context(), d.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		key, aside := filepath.Join(p.config.DataDir, "hub.key"), filepath.Join(t.TempDir(), "key")
+		key, aside := filepath.Join(d.Config.DataDir, "hub.key"), filepath.Join(d.Config.DataDir, "aside")
 		if err := os.Rename(key, aside); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := store.Open(t.Context(), p.config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "does not exist") {
+		if s, err := store.Open(t.Context(), d.Config); !errcode.Is(err, errcode.Conflict) || !strings.Contains(err.Error(), "does not exist") {
 			t.Fatalf("%v, %v", s, err)
 		}
 		if err := os.Rename(aside, key); err != nil {
 			t.Fatal(err)
 		}
-		p.open(t)
+		d.Open(t)
 	})
 }
 

@@ -2,14 +2,16 @@ package store_test
 
 import (
 	"testing"
+
+	"github.com/axle-cd/axle/hub/store/storetest"
 )
 
 // This is why the feed does not number its rows with a database sequence:
 // numbers are assigned before the commit, so a reader at 2 would never see 1.
 func TestDatabaseSequencesAreSeenOutOfOrder(t *testing.T) {
-	p := databases["postgres"](t)
-	p.open(t)
-	db, ctx := p.raw(t), t.Context()
+	d := storetest.Postgres(t)
+	d.Open(t)
+	db, ctx := d.SQL(t), t.Context()
 	if _, err := db.ExecContext(ctx, "CREATE TABLE numbered (n BIGSERIAL)"); err != nil {
 		t.Fatal(err)
 	}

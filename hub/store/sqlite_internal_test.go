@@ -18,13 +18,13 @@ func openPlainSQLite(t *testing.T, dir string) (*sql.DB, error) {
 }
 
 func TestDeferredTransactionsAreNotUsed(t *testing.T) {
-	dir := t.TempDir()
-	s, err := Open(t.Context(), Config{DataDir: dir})
+	config := Databases["sqlite"](t)
+	s, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	other, err := openPlainSQLite(t, dir)
+	other, err := openPlainSQLite(t, config.DataDir)
 	if err != nil {
 		t.Fatal(err)
 	}

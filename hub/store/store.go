@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store/accounts"
 	"github.com/axle-cd/axle/hub/store/artifacts"
@@ -80,7 +79,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Wake != nil {
 		s.wakes = append(s.wakes, c.Wake)
 	}
-	err = s.db.Migrate(ctx, schema)
+	err = s.db.Migrate(ctx, Schema())
 	if err == nil {
 		err = s.openKey(ctx, c)
 	}
@@ -123,7 +122,7 @@ func OpenBeside(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.db.CheckSchema(ctx, schema)
+	err = s.db.CheckSchema(ctx, Schema())
 	if err == nil {
 		err = s.openKey(ctx, c)
 	}
@@ -137,7 +136,6 @@ var (
 	_ gitcache.Store          = (*Store)(nil)
 	_ gitcache.PlacementStore = (*Store)(nil)
 	_ gitcache.WebhookStore   = (*Store)(nil)
-	_ config.Store            = (*Store)(nil)
 )
 
 // The tables of the packages below.

@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -22,8 +23,8 @@ func newHook(t *testing.T, s *store.Store, w gitcache.Webhook, secret string) gi
 }
 
 func TestWebhooksAreKept(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		r, err := s.CreateRepository(ctx, gitcache.Repository{ID: "repo_1", Name: "main", Kind: record.Git, URL: "https://git.example.test/main"}, gitcache.Credentials{})
 		if err != nil {
 			t.Fatal(err)
@@ -62,8 +63,8 @@ func TestWebhooksAreKept(t *testing.T) {
 }
 
 func TestWebhooksThatCannotBe(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s, ctx := p.open(t), t.Context()
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s, ctx := d.Open(t), t.Context()
 		newHook(t, s, gitcache.Webhook{ID: "wh_1", Name: "one", Provider: "github"}, "secret")
 		for name, tc := range map[string]struct {
 			w    gitcache.Webhook

@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -23,8 +24,8 @@ func announce(s *store.Store, key string) func(context.Context) error {
 }
 
 func TestWriteIsOneUnit(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		ctx, receipt := event.WithReceipt(t.Context())
 		boom := errors.New("boom")
 		err := s.Write(ctx, func(ctx context.Context) error {
@@ -52,8 +53,8 @@ func TestWriteIsOneUnit(t *testing.T) {
 }
 
 func TestNestedWriteJoins(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		boom := errors.New("boom")
 		err := s.Write(t.Context(), func(ctx context.Context) error {
 			if err := s.Write(ctx, func(ctx context.Context) error { return s.SetSetting(ctx, "a", "1") }); err != nil {
@@ -72,15 +73,15 @@ func TestNestedWriteJoins(t *testing.T) {
 }
 
 func TestFeedRowsAreTransactions(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		var mu sync.Mutex
 		woken := 0
-		p.config.Wake = func() {
+		d.Config.Wake = func() {
 			mu.Lock()
 			defer mu.Unlock()
 			woken++
 		}
-		s := p.open(t)
+		s := d.Open(t)
 		ctx, receipt := event.WithReceipt(t.Context())
 		a := event.Change{Kind: event.KindService, Key: "a", Cluster: "c"}
 		b := event.Change{Kind: event.KindHead, Key: "b"}
@@ -112,8 +113,8 @@ func TestFeedRowsAreTransactions(t *testing.T) {
 // Two writers read the same row, wait for each other and write what they read
 // plus one. One of them must be run again.
 func TestTwoWritersLoseNoUpdate(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		var wg sync.WaitGroup
 		const writers, each = 6, 10
 		for range writers {
@@ -146,10 +147,10 @@ func TestTwoWritersLoseNoUpdate(t *testing.T) {
 // Readers follow the feed while many commit. A sequence must never become
 // visible before a smaller one, or a reader would pass over it for ever.
 func TestSequenceOrderIsCommitOrder(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		stores := []*store.Store{p.open(t)}
-		if p.config.DatabaseURL != "" {
-			stores = append(stores, p.open(t)) // a second replica
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		stores := []*store.Store{d.Open(t)}
+		if d.IsPostgres() {
+			stores = append(stores, d.Open(t)) // a second replica
 		}
 		const writers, each = 8, 25
 		ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -186,8 +187,8 @@ func TestSequenceOrderIsCommitOrder(t *testing.T) {
 }
 
 func TestBatchSharesOneFeedRow(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		boom := errcode.New(errcode.Conflict, "resync")
 		var wg sync.WaitGroup
 		for i := range 50 {
@@ -227,8 +228,8 @@ func TestBatchSharesOneFeedRow(t *testing.T) {
 }
 
 func TestBatchOutlivesACallerThatLeaves(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		leaving, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -249,8 +250,8 @@ func TestBatchOutlivesACallerThatLeaves(t *testing.T) {
 // Two transactions lock two rows in opposite order and wait for each other; the
 // database ends one of them, and it is retried.
 func TestDeadlockIsRunAgain(t *testing.T) {
-	onBoth(t, func(t *testing.T, p place) {
-		s := p.open(t)
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		s := d.Open(t)
 		err := s.Write(t.Context(), func(ctx context.Context) error {
 			return errors.Join(s.SetSetting(ctx, "a", ""), s.SetSetting(ctx, "b", ""))
 		})
@@ -260,7 +261,7 @@ func TestDeadlockIsRunAgain(t *testing.T) {
 		var both sync.WaitGroup
 		var once [2]sync.Once
 		var writers sync.WaitGroup
-		concurrent := p.config.DatabaseURL != "" // SQLite's writers wait at the start
+		concurrent := d.IsPostgres() // SQLite's writers wait at the start
 		if concurrent {
 			both.Add(2)
 		}

@@ -4,8 +4,8 @@
 // TMPDIR is not set.
 //
 // It is not for data that matters: the server does not sync to disk. It listens on
-// 127.0.0.1 and on a socket in its folder. Callers are the tests of hub/store,
-// hub/peer, hub/hubtest and test/world.
+// 127.0.0.1 and on a socket in its folder. Callers are hub/store/storetest and the tests of
+// hub/store, hub/peer, hub/hubtest and test/world.
 //
 // Invariants: the server and all its processes end with the process that started
 // them, even one ended by SIGKILL. A server that is not ready within 60 s is an error

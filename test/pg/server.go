@@ -52,6 +52,10 @@ const memory = "/dev/shm"
 // up to 200 databases of some 8 MB, most of them one after the other.
 const enough = 4 << 30
 
+// Folder is where servers keep their files, and where other files of tests may be, if they
+// need not outlive the machine: in memory if there is room.
+func Folder() string { return place(memory) }
+
 // place is where servers keep their files: in memory where there is room. A
 // database is 300 files, which a disk takes a second to make and to remove, and
 // nothing here outlives the machine anyway.

@@ -5,7 +5,7 @@
 // moment and appends them in one transaction. All replicas append to the same
 // hash chain (internal/hashchain):
 //
-//	console, auth proxy, login -- Add, AddNow --> Log -- batch --> Store
+//	console, auth proxy, login -- Add, AddNow --> Log -- batch --> Chain
 //	                                               |
 //	              Run: signed checkpoints, retention, export
 //
@@ -13,7 +13,7 @@
 // that must not act without a record. Records must not contain secrets: the
 // caller masks them first, and the Log only limits the size.
 //
-// It stores nothing itself (hub/store implements Store), signs nothing itself
+// It stores nothing itself (hub/store implements Chain, Checkpoints and Cursors), signs nothing itself
 // (hub/identity does), and depends on no RPC protocol.
 //
 // Invariants: at most 4,096 records or 16 MiB wait, those of Add for 100 ms;

@@ -65,16 +65,16 @@ func (l *Log) Export(ctx context.Context) error {
 
 // exportSome sends one batch and reports whether there may be more.
 func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
-	at, err := l.Store.AuditCursor(ctx, l.SinkName)
+	at, err := l.Cursors.AuditCursor(ctx, l.SinkName)
 	if err != nil {
 		return false, err
 	}
-	rows, err := l.Store.AuditRows(ctx, Query{After: at, Limit: exportRows})
+	rows, err := l.Chain.AuditRows(ctx, Query{After: at, Limit: exportRows})
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
 	// Checkpoints after these rows are sent with the rows that follow.
-	points, err := l.Store.AuditCheckpoints(ctx)
+	points, err := l.Checkpoints.AuditCheckpoints(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
 	if err := l.Sink.Send(ctx, lines.Bytes()); err != nil {
 		return false, err
 	}
-	return true, l.Store.PutAuditCursor(ctx, l.SinkName, last)
+	return true, l.Cursors.PutAuditCursor(ctx, l.SinkName, last)
 }
 
 // exportRow writes a row after the checkpoints of the previous row, which had

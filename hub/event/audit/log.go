@@ -43,10 +43,12 @@ type Signer interface {
 	CheckpointKeys(ctx context.Context) (map[string]ed25519.PublicKey, error)
 }
 
-// Config configures a Log. Store and Signer are required.
+// Config configures a Log. Chain, Checkpoints, Cursors and Signer are required.
 type Config struct {
-	Store  Store
-	Signer Signer
+	Chain       Chain
+	Checkpoints Checkpoints
+	Cursors     Cursors
+	Signer      Signer
 	// Retention is how long records are kept; zero is DefaultRetention.
 	Retention time.Duration
 	// Kept is a file of this replica with the last checkpoint that it made or
@@ -91,7 +93,7 @@ type waiting struct {
 
 // New checks the configuration.
 func New(c Config) (*Log, error) {
-	if c.Store == nil || c.Signer == nil {
+	if c.Chain == nil || c.Checkpoints == nil || c.Cursors == nil || c.Signer == nil {
 		return nil, errors.New("audit: a log needs a store and a signer")
 	}
 	if c.Retention == 0 {

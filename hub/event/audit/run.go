@@ -85,7 +85,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return kept, err
 	}
-	end, err := l.Store.AuditEnd(ctx)
+	end, err := l.Chain.AuditEnd(ctx)
 	if err != nil {
 		return kept, err
 	}
@@ -93,7 +93,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err == nil && end.Sequence == 0 && from.Sequence == 0 && last.Sequence == 0 {
 		return from, nil
 	}
-	w := &walk{store: l.Store, end: from.End(), newest: from.Newest}
+	w := &walk{chain: l.Chain, end: from.End(), newest: from.Newest}
 	if last.Sequence > 0 {
 		w.marks = append(w.marks, hashchain.Checkpoint{Kind: hashchain.KindSeen, Sequence: last.Sequence, Hash: last.Hash})
 	}
@@ -113,7 +113,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := l.Store.PutAuditCheckpoint(ctx, c); err != nil {
+	if err := l.Checkpoints.PutAuditCheckpoint(ctx, c); err != nil {
 		return c, err
 	}
 	l.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "at", c.At, "newest", c.Newest, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
@@ -171,7 +171,7 @@ func (l *Log) Prune(ctx context.Context) error {
 		return err
 	}
 	last := points.cut()
-	w := &walk{store: l.Store, end: last.End(), newest: last.Newest}
+	w := &walk{chain: l.Chain, end: last.End(), newest: last.Newest}
 	for _, c := range points.all {
 		if c.Kind != hashchain.KindSeen || c.Sequence <= w.end.Sequence || c.At >= before || !points.signed(c) {
 			continue
@@ -205,7 +205,7 @@ func (l *Log) cut(ctx context.Context, w *walk, old hashchain.Checkpoint, before
 		if err != nil {
 			return false, err
 		}
-		if err := l.Store.CutAudit(ctx, c); err != nil {
+		if err := l.Checkpoints.CutAudit(ctx, c); err != nil {
 			return false, err
 		}
 	}

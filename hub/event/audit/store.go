@@ -21,8 +21,8 @@ type Query struct {
 	Limit int
 }
 
-// Store stores the chain. All replicas share it.
-type Store interface {
+// Chain stores the rows of the chain. All replicas share it.
+type Chain interface {
 	// AppendAudit adds rows at the end of the chain in one transaction: extend
 	// gets the end and returns the rows that follow it. Nobody else adds rows
 	// meanwhile. It may call extend several times.
@@ -31,6 +31,10 @@ type Store interface {
 	AuditEnd(ctx context.Context) (hashchain.End, error)
 	// AuditRows returns rows in order.
 	AuditRows(ctx context.Context, q Query) ([]Row, error)
+}
+
+// Checkpoints stores the signed checkpoints of the chain.
+type Checkpoints interface {
 	// AuditCheckpoints returns all stored checkpoints, in order.
 	AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error)
 	// PutAuditCheckpoint stores a checkpoint; an existing one stays unchanged.
@@ -39,6 +43,10 @@ type Store interface {
 	// cut, and stores that, in one transaction. It does nothing when the chain
 	// was already cut further.
 	CutAudit(ctx context.Context, c hashchain.Checkpoint) error
+}
+
+// Cursors stores how far each sink has the rows.
+type Cursors interface {
 	// AuditCursor returns up to where a sink has all rows, 0 when it has none.
 	AuditCursor(ctx context.Context, sink string) (int64, error)
 	// PutAuditCursor stores that position.

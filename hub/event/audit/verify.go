@@ -83,10 +83,10 @@ func (l *Log) newVerification(ctx context.Context, after hashchain.End, elsewher
 	v := &verification{log: l, points: map[int64][]hashchain.Checkpoint{}, elsewhere: elsewhere}
 	last := l.written()
 	v.From, v.End = after.Sequence, after
-	if v.all, err = l.Store.AuditCheckpoints(ctx); err != nil {
+	if v.all, err = l.Checkpoints.AuditCheckpoints(ctx); err != nil {
 		return nil, err
 	}
-	if v.target, err = l.Store.AuditEnd(ctx); err != nil {
+	if v.target, err = l.Chain.AuditEnd(ctx); err != nil {
 		return nil, err
 	}
 	if kept.Sequence > 0 {
@@ -108,7 +108,7 @@ func (v *verification) run(ctx context.Context) error {
 		return err
 	}
 	for v.Rows < verifySize && v.End.Sequence < v.target.Sequence {
-		rows, err := v.log.Store.AuditRows(ctx, Query{After: v.End.Sequence, Limit: pageSize})
+		rows, err := v.log.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: pageSize})
 		if err != nil {
 			return err
 		}
@@ -211,7 +211,7 @@ func (v *verification) finish(ctx context.Context) error {
 	if v.End.Sequence > v.target.Sequence {
 		return v.beyond(ctx)
 	}
-	beyond, err := v.log.Store.AuditRows(ctx, Query{After: v.End.Sequence, Limit: 1})
+	beyond, err := v.log.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (v *verification) finish(ctx context.Context) error {
 
 // beyond reads the head again when there are rows after it.
 func (v *verification) beyond(ctx context.Context) error {
-	end, err := v.log.Store.AuditEnd(ctx)
+	end, err := v.log.Chain.AuditEnd(ctx)
 	if err != nil {
 		return err
 	}

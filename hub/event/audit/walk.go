@@ -13,7 +13,7 @@ import (
 // continue what was verified before: otherwise an attacker with write access to
 // the database could have the hub sign them.
 type walk struct {
-	store Store
+	chain Chain
 	end   hashchain.End
 	// newest is the time of the newest record so far, from the records
 	// themselves: the column beside them is not hashed.
@@ -45,7 +45,7 @@ func (w *walk) step(row Row) error {
 // and after the last one.
 func (w *walk) to(ctx context.Context, target int64, size int, each func(end hashchain.End, newest int64)) error {
 	for n := 1; w.end.Sequence < target; {
-		rows, err := w.store.AuditRows(ctx, Query{After: w.end.Sequence, Before: target + 1, Limit: pageSize})
+		rows, err := w.chain.AuditRows(ctx, Query{After: w.end.Sequence, Before: target + 1, Limit: pageSize})
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ type points struct {
 }
 
 func (l *Log) points(ctx context.Context) (p points, err error) {
-	if p.all, err = l.Store.AuditCheckpoints(ctx); err != nil {
+	if p.all, err = l.Checkpoints.AuditCheckpoints(ctx); err != nil {
 		return p, err
 	}
 	p.keys, err = l.Signer.CheckpointKeys(ctx)

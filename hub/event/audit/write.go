@@ -29,7 +29,7 @@ func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 		batch = append([]waiting{{columns: gap.columns(), text: text}}, batch...)
 	}
 	var last hashchain.End
-	err := l.Store.AppendAudit(ctx, func(end hashchain.End) ([]Row, error) {
+	err := l.Chain.AppendAudit(ctx, func(end hashchain.End) ([]Row, error) {
 		rows := make([]Row, len(batch))
 		for i, w := range batch {
 			rows[i] = Row{Line: hashchain.Next(end, w.text), Columns: w.columns}

@@ -20,7 +20,11 @@ import (
 	"github.com/axle-cd/axle/internal/hashchain"
 )
 
-var _ audit.Store = (*Table)(nil)
+var (
+	_ audit.Chain       = (*Table)(nil)
+	_ audit.Checkpoints = (*Table)(nil)
+	_ audit.Cursors     = (*Table)(nil)
+)
 
 // Table is the audit log. Its methods are safe for concurrent use.
 type Table struct {
@@ -70,7 +74,7 @@ var (
 	insertCheckpoint  = checkpointTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
-// AppendAudit implements audit.Store.
+// AppendAudit implements audit.Chain.
 func (s *Table) AppendAudit(ctx context.Context, extend func(end hashchain.End) ([]audit.Row, error)) error {
 	if sqldb.Transaction(ctx) != nil {
 		return errcode.New(errcode.Internal, "audit records were written inside another transaction")
@@ -168,7 +172,7 @@ func (s *Table) auditValues(rows int) string {
 	return strings.Join(values, ", ")
 }
 
-// AuditEnd implements audit.Store.
+// AuditEnd implements audit.Chain.
 func (s *Table) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	end, found, err := query.One(ctx, s.db, func(row query.Scan) (e hashchain.End, err error) {
 		err = row(&e.Sequence, &e.Hash)
@@ -182,7 +186,7 @@ func (s *Table) AuditEnd(ctx context.Context) (hashchain.End, error) {
 	return end, err
 }
 
-// AuditRows implements audit.Store.
+// AuditRows implements audit.Chain.
 func (s *Table) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, error) {
 	if q.Limit <= 0 {
 		q.Limit = 100
@@ -214,12 +218,12 @@ func (s *Table) AuditRows(ctx context.Context, q audit.Query) ([]audit.Row, erro
 	return query.All(ctx, s.db, auditTable.Reader(), selectAudit+"WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+" LIMIT $1", args...)
 }
 
-// AuditCheckpoints implements audit.Store.
+// AuditCheckpoints implements audit.Checkpoints.
 func (s *Table) AuditCheckpoints(ctx context.Context) ([]hashchain.Checkpoint, error) {
 	return query.All(ctx, s.db, checkpointTable.Reader(), selectCheckpoints+"ORDER BY seq, kind")
 }
 
-// PutAuditCheckpoint implements audit.Store.
+// PutAuditCheckpoint implements audit.Checkpoints.
 func (s *Table) PutAuditCheckpoint(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.db.Write(ctx, func(ctx context.Context) error { return s.addCheckpoint(ctx, c) })
 }
@@ -229,7 +233,7 @@ func (s *Table) addCheckpoint(ctx context.Context, c hashchain.Checkpoint) error
 	return err
 }
 
-// CutAudit implements audit.Store.
+// CutAudit implements audit.Checkpoints.
 func (s *Table) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		further, found, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_checkpoints WHERE kind = $1 AND seq >= $2", hashchain.KindCut, c.Sequence)
@@ -246,13 +250,13 @@ func (s *Table) CutAudit(ctx context.Context, c hashchain.Checkpoint) error {
 	})
 }
 
-// AuditCursor implements audit.Store.
+// AuditCursor implements audit.Cursors.
 func (s *Table) AuditCursor(ctx context.Context, sink string) (int64, error) {
 	n, _, err := query.One(ctx, s.db, query.Value[int64], "SELECT seq FROM audit_cursors WHERE sink = $1", sink)
 	return n, err
 }
 
-// PutAuditCursor implements audit.Store.
+// PutAuditCursor implements audit.Cursors.
 func (s *Table) PutAuditCursor(ctx context.Context, sink string, sequence int64) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		_, err := s.db.Exec(ctx, `INSERT INTO audit_cursors (sink, seq) VALUES ($1, $2)

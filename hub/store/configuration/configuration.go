@@ -21,7 +21,7 @@ type Table struct{ db query.DB }
 func New(db query.DB) *Table { return &Table{db} }
 
 // Queries are the queries that read each table, for tests.
-var Queries = map[rows.Definition]string{documentTable: selectDocuments, bagTable: selectBags}
+var Queries = map[rows.Definition]string{documentTable: selectDocuments, valueSetTable: selectValueSets}
 
 var (
 	documentTable = rows.Of("config_documents", func(c *rows.Columns, d *config.Document) {
@@ -40,7 +40,7 @@ var (
 	insertDocument  = documentTable.All().Insert("")
 	updateDocument  = documentTable.Except("created_at").Update("id")
 
-	bagTable = rows.Of("bags b", func(c *rows.Columns, b *config.BagRow) {
+	valueSetTable = rows.Of("bags b", func(c *rows.Columns, b *config.ValueSetRow) {
 		rows.Col(c, "kind", &b.Kind)
 		rows.Col(c, "name", &b.Name)
 		rows.Col(c, "project_id", &b.ProjectID)
@@ -50,17 +50,17 @@ var (
 		rows.Col(c, "updated_at", &b.UpdatedAt)
 		rows.Col(c, "updated_by", &b.UpdatedBy)
 	})
-	selectBags = bagTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
-	putBag     = bagTable.All().Upsert("kind", "name")
+	selectValueSets = valueSetTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
+	putValueSet     = valueSetTable.All().Upsert("kind", "name")
 )
 
-// InsertDocument implements config.Store.
+// InsertDocument implements config.DocumentStore.
 func (s *Table) InsertDocument(ctx context.Context, d config.Document) error {
 	_, err := insertDocument.ExecOne(ctx, s.db, &d)
 	return err
 }
 
-// UpdateDocument implements config.Store.
+// UpdateDocument implements config.DocumentStore.
 func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
 	changed, err := updateDocument.ExecOne(ctx, s.db, &d)
 	if err == nil && !changed {
@@ -69,13 +69,13 @@ func (s *Table) UpdateDocument(ctx context.Context, d config.Document) error {
 	return err
 }
 
-// DeleteDocument implements config.Store.
+// DeleteDocument implements config.DocumentStore.
 func (s *Table) DeleteDocument(ctx context.Context, id string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM config_documents WHERE id = $1", id)
 	return err
 }
 
-// DocumentsByID implements config.Store.
+// DocumentsByID implements config.DocumentStore.
 func (s *Table) DocumentsByID(ctx context.Context, ids []string) (all []config.Document, err error) {
 	err = query.Chunks(ids, func(args []any) error {
 		part, err := query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE id IN ("+query.Placeholders(1, len(args))+")", args...)
@@ -85,7 +85,7 @@ func (s *Table) DocumentsByID(ctx context.Context, ids []string) (all []config.D
 	return all, err
 }
 
-// DocumentsIn implements config.Store.
+// DocumentsIn implements config.DocumentInventory.
 func (s *Table) DocumentsIn(ctx context.Context, backend string, stale bool, after string, limit int) ([]config.Document, error) {
 	column := "backend"
 	if stale {
@@ -94,7 +94,7 @@ func (s *Table) DocumentsIn(ctx context.Context, backend string, stale bool, aft
 	return query.All(ctx, s.db, documentTable.Reader(), selectDocuments+"WHERE "+column+" = $1 AND id > $2 ORDER BY id LIMIT $3", backend, after, limit)
 }
 
-// CountDocuments implements config.Store.
+// CountDocuments implements config.DocumentInventory.
 func (s *Table) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.db.Each(ctx, "SELECT backend, COUNT(*) FROM config_documents GROUP BY backend", nil, func(row query.Scan) error {
@@ -109,7 +109,7 @@ func (s *Table) CountDocuments(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// UnusedDocuments implements config.Store.
+// UnusedDocuments implements config.DocumentInventory.
 func (s *Table) UnusedDocuments(ctx context.Context, after string, before int64, limit int) (unused []config.Document, last string, err error) {
 	ids, err := query.All(ctx, s.db, query.Value[string], "SELECT id FROM config_documents WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
 	if err != nil || len(ids) == 0 {
@@ -125,7 +125,7 @@ func (s *Table) UnusedDocuments(ctx context.Context, after string, before int64,
 	return unused, last, err
 }
 
-// PutValue implements config.Store.
+// PutValue implements config.ValueStore.
 func (s *Table) PutValue(ctx context.Context, path, sealed string) error {
 	_, err := s.db.Exec(ctx, `INSERT INTO config_values (path, body) VALUES ($1, $2)
 		ON CONFLICT (path) DO UPDATE SET body = excluded.body`, path, sealed)
@@ -144,7 +144,7 @@ func (s *Table) valuesOf(ctx context.Context, into map[string]string, statement 
 	})
 }
 
-// Values implements config.Store.
+// Values implements config.ValueStore.
 func (s *Table) Values(ctx context.Context, paths []string) (map[string]string, error) {
 	all := map[string]string{}
 	err := query.Chunks(paths, func(args []any) error {
@@ -153,13 +153,13 @@ func (s *Table) Values(ctx context.Context, paths []string) (map[string]string, 
 	return all, err
 }
 
-// DeleteValue implements config.Store.
+// DeleteValue implements config.ValueStore.
 func (s *Table) DeleteValue(ctx context.Context, path string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM config_values WHERE path = $1", path)
 	return err
 }
 
-// ValuesNotUnder implements config.Store.
+// ValuesNotUnder implements config.ValueStore.
 func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit int) (map[string]string, error) {
 	all := map[string]string{}
 	err := s.valuesOf(ctx, all, `SELECT path, body FROM config_values WHERE path > $1 AND substr(body, 1, $2) <> $3
@@ -167,44 +167,44 @@ func (s *Table) ValuesNotUnder(ctx context.Context, prefix, after string, limit 
 	return all, err
 }
 
-// PutBag implements config.Store.
-func (s *Table) PutBag(ctx context.Context, b config.BagRow) error {
-	_, err := putBag.ExecOne(ctx, s.db, &b)
+// PutValueSet implements config.ValueSetStore.
+func (s *Table) PutValueSet(ctx context.Context, b config.ValueSetRow) error {
+	_, err := putValueSet.ExecOne(ctx, s.db, &b)
 	return err
 }
 
-// BagByName implements config.Store.
-func (s *Table) BagByName(ctx context.Context, kind, name string) (config.BagRow, error) {
-	b, found, err := query.One(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 AND b.name = $2", kind, name)
+// ValueSetByName implements config.ValueSetStore.
+func (s *Table) ValueSetByName(ctx context.Context, kind, name string) (config.ValueSetRow, error) {
+	b, found, err := query.One(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 AND b.name = $2", kind, name)
 	if err == nil && !found {
-		err = config.NoBag(kind, name)
+		err = config.NoValueSet(kind, name)
 	}
 	return b, err
 }
 
-// Bags implements config.Store.
-func (s *Table) Bags(ctx context.Context, kind string) ([]config.BagRow, error) {
-	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.kind = $1 ORDER BY b.name", kind)
+// ValueSets implements config.ValueSetStore.
+func (s *Table) ValueSets(ctx context.Context, kind string) ([]config.ValueSetRow, error) {
+	return query.All(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.kind = $1 ORDER BY b.name", kind)
 }
 
-// UntoldBags implements config.TellStore.
-func (s *Table) UntoldBags(ctx context.Context) ([]config.BagRow, error) {
-	return query.All(ctx, s.db, bagTable.Reader(), selectBags+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
+// UntoldValueSets implements config.TellStore.
+func (s *Table) UntoldValueSets(ctx context.Context) ([]config.ValueSetRow, error) {
+	return query.All(ctx, s.db, valueSetTable.Reader(), selectValueSets+"WHERE b.told <> b.version ORDER BY b.kind, b.name")
 }
 
-// ToldBag implements config.TellStore.
-func (s *Table) ToldBag(ctx context.Context, kind, name string, version int64) error {
+// ToldValueSet implements config.TellStore.
+func (s *Table) ToldValueSet(ctx context.Context, kind, name string, version int64) error {
 	_, err := s.db.Exec(ctx, "UPDATE bags SET told = $3 WHERE kind = $1 AND name = $2", kind, name, version)
 	return err
 }
 
-// DeleteBag implements config.Store.
-func (s *Table) DeleteBag(ctx context.Context, kind, name string) error {
+// DeleteValueSet implements config.ValueSetStore.
+func (s *Table) DeleteValueSet(ctx context.Context, kind, name string) error {
 	_, err := s.db.Exec(ctx, "DELETE FROM bags WHERE kind = $1 AND name = $2", kind, name)
 	return err
 }
 
-// PutUses implements config.Store.
+// PutUses implements config.UseStore.
 func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error {
 	if _, err := s.db.Exec(ctx, "DELETE FROM config_uses WHERE service_id = $1", serviceID); err != nil {
 		return err
@@ -217,12 +217,12 @@ func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use)
 	return nil
 }
 
-// UsedBy implements config.Store.
+// UsedBy implements config.UseStore.
 func (s *Table) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
 	return query.All(ctx, s.db, query.Value[string], "SELECT service_id FROM config_uses WHERE kind = $1 AND name = $2 ORDER BY service_id", use.Kind, use.Name)
 }
 
-// UsedNames implements config.Store.
+// UsedNames implements config.UseStore.
 func (s *Table) UsedNames(ctx context.Context, kind string) ([]string, error) {
 	// One index look-up for each name, however many services use it.
 	return query.All(ctx, s.db, query.Value[string], `WITH RECURSIVE used(name) AS (SELECT min(name) FROM config_uses WHERE kind = $1

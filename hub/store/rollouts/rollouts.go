@@ -11,7 +11,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-var _ fanout.Store = (*Table)(nil)
+var (
+	_ fanout.RolloutStore = (*Table)(nil)
+	_ fanout.TargetStore  = (*Table)(nil)
+)
 
 // Table holds all rollouts. Its methods are safe for concurrent use.
 type Table struct{ db query.DB }
@@ -59,7 +62,7 @@ var (
 	putTargets    = targetTable.All().UpsertMany("rollout_id", "cluster_id")
 )
 
-// InsertRollout implements fanout.Store.
+// InsertRollout implements fanout.RolloutStore.
 func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 	inserted, err := insertRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !inserted {
@@ -68,7 +71,7 @@ func (s *Table) InsertRollout(ctx context.Context, r fanout.Rollout) error {
 	return err
 }
 
-// UpdateRollout implements fanout.Store.
+// UpdateRollout implements fanout.RolloutStore.
 func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	changed, err := updateRollout.ExecOne(ctx, s.db, &r)
 	if err == nil && !changed {
@@ -77,7 +80,7 @@ func (s *Table) UpdateRollout(ctx context.Context, r fanout.Rollout) error {
 	return err
 }
 
-// LatestRollout implements fanout.Store.
+// LatestRollout implements fanout.RolloutStore.
 func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollout, error) {
 	r, found, err := query.One(ctx, s.db, rolloutTable.Reader(), selectRollouts+"WHERE subject = $1 ORDER BY created_at DESC, id DESC LIMIT 1", subject)
 	if err == nil && !found {
@@ -86,7 +89,7 @@ func (s *Table) LatestRollout(ctx context.Context, subject string) (fanout.Rollo
 	return r, err
 }
 
-// RolloutTargets implements fanout.Store.
+// RolloutTargets implements fanout.TargetStore.
 func (s *Table) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) (all []fanout.Target, err error) {
 	read := func(where string, args ...any) error {
 		return query.Stream(ctx, s.db, targetTable.Reader(), func(t fanout.Target) error {
@@ -102,7 +105,7 @@ func (s *Table) RolloutTargets(ctx context.Context, rolloutID string, clusterIDs
 	})
 }
 
-// PutRolloutTargets implements fanout.Store.
+// PutRolloutTargets implements fanout.TargetStore.
 func (s *Table) PutRolloutTargets(ctx context.Context, targets []fanout.Target) error {
 	at := map[string]int{} // of several for one cluster, the last one wins
 	for i, t := range targets {
@@ -118,7 +121,7 @@ func (s *Table) PutRolloutTargets(ctx context.Context, targets []fanout.Target) 
 	return err
 }
 
-// DeleteRolloutTargets implements fanout.Store.
+// DeleteRolloutTargets implements fanout.TargetStore.
 func (s *Table) DeleteRolloutTargets(ctx context.Context, rolloutID string, clusterIDs []string) error {
 	return query.Chunks(clusterIDs, func(args []any) error {
 		_, err := s.db.Exec(ctx, "DELETE FROM rollout_targets WHERE rollout_id = $1 AND cluster_id IN ("+query.Placeholders(2, len(args))+")",

@@ -152,7 +152,7 @@ func (db *DB) writePart(ctx context.Context, b *batched) error {
 			return err
 		}
 	}
-	if err := event.Rely(ctx, collected.Relied()...); err != nil {
+	if err := event.DependsOn(ctx, collected.Dependencies()...); err != nil {
 		return err
 	}
 	return event.Append(ctx, collected.Changes()...)

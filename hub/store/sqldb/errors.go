@@ -23,7 +23,7 @@ const (
 )
 
 // ErrOvertaken makes Write retry a transaction.
-var ErrOvertaken = errors.New("another transaction changed what this one relies on")
+var ErrOvertaken = errors.New("another transaction changed what this one depends on")
 
 // awayLogged is the minimum time between two log lines about a database that
 // does not answer, since every request fails then.

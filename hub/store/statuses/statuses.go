@@ -100,7 +100,7 @@ func (t *Table) ForgetCluster(ctx context.Context, clusterID string) error {
 	return nil
 }
 
-// StatusesByID implements fleet.StatusStore.
+// StatusesByID implements fleet.StatusReader.
 func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredStatus, error) {
 	all := map[string]fleet.StoredStatus{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
@@ -113,7 +113,7 @@ func (t *Table) StatusesByID(ctx context.Context, serviceIDs []string) (map[stri
 	return all, err
 }
 
-// Components implements fleet.StatusStore.
+// Components implements fleet.StatusReader.
 func (t *Table) Components(ctx context.Context, serviceID string) ([]byte, error) {
 	text, _, err := query.One(ctx, t.db, query.Value[string], "SELECT components FROM statuses WHERE service_id = $1", serviceID)
 	if err != nil || text == "" {
@@ -135,7 +135,7 @@ func (t *Table) StatusHashes(ctx context.Context, clusterID string) (map[string]
 	return all, err
 }
 
-// StatusSums implements fleet.StatusStore.
+// StatusSums implements fleet.LivenessStore.
 func (t *Table) StatusSums(ctx context.Context, clusterIDs []string) (map[string]reported.Sum, error) {
 	sums := map[string]reported.Sum{}
 	read := func(where string, args []any) error {
