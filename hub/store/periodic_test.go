@@ -194,8 +194,8 @@ var periodics = map[string]periodic{
 			return y.store.WriteHealth(y.t.Context(), "repo_main", c.epoch, gitcache.Health{State: record.Pullable})
 		},
 	)},
-	"second copies": {"gitcache/second.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Pins(ctx, "repo_main") })},
-	"tarballs are swept": {"gitcache/cache.go", all(
+	"second copies": {"gitcache/follower.go", read(func(ctx context.Context, y *yard, _ *crowded) (any, error) { return y.store.Pins(ctx, "repo_main") })},
+	"tarballs are swept": {"gitcache/sweep.go", all(
 		read(func(ctx context.Context, y *yard, _ *crowded) (any, error) {
 			return y.store.Pinned(ctx, []digest.Digest{contentDigest("a"), contentDigest("b")})
 		}),
