@@ -69,7 +69,7 @@ func (s *Server) bagAnswer(ctx context.Context, v config.BagView, err error) (*c
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Server) bagList(ctx context.Context, kind string) ([]*hubv1.Context, er
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// need is one action that a call wants to do on one object.
-type need struct {
+// permission is one action that a call wants to do on one object.
+type permission struct {
 	action identity.Action
 	scope  identity.Scope
 	// what names the object for people, "cluster edge-1", and flag is the flag
@@ -26,12 +26,12 @@ type need struct {
 // finder returns what the call needs, given its request. The action is the one
 // that access lists. Together with an error it returns the needs that were
 // found before it: a caller who lacks those must not learn of the error.
-type finder func(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error)
+type finder func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error)
 
-// where says how the object of each call is found. A call that access lists and
+// scopes says how the object of each call is found. A call that access lists and
 // that is missing here is about the hub as a whole, which only bindings of the
 // whole hub cover.
-var where = map[string]finder{
+var scopes = map[string]finder{
 	hubv1connect.ProjectsListProcedure: anywhere,
 	hubv1connect.ProjectsGetProcedure:  anywhere,
 
@@ -100,7 +100,7 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	if !listed {
 		return errcode.New(errcode.Forbidden, "call %s has no access rule and is refused", procedure)
 	}
-	find, hub := where[procedure], identity.Scope{}
+	find, hub := scopes[procedure], identity.Scope{}
 	if find != nil {
 		hub.Project = p.Project
 	}
@@ -112,8 +112,8 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 		// A caller without any access gets the same answer for every name.
 		return decided.Err
 	}
-	needs, err := find(ctx, s, action, message)
-	for _, n := range needs {
+	permissions, err := find(ctx, s, action, message)
+	for _, n := range permissions {
 		if err := s.may(ctx, p, n); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 
 // may returns nil when the caller may do what is needed, the not-found error when the
 // caller may not read the object, and otherwise an error that says how to get access.
-func (s *Server) may(ctx context.Context, p identity.Principal, n need) error {
+func (s *Server) may(ctx context.Context, p identity.Principal, n permission) error {
 	err := s.Identity.Authorize(ctx, p, n.action, n.scope)
 	if err == nil {
 		return nil
@@ -145,15 +145,15 @@ var verbs = map[identity.Action]string{
 	identity.ActionRead: "read", identity.ActionWrite: "change", identity.ActionCreate: "create things in", identity.ActionGit: "change repositories and webhooks of",
 }
 
-// sight returns what the caller may read, for lists. For an administrator that
+// readable returns what the caller may read, for lists. For an administrator that
 // is the whole hub.
-func (s *Server) sight(ctx context.Context) (identity.Reach, error) {
+func (s *Server) readable(ctx context.Context) (identity.Reach, error) {
 	return s.Identity.Reach(ctx, caller(ctx), identity.ActionRead)
 }
 
 // anywhere is for calls whose handlers show only what the caller may see: it
 // requires only that the caller may see something.
-func anywhere(ctx context.Context, s *Server, action identity.Action, _ any) ([]need, error) {
+func anywhere(ctx context.Context, s *Server, action identity.Action, _ any) ([]permission, error) {
 	_, err := s.Identity.Reach(ctx, caller(ctx), action)
 	return nil, err
 }
