@@ -51,22 +51,22 @@ func TestEveryCallSaysWhoMayMakeIt(t *testing.T) {
 		if !listed[procedure] {
 			t.Errorf("%s is in access.go but not in the API", procedure)
 		}
-		switch _, placed := where[procedure]; {
+		switch _, placed := scopes[procedure]; {
 		case action == open:
 			if !named(procedure, withoutIdentity) {
 				t.Errorf("%s needs no identity", procedure)
 			}
 		case action == identity.ActionAdmin || action == identity.ActionSelf:
 			if placed {
-				t.Errorf("%s is for %s wherever it is about, and where.go has it", procedure, action)
+				t.Errorf("%s is for %s wherever it is about, and scope.go has it", procedure, action)
 			}
 		case !placed && !named(procedure, hubWide):
-			t.Errorf("%s is not in where.go: say how the place that it is about is found", procedure)
+			t.Errorf("%s is not in scope.go: say how the place that it is about is found", procedure)
 		}
 	}
-	for procedure := range where {
+	for procedure := range scopes {
 		if _, ok := access[procedure]; !ok {
-			t.Errorf("%s is in where.go but not in access.go", procedure)
+			t.Errorf("%s is in scope.go but not in access.go", procedure)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -77,11 +77,11 @@ func (s *clusterAPI) CreateTicket(ctx context.Context, r *connect.Request[hubv1.
 }
 
 // ofUsedCluster finds the cluster that a caller wants to use.
-func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	if m, ok := message.(interface{ GetObjects() *hubv1.ClusterObjects }); ok {
-		return one(s.clusterNeed(ctx, action, m.GetObjects().GetCluster()))
+		return one(s.clusterPermission(ctx, action, m.GetObjects().GetCluster()))
 	}
-	return one(s.clusterNeed(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
+	return one(s.clusterPermission(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
 }
 
 func (s *clusterAPI) query(ctx context.Context, source string, o *hubv1.ClusterObjects, name string, values url.Values) (ClusterQuery, error) {

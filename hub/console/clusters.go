@@ -31,11 +31,11 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 }
 
 func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListClustersRequest]) (*connect.Response[hubv1.ListClustersResponse], error) {
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.there(ctx, r.Msg.GetProject(), ""); err != nil {
+	if err := s.exists(ctx, r.Msg.GetProject(), ""); err != nil {
 		return nil, err
 	}
 	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})

@@ -65,7 +65,7 @@ var harmless = []struct {
 	calls, fields []string
 	why           string
 }{
-	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place where.go finds; the call's own row plays it"},
+	{nil, []string{"ref.cluster", "ref.name", "cluster", "objects.cluster"}, "names what the call is about, whose place scope.go finds; the call's own row plays it"},
 	{nil, []string{"name", "id", "context.name", "outputs.name"}, "the same, or the name of what is made, which is one for the hub: a taken one is refused"},
 	{[]string{"Clusters/List", "Repositories/List", "Services/List"}, []string{"project", "tags"}, "leaves out of what one may see; a project that is not to be seen is not there"},
 	{nil, []string{"page_size", "page_token", "limit", "after", "continue", "table", "resource_version", "wait", "fresh", "dry_run", "fields", "merge", "unset", "set_metadata", "set_tags"}, "how much, or how, of what the call is about"},

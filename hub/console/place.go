@@ -15,38 +15,38 @@ import (
 
 // one converts the result of looking up one object. A NotFound is treated as an
 // object that the caller may not see; any other error is returned.
-func one(n need, err error) ([]need, error) {
+func one(n permission, err error) ([]permission, error) {
 	if errcode.Is(err, errcode.NotFound) && n.missing != nil {
 		return nil, n.missing
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []need{n}, nil
+	return []permission{n}, nil
 }
 
-func (s *Server) projectNeed(ctx context.Context, action identity.Action, name string) (need, error) {
+func (s *Server) projectPermission(ctx context.Context, action identity.Action, name string) (permission, error) {
 	if name == "" {
 		name = fleet.DefaultProject
 	}
 	scope, err := s.Fleet.ProjectScope(ctx, name)
-	return need{
+	return permission{
 		action: action, scope: scope, what: "project " + name, flag: flag("project", name),
 		missing: errcode.New(errcode.NotFound, "project %.80q does not exist", name),
 	}, err
 }
 
-func (s *Server) clusterNeed(ctx context.Context, action identity.Action, name string) (need, error) {
+func (s *Server) clusterPermission(ctx context.Context, action identity.Action, name string) (permission, error) {
 	scope, err := s.Fleet.ClusterScope(ctx, name)
-	return need{
+	return permission{
 		action: action, scope: scope, what: "cluster " + name, flag: flag("cluster", name),
 		missing: errcode.New(errcode.NotFound, "cluster %.80s does not exist", name),
 	}, err
 }
 
-// there returns an error when the project or cluster does not exist for the
+// exists returns an error when the project or cluster does not exist for the
 // caller. Empty names are ignored.
-func (s *Server) there(ctx context.Context, project, cluster string) error {
+func (s *Server) exists(ctx context.Context, project, cluster string) error {
 	if project != "" {
 		if _, err := (&projects{s}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: project})); err != nil {
 			return err
@@ -55,57 +55,57 @@ func (s *Server) there(ctx context.Context, project, cluster string) error {
 	if cluster == "" {
 		return nil
 	}
-	needs, err := one(s.clusterNeed(ctx, identity.ActionRead, cluster))
+	permissions, err := one(s.clusterPermission(ctx, identity.ActionRead, cluster))
 	if err != nil {
 		return err
 	}
-	return s.may(ctx, caller(ctx), needs[0])
+	return s.may(ctx, caller(ctx), permissions[0])
 }
 
-func (s *Server) serviceNeed(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (need, error) {
+func (s *Server) servicePermission(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (permission, error) {
 	at := ref(r)
 	_, scope, err := s.Fleet.Declared(ctx, at)
 	return serviceAt(action, at, scope), err
 }
 
-func serviceAt(action identity.Action, at fleet.Ref, scope identity.Scope) need {
-	return need{
+func serviceAt(action identity.Action, at fleet.Ref, scope identity.Scope) permission {
+	return permission{
 		action: action, scope: scope, what: "service " + at.String(), flag: flag("service", at.String()),
 		missing: errcode.New(errcode.NotFound, "service %.120s does not exist", at),
 	}
 }
 
-func ofCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.clusterNeed(ctx, action, message.(interface{ GetName() string }).GetName()))
+func ofCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.clusterPermission(ctx, action, message.(interface{ GetName() string }).GetName()))
 }
 
-func inProject(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.projectNeed(ctx, action, message.(interface{ GetProject() string }).GetProject()))
+func inProject(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.projectPermission(ctx, action, message.(interface{ GetProject() string }).GetProject()))
 }
 
-func ofService(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.serviceNeed(ctx, action, message.(interface{ GetRef() *hubv1.ServiceRef }).GetRef()))
+func ofService(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.servicePermission(ctx, action, message.(interface{ GetRef() *hubv1.ServiceRef }).GetRef()))
 }
 
 // ofNewCluster requires the create action in the project; a new token for an
 // existing cluster requires changing that cluster. Cluster names are unique in the
 // hub, so the answer must reveal that a name is taken, but it reveals nothing else.
-func ofNewCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofNewCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(*hubv1.CreateClusterRequest)
-	there, err := s.clusterNeed(ctx, identity.ActionWrite, m.GetName())
+	existing, err := s.clusterPermission(ctx, identity.ActionWrite, m.GetName())
 	if errcode.Is(err, errcode.NotFound) {
 		return inProject(ctx, s, action, message)
 	}
 	if err != nil {
 		return nil, err
 	}
-	there.missing = errcode.New(errcode.Conflict, "the name %.80s is taken; choose another name", m.GetName())
+	existing.missing = errcode.New(errcode.Conflict, "the name %.80s is taken; choose another name", m.GetName())
 	if m.GetRenewToken() {
-		return []need{there}, nil
+		return []permission{existing}, nil
 	}
-	needs, err := inProject(ctx, s, action, message)
-	there.action = identity.ActionRead
-	return append(needs, there), err
+	permissions, err := inProject(ctx, s, action, message)
+	existing.action = identity.ActionRead
+	return append(permissions, existing), err
 }
 
 // repositoryScope is a repository's scope for access. Repositories that the hub
@@ -117,9 +117,9 @@ func repositoryScope(r gitcache.Repository) identity.Scope {
 	return identity.Scope{Project: r.ProjectID}
 }
 
-func (s *Server) repositoryNeed(ctx context.Context, action identity.Action, name string) (need, error) {
+func (s *Server) repositoryPermission(ctx context.Context, action identity.Action, name string) (permission, error) {
 	r, err := (&repositories{s}).find(ctx, name)
-	n := need{action: action, scope: repositoryScope(r), what: "repository " + name, missing: noRepository(name)}
+	n := permission{action: action, scope: repositoryScope(r), what: "repository " + name, missing: noRepository(name)}
 	if err == nil {
 		n.flag, err = s.projectFlag(ctx, n.scope.Project)
 	}
@@ -135,42 +135,42 @@ func (s *Server) projectFlag(ctx context.Context, id string) (string, error) {
 	return flag("project", names[id]), err
 }
 
-func ofRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.repositoryNeed(ctx, action, message.(interface{ GetName() string }).GetName()))
+func ofRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.repositoryPermission(ctx, action, message.(interface{ GetName() string }).GetName()))
 }
 
 // hubIdentity is required to let a repository use the hub's own identity, or to
 // change the URL of one that uses it.
-var hubIdentity = need{action: identity.ActionAdmin, what: "who uses the hub's own identity"}
+var hubIdentity = permission{action: identity.ActionAdmin, what: "who uses the hub's own identity"}
 
 // ofNewRepository requires the permission to change repositories in the project.
-func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	needs, err := inProject(ctx, s, action, message)
+func ofNewRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	permissions, err := inProject(ctx, s, action, message)
 	if message.(*hubv1.CreateRepositoryRequest).GetOptions().GetHubIdentity() {
-		needs = append(needs, hubIdentity)
+		permissions = append(permissions, hubIdentity)
 	}
-	return needs, err
+	return permissions, err
 }
 
 // ofChangedRepository requires the permission to change the repository.
-func ofChangedRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofChangedRepository(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(*hubv1.UpdateRepositoryRequest)
-	needs, err := ofRepository(ctx, s, action, message)
+	permissions, err := ofRepository(ctx, s, action, message)
 	if err != nil {
 		return nil, err
 	}
 	have, err := (&repositories{s}).find(ctx, m.GetName())
 	if have.Options.HubIdentity || m.GetOptions().GetHubIdentity() {
-		needs = append(needs, hubIdentity)
+		permissions = append(permissions, hubIdentity)
 	}
-	return needs, err
+	return permissions, err
 }
 
-func ofNewWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofNewWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	if name := message.(*hubv1.CreateWebhookRequest).GetRepository(); name != "" {
-		return one(s.repositoryNeed(ctx, action, name))
+		return one(s.repositoryPermission(ctx, action, name))
 	}
-	return []need{{action: action, what: "the whole hub", flag: "--global"}}, nil
+	return []permission{{action: action, what: "the whole hub", flag: "--global"}}, nil
 }
 
 // webhookScope returns a webhook's scope: that of its repositories, or the hub.
@@ -183,9 +183,9 @@ func (s *Server) webhookScope(w gitcache.Webhook, repositories []gitcache.Reposi
 	return identity.Scope{}
 }
 
-func ofWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	name := message.(*hubv1.DeleteWebhookRequest).GetName()
-	n := need{action: action, what: "webhook " + name, missing: errcode.New(errcode.NotFound, "webhook %.80q does not exist", name)}
+	n := permission{action: action, what: "webhook " + name, missing: errcode.New(errcode.NotFound, "webhook %.80q does not exist", name)}
 	all, err := s.Webhooks.Webhooks(ctx)
 	if err != nil {
 		return nil, err
@@ -206,21 +206,21 @@ func ofWebhook(ctx context.Context, s *Server, action identity.Action, message a
 // valueSetScope returns the scope of a context or outputs: a project, or the hub.
 func valueSetScope(b config.ValueSetRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
 
-func (s *Server) valueSetNeed(ctx context.Context, action identity.Action, kind, name string) (need, error) {
+func (s *Server) valueSetPermission(ctx context.Context, action identity.Action, kind, name string) (permission, error) {
 	b, err := s.ValueSetByName(ctx, kind, name)
-	n := need{action: action, scope: valueSetScope(b), what: kind + " " + name, flag: "--global", missing: config.NoValueSet(kind, name)}
+	n := permission{action: action, scope: valueSetScope(b), what: kind + " " + name, flag: "--global", missing: config.NoValueSet(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)
 	}
 	return n, err
 }
 
-func ofContext(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.valueSetNeed(ctx, action, config.KindContext, message.(interface{ GetName() string }).GetName()))
+func ofContext(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.valueSetPermission(ctx, action, config.KindContext, message.(interface{ GetName() string }).GetName()))
 }
 
-func ofOutputs(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
-	return one(s.valueSetNeed(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
+func ofOutputs(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	return one(s.valueSetPermission(ctx, action, config.KindOutputs, message.(interface{ GetName() string }).GetName()))
 }
 
 // valueSetPlace identifies a context or outputs and the project they should be in.
@@ -229,54 +229,54 @@ type valueSetPlace interface {
 	GetProject() string
 }
 
-func ofContextSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofContextSet(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(interface{ GetContext() *hubv1.Context }).GetContext()
 	update, _ := message.(*hubv1.UpdateContextRequest)
 	return s.valueSetWrite(ctx, action, config.KindContext, m, update.GetGlobal())
 }
 
-func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofOutputsSet(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(*hubv1.PutOutputsRequest)
 	return s.valueSetWrite(ctx, action, config.KindOutputs, m.GetOutputs(), m.GetGlobal())
 }
 
 // valueSetWrite requires changing an existing value set, and creating in its new scope
 // unless the scope stays the same.
-func (s *Server) valueSetWrite(ctx context.Context, action identity.Action, kind string, m valueSetPlace, global bool) ([]need, error) {
-	into := need{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
+func (s *Server) valueSetWrite(ctx context.Context, action identity.Action, kind string, m valueSetPlace, global bool) ([]permission, error) {
+	into := permission{action: identity.ActionCreate, what: "the whole hub", flag: "--global"}
 	if m.GetProject() != "" && !global {
 		var err error
-		if into, err = s.projectNeed(ctx, identity.ActionCreate, m.GetProject()); err != nil {
+		if into, err = s.projectPermission(ctx, identity.ActionCreate, m.GetProject()); err != nil {
 			return one(into, err)
 		}
 	}
-	there, err := s.valueSetNeed(ctx, identity.ActionWrite, kind, m.GetName())
+	existing, err := s.valueSetPermission(ctx, identity.ActionWrite, kind, m.GetName())
 	switch {
 	case errcode.Is(err, errcode.NotFound):
 		if action == identity.ActionWrite && kind == config.KindContext {
-			return nil, there.missing
+			return nil, existing.missing
 		}
-		return []need{into}, nil
+		return []permission{into}, nil
 	case err != nil:
 		return nil, err
 	case action == identity.ActionCreate:
-		there.action, there.missing = identity.ActionRead, errcode.New(errcode.Conflict, "the name %.80s is taken; choose another name", m.GetName())
-		return []need{into, there}, nil
-	case m.GetProject() == "" && !global || into.scope == there.scope:
-		return []need{there}, nil
+		existing.action, existing.missing = identity.ActionRead, errcode.New(errcode.Conflict, "the name %.80s is taken; choose another name", m.GetName())
+		return []permission{into, existing}, nil
+	case m.GetProject() == "" && !global || into.scope == existing.scope:
+		return []permission{existing}, nil
 	}
-	return []need{there, into}, nil
+	return []permission{existing, into}, nil
 }
 
 // ofEvents requires reading the object that events are asked about. Without
 // one, the handler leaves out what the caller may not see.
-func ofEvents(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofEvents(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(*hubv1.ListEventsRequest)
 	switch {
 	case m.GetService() != "":
-		return one(s.serviceNeed(ctx, action, &hubv1.ServiceRef{Cluster: m.GetCluster(), Name: m.GetService()}))
+		return one(s.servicePermission(ctx, action, &hubv1.ServiceRef{Cluster: m.GetCluster(), Name: m.GetService()}))
 	case m.GetCluster() != "":
-		return one(s.clusterNeed(ctx, action, m.GetCluster()))
+		return one(s.clusterPermission(ctx, action, m.GetCluster()))
 	}
 	return anywhere(ctx, s, action, message)
 }

@@ -18,7 +18,7 @@ type specCall struct {
 	project, parentID string
 	// before is the current service; its ID is empty when it does not exist.
 	before fleet.Service
-	at     need
+	at     permission
 	// after is the wanted spec.
 	after fleet.Spec
 	// projectID is the wanted project; moved is set when it is not the current one.
@@ -30,22 +30,22 @@ type specCall struct {
 // change the service, or to create it on its cluster and in its project; a move
 // to another project needs both. They also need to read every object of another
 // project that the spec uses and did not use before.
-func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	c, err := newSpecCall(ctx, s, message)
 	if err != nil {
 		return nil, err
 	}
-	needs, err := c.place(ctx, action)
+	permissions, err := c.place(ctx, action)
 	if err != nil {
-		return needs, err
+		return permissions, err
 	}
-	for _, find := range []func(context.Context) ([]need, error){c.parent, c.sources, c.valueSets, c.clusters} {
+	for _, find := range []func(context.Context) ([]permission, error){c.parent, c.sources, c.valueSets, c.clusters} {
 		more, err := find(ctx)
-		if needs = append(needs, more...); err != nil {
-			return needs, err
+		if permissions = append(permissions, more...); err != nil {
+			return permissions, err
 		}
 	}
-	return needs, nil
+	return permissions, nil
 }
 
 // newSpecCall reads a message and the service that it is about.
@@ -78,40 +78,40 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 }
 
 // place requires changing the service, creating it in its wanted scope, or both.
-func (c *specCall) place(ctx context.Context, action identity.Action) (needs []need, err error) {
-	on, err := c.clusterNeed(ctx, identity.ActionCreate, c.ref.GetCluster())
-	there := c.before.ID != ""
+func (c *specCall) place(ctx context.Context, action identity.Action) (permissions []permission, err error) {
+	on, err := c.clusterPermission(ctx, identity.ActionCreate, c.ref.GetCluster())
+	existing := c.before.ID != ""
 	switch {
-	case there && action == identity.ActionWrite:
+	case existing && action == identity.ActionWrite:
 		// A caller who may change the service knows its cluster.
 		on.missing = nil
-		needs, c.projectID = append(needs, c.at), c.before.ProjectID
+		permissions, c.projectID = append(permissions, c.at), c.before.ProjectID
 	default:
-		if needs, err = one(on, err); err != nil {
+		if permissions, err = one(on, err); err != nil {
 			return nil, err
 		}
 		c.moved, c.projectID = true, on.scope.Project
 	}
 	if c.project != "" {
-		in, err := one(c.projectNeed(ctx, identity.ActionCreate, c.project))
+		in, err := one(c.projectPermission(ctx, identity.ActionCreate, c.project))
 		if err != nil {
-			return needs, err
+			return permissions, err
 		}
 		if id := in[0].scope.Project; c.moved || id != c.before.ProjectID {
-			if needs = append(needs, in...); !c.moved {
-				needs = append(needs, on)
+			if permissions = append(permissions, in...); !c.moved {
+				permissions = append(permissions, on)
 			}
 			c.moved, c.projectID = true, id
 		}
 	}
-	if there && action == identity.ActionCreate {
-		return needs, fleet.Exists(ref(c.ref))
+	if existing && action == identity.ActionCreate {
+		return permissions, fleet.Exists(ref(c.ref))
 	}
-	return needs, nil
+	return permissions, nil
 }
 
 // parent requires reading a parent that the service did not have before.
-func (c *specCall) parent(ctx context.Context) ([]need, error) {
+func (c *specCall) parent(ctx context.Context) ([]permission, error) {
 	if c.parentID == "" || c.parentID == c.before.ParentID {
 		return nil, nil
 	}
@@ -124,7 +124,7 @@ func (c *specCall) parent(ctx context.Context) ([]need, error) {
 		return nil, err
 	}
 	cluster, err := c.Fleet.ClusterByID(ctx, v.ClusterID)
-	return []need{{action: identity.ActionRead, scope: v.Scope(cluster.Cluster), missing: missing}}, err
+	return []permission{{action: identity.ActionRead, scope: v.Scope(cluster.Cluster), missing: missing}}, err
 }
 
 // had returns the spec whose uses need no check: the service's current one,
@@ -138,7 +138,7 @@ func (c *specCall) had() fleet.Spec {
 
 // sources requires reading the repositories of other projects that the spec
 // uses and did not use before.
-func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
+func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
 	for _, want := range c.after.TakenAnew(c.had()) {
 		want.ProjectID = c.projectID
 		have, err := c.Registered(ctx, want)
@@ -146,19 +146,19 @@ func (c *specCall) sources(ctx context.Context) (needs []need, err error) {
 			continue // the fleet reports this error, with the field
 		}
 		if err != nil {
-			return needs, err
+			return permissions, err
 		}
 		if at := repositoryScope(have); at.Project != c.projectID {
-			needs = append(needs, need{action: identity.ActionRead, scope: at, missing: want.Missing()})
+			permissions = append(permissions, permission{action: identity.ActionRead, scope: at, missing: want.Missing()})
 		}
 	}
-	return needs, nil
+	return permissions, nil
 }
 
 // valueSets requires seeing the contexts and outputs of other projects that the spec
 // names, although a service may use none of them: the answer must not reveal
 // one that the caller may not see.
-func (c *specCall) valueSets(ctx context.Context) (needs []need, err error) {
+func (c *specCall) valueSets(ctx context.Context) (permissions []permission, err error) {
 	had := c.had()
 	look := func(kind, name, field string) error {
 		b, err := c.ValueSetByName(ctx, kind, name)
@@ -168,7 +168,7 @@ func (c *specCall) valueSets(ctx context.Context) (needs []need, err error) {
 		case err != nil:
 			return err
 		case b.ProjectID != "" && b.ProjectID != c.projectID:
-			needs = append(needs, need{action: identity.ActionRead, scope: valueSetScope(b), missing: config.NoValueSetAt(kind, name, field)})
+			permissions = append(permissions, permission{action: identity.ActionRead, scope: valueSetScope(b), missing: config.NoValueSetAt(kind, name, field)})
 		}
 		return nil
 	}
@@ -177,7 +177,7 @@ func (c *specCall) valueSets(ctx context.Context) (needs []need, err error) {
 			continue
 		}
 		if err := look(config.KindContext, name, fmt.Sprintf(config.ContextField, i)); err != nil {
-			return needs, err
+			return permissions, err
 		}
 	}
 	for i, in := range c.after.Imports {
@@ -185,25 +185,25 @@ func (c *specCall) valueSets(ctx context.Context) (needs []need, err error) {
 			continue
 		}
 		if err := look(config.KindOutputs, in.Stack, fmt.Sprintf(config.ImportField, i)); err != nil {
-			return needs, err
+			return permissions, err
 		}
 	}
-	return needs, nil
+	return permissions, nil
 }
 
 // clusters requires reading the other clusters with services that this one
 // newly depends on.
-func (c *specCall) clusters(ctx context.Context) (needs []need, err error) {
+func (c *specCall) clusters(ctx context.Context) (permissions []permission, err error) {
 	for _, d := range c.after.Dependencies {
 		if d.Cluster == "" || d.Cluster == c.ref.GetCluster() || slices.Contains(c.had().Dependencies, d) {
 			continue
 		}
 		// A cluster that does not exist is treated as one that the caller may
 		// not see.
-		more, err := one(c.clusterNeed(ctx, identity.ActionRead, d.Cluster))
-		if needs = append(needs, more...); err != nil {
-			return needs, err
+		more, err := one(c.clusterPermission(ctx, identity.ActionRead, d.Cluster))
+		if permissions = append(permissions, more...); err != nil {
+			return permissions, err
 		}
 	}
-	return needs, nil
+	return permissions, nil
 }

@@ -69,7 +69,7 @@ func (s *projects) Get(ctx context.Context, r *connect.Request[hubv1.GetProjectR
 
 // seen returns the projects in which the caller may read something.
 func (s *projects) seen(ctx context.Context) ([]fleet.Project, error) {
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

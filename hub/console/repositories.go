@@ -87,7 +87,7 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err == nil {
-		err = s.there(ctx, r.Msg.GetProject(), "")
+		err = s.exists(ctx, r.Msg.GetProject(), "")
 	}
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 // used returns the error that a repository is in use, with the count of the
 // services that the caller may see.
 func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return err
 	}

@@ -26,15 +26,15 @@ const (
 )
 
 // ofServiceTree requires reading the service and using its cluster.
-func ofServiceTree(ctx context.Context, s *Server, action identity.Action, message any) ([]need, error) {
+func ofServiceTree(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	r := message.(*hubv1.GetServiceTreeRequest).GetRef()
-	service, err := s.serviceNeed(ctx, action, r)
+	service, err := s.servicePermission(ctx, action, r)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := s.clusterNeed(ctx, action, r.GetCluster())
+	cluster, err := s.clusterPermission(ctx, action, r.GetCluster())
 	cluster.missing = nil // a caller who may read the service knows its cluster
-	return []need{service, cluster}, err
+	return []permission{service, cluster}, err
 }
 
 // GetTree reads the cluster as the caller. Each list that it reads is recorded

@@ -32,7 +32,7 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 }
 
 func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServicesRequest]) (*connect.Response[hubv1.ListServicesResponse], error) {
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 	if err == nil && len(page.Services) == 0 && r.Msg.GetPageToken() == "" {
 		// An empty list for a project or cluster that does not exist would hide
 		// a typing error.
-		err = s.there(ctx, r.Msg.GetProject(), r.Msg.GetCluster())
+		err = s.exists(ctx, r.Msg.GetProject(), r.Msg.GetCluster())
 	}
 	if err != nil {
 		return nil, err

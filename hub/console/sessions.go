@@ -117,7 +117,7 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 		}
 		service = v.ID
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err 
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Contex
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (s *webhooks) List(ctx context.Context, _ *connect.Request[hubv1.ListWebhoo
 	if err != nil {
 		return nil, err
 	}
-	reach, err := s.sight(ctx)
+	reach, err := s.readable(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,7 @@
 package gitcache
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,48 +13,13 @@ import (
 
 // artifactAgent creates the agent of a repository that is not a Git repository.
 func (c *Cache) artifactAgent(r Repository, epoch int64, opened func()) agent {
-	return artifactagent.New(artifactagent.Config{Agent: agentConfig(c, r, epoch, opened), Kind: r.Kind, Sink: c.node,
-		Dir: c.artifactDir(r.Copy()), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
+	return artifactagent.New(artifactagent.Config{Agent: agentConfig(c, r, epoch, opened), Kind: r.Kind, Sink: c.tarballs.node,
+		Dir: filepath.Join(c.config.Dir, "artifacts", hashName(r.Copy())), Dialer: &upstream.Dialer{Allow: c.config.AllowUpstreamCIDRs}, AllowHTTP: c.config.AllowHTTP,
 		Limits: c.config.Limits, Level: c.config.Level, MaxKept: r.Options.MaxBytes})
 }
 
-// artifactDir returns the folder of a repository's kept files, named by a hash.
-func (c *Cache) artifactDir(name string) string {
-	return filepath.Join(c.config.Dir, "artifacts", hashName(name))
-}
-
-func hashName(name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return hex.EncodeToString(sum[:16])
-}
-
-// removeArtifacts deletes the kept files of deleted repositories.
-func (c *Cache) removeArtifacts(ctx context.Context) error {
-	entries, err := os.ReadDir(filepath.Join(c.config.Dir, "artifacts"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	repos, err := c.store.Repositories(ctx)
-	if err != nil {
-		return err
-	}
-	known := map[string]bool{}
-	for _, r := range repos {
-		known[hashName(r.Copy())] = true
-	}
-	for _, e := range entries {
-		if !known[e.Name()] {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(c.config.Dir, "artifacts", e.Name())))
-		}
-	}
-	return err
-}
-
 // settleArtifact is settle for chart repositories, registries and buckets.
-func (c *Cache) settleArtifact(r *Repository, creds *Credentials, given bool) error {
+func (c *repositories) settleArtifact(r *Repository, creds *Credentials, given bool) error {
 	u, err := artifactURL(r.Kind, r.URL)
 	if err != nil {
 		return err

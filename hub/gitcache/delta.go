@@ -106,7 +106,7 @@ func (v *variants) get(ctx context.Context, key digest.Digest, build func(ctx co
 // tarballs of both. It returns ErrNoDelta when the whole tarball is better: too
 // little would be saved, too much changed, or one of the two is not available
 // now. The caller checks that the client may read both.
-func (c *Cache) Delta(ctx context.Context, from, to digest.Digest) (*Tarball, error) {
+func (c *tarballs) Delta(ctx context.Context, from, to digest.Digest) (*Tarball, error) {
 	key := c.variants.key("delta 1", from, to)
 	if from == to || c.variants.isRefused(key) {
 		return nil, ErrNoDelta
@@ -134,7 +134,7 @@ func (c *Cache) Delta(ctx context.Context, from, to digest.Digest) (*Tarball, er
 	return t, nil
 }
 
-func (c *Cache) makeDelta(ctx context.Context, w io.Writer, d tarball.Delta) error {
+func (c *tarballs) makeDelta(ctx context.Context, w io.Writer, d tarball.Delta) error {
 	to, err := c.Fetch(ctx, d.To)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (s *shortWriter) Write(p []byte) (int, error) {
 
 // Gzip returns a tarball compressed with gzip instead of zstd. Errors are those
 // of Fetch.
-func (c *Cache) Gzip(ctx context.Context, d digest.Digest) (*Tarball, error) {
+func (c *tarballs) Gzip(ctx context.Context, d digest.Digest) (*Tarball, error) {
 	f, err := c.variants.get(ctx, c.variants.key("gzip 1", d), func(ctx context.Context, w io.Writer) error {
 		return c.makeGzip(ctx, w, d)
 	})
@@ -189,7 +189,7 @@ func (c *Cache) Gzip(ctx context.Context, d digest.Digest) (*Tarball, error) {
 	return t, nil
 }
 
-func (c *Cache) makeGzip(ctx context.Context, w io.Writer, d digest.Digest) error {
+func (c *tarballs) makeGzip(ctx context.Context, w io.Writer, d digest.Digest) error {
 	t, err := c.Fetch(ctx, d)
 	if err != nil {
 		return err

@@ -2,7 +2,7 @@
 // repositories, knows what each source points at (its head), and serves the
 // bytes of a digest.
 //
-// It looks for a tarball in three places, in this order: the files on this
+// It looks for a tarball on three levels, in this order: the files on this
 // replica's disk (nodecache); the repository's owner (shard), whose git agent
 // (gitagent) builds it from a complete mirror; upstream itself, which only the
 // git agent contacts. The three packages do not know each other.

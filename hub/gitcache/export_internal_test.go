@@ -20,7 +20,7 @@ func SmallFetches(c *Config) { c.maxPack = 100 << 10 }
 func Stored(c *Cache) string { return c.config.Dir + "/tarballs" }
 
 // Mirror returns the folder of a repository's mirror.
-func Mirror(c *Cache, repositoryID string) string { return c.mirrorDir(repositoryID) }
+func Mirror(c *Cache, repositoryID string) string { return mirrorDir(c.config.Dir, repositoryID) }
 
 // Forget drops a tarball from the node cache.
 func Forget(c *Cache, d digest.Digest) error {

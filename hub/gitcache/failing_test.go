@@ -48,9 +48,9 @@ func TestAFailingHostIsAskedLess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.pester(20 * time.Second)
-	if n := failing.Count("", gitserver.Connect); n > 9 {
-		t.Errorf("six repositories of a failing host were asked %d times in 20 s; want at most 9", n)
+	w.pester(10 * time.Second)
+	if n := failing.Count("", gitserver.Connect); n > 8 {
+		t.Errorf("six repositories of a failing host were asked %d times in 10 s; want at most 8", n)
 	} else {
 		t.Logf("asked %d times", n)
 	}
@@ -74,12 +74,12 @@ func TestLFSOfAFailingServerIsAskedLess(t *testing.T) {
 	w.mustRefresh()
 	s := w.with("main", "a", record.SourceOptions{LFS: true})
 	w.head(s, bad)
-	w.pester(15 * time.Second)
-	for range 3 {
+	w.pester(6 * time.Second)
+	for range 2 { // as many as are left of the kicks without a wait
 		_ = w.refresh() // a person, too
 	}
 	if n := w.git.Count(repoName, gitserver.LFS); n > 4 {
-		t.Errorf("a failing LFS server was asked %d times in 15 s; want at most 4", n)
+		t.Errorf("a failing LFS server was asked %d times in 6 s; want at most 4", n)
 	} else {
 		t.Logf("asked %d times", n)
 	}

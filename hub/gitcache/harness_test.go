@@ -3,11 +3,14 @@ package gitcache_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -27,6 +30,11 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(hubEnv); dir != "" {
 		os.Exit(hubMain(dir))
+	}
+	// Most tests wait: for git, for servers, for pauses that are promised. The
+	// command line may say otherwise.
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

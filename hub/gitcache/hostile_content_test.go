@@ -84,7 +84,7 @@ func TestHostileContent(t *testing.T) {
 		"deep":            {w.nest(w.tree(w.file("a", "x")), 1, 200), "deeper than"},
 		"huge-blob":       {w.tree(w.file("a", strings.Repeat("x", 2<<20))), "more than 1048576 bytes"},
 		"many-needs":      {w.nest(w.tree(gitserver.TreeEntry{Mode: "100644", Name: "requirements.yaml", ID: w.file("", "dependencies:\n- {name: x, repository: \"https://charts.example.test\"}\n").ID}), 30, 4), "more than 1000 references"},
-		"one-need-often":  {w.nest(w.tree(remote), 30, 4), "git.example.test"},
+		"one-base-often":  {w.nest(w.tree(remote), 30, 4), "git.example.test"},
 		"refers-outside":  {w.tree(outside), ""},
 		"yaml-bomb":       {w.tree(w.file("kustomization.yaml", "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\nresources: *f\n")), ""},
 		"reserved":        {w.tree(gitserver.TreeEntry{Mode: "40000", Name: ".axle", ID: w.tree(w.file("vendor.yaml", "version: 1\nbases: [{reference: x, path: ../../etc}]\n"))}), ""},
@@ -115,7 +115,7 @@ func TestHostileContent(t *testing.T) {
 		if !strings.Contains(h.Error, tt.want) || h.Digest != "" {
 			t.Errorf("%s: error %q (%s), want %q", name, h.Error, h.ErrorCode, tt.want)
 		}
-		if h.ErrorCode != errcode.Unprocessable && name != "chart-elsewhere" && name != "one-need-often" {
+		if h.ErrorCode != errcode.Unprocessable && name != "chart-elsewhere" && name != "one-base-often" {
 			t.Errorf("%s: code %s", name, h.ErrorCode)
 		}
 	}

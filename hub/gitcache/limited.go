@@ -3,6 +3,8 @@ package gitcache
 import (
 	"context"
 	"time"
+
+	"github.com/axle-cd/axle/hub/gitcache/repoagent"
 )
 
 const (
@@ -17,11 +19,12 @@ const (
 // limited is the store for agents. It limits the concurrent calls of all agents
 // together.
 type limited struct {
-	Store
-	slots chan struct{}
+	rows    repoagent.Rows
+	results repoagent.Results
+	slots   chan struct{}
 }
 
-func newLimited(s Store) *limited { return &limited{s, make(chan struct{}, maxAgentCalls)} }
+func newLimited(s Store) *limited { return &limited{s, s, make(chan struct{}, maxAgentCalls)} }
 
 // in makes one call when there is a free slot.
 func in[T any](ctx context.Context, l *limited, call func() (T, error)) (T, error) {
@@ -38,47 +41,47 @@ func in[T any](ctx context.Context, l *limited, call func() (T, error)) (T, erro
 // done adapts a call that returns only an error.
 func done(err error) (struct{}, error) { return struct{}{}, err }
 
-// StartFetch implements record.Store.
+// StartFetch implements repoagent.Results.
 func (l *limited) StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error {
-	_, err := in(ctx, l, func() (struct{}, error) { return done(l.Store.StartFetch(ctx, repositoryID, epoch, gap)) })
+	_, err := in(ctx, l, func() (struct{}, error) { return done(l.results.StartFetch(ctx, repositoryID, epoch, gap)) })
 	return err
 }
 
-// Repository implements record.Store.
+// Repository implements repoagent.Rows.
 func (l *limited) Repository(ctx context.Context, id string) (Repository, error) {
-	return in(ctx, l, func() (Repository, error) { return l.Store.Repository(ctx, id) })
+	return in(ctx, l, func() (Repository, error) { return l.rows.Repository(ctx, id) })
 }
 
-// Credentials implements record.Store.
+// Credentials implements repoagent.Rows.
 func (l *limited) Credentials(ctx context.Context, repositoryID string) (Credentials, error) {
-	return in(ctx, l, func() (Credentials, error) { return l.Store.Credentials(ctx, repositoryID) })
+	return in(ctx, l, func() (Credentials, error) { return l.rows.Credentials(ctx, repositoryID) })
 }
 
-// Sources implements record.Store.
+// Sources implements repoagent.Rows.
 func (l *limited) Sources(ctx context.Context, repositoryID string) ([]Source, error) {
-	return in(ctx, l, func() ([]Source, error) { return l.Store.Sources(ctx, repositoryID) })
+	return in(ctx, l, func() ([]Source, error) { return l.rows.Sources(ctx, repositoryID) })
 }
 
-// Heads implements record.Store.
+// Heads implements repoagent.Rows.
 func (l *limited) Heads(ctx context.Context, repositoryID string) ([]Head, error) {
-	return in(ctx, l, func() ([]Head, error) { return l.Store.Heads(ctx, repositoryID) })
+	return in(ctx, l, func() ([]Head, error) { return l.rows.Heads(ctx, repositoryID) })
 }
 
-// WriteHeads implements record.Store.
+// WriteHeads implements repoagent.Results.
 func (l *limited) WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []Head, artifacts []Artifact) error {
 	_, err := in(ctx, l, func() (struct{}, error) {
-		return done(l.Store.WriteHeads(ctx, repositoryID, epoch, heads, artifacts))
+		return done(l.results.WriteHeads(ctx, repositoryID, epoch, heads, artifacts))
 	})
 	return err
 }
 
-// WriteHealth implements record.Store.
+// WriteHealth implements repoagent.Results.
 func (l *limited) WriteHealth(ctx context.Context, repositoryID string, epoch int64, h Health) error {
-	_, err := in(ctx, l, func() (struct{}, error) { return done(l.Store.WriteHealth(ctx, repositoryID, epoch, h)) })
+	_, err := in(ctx, l, func() (struct{}, error) { return done(l.results.WriteHealth(ctx, repositoryID, epoch, h)) })
 	return err
 }
 
-// Pins implements record.Store.
+// Pins implements repoagent.Rows.
 func (l *limited) Pins(ctx context.Context, repositoryID string) ([]Pin, error) {
-	return in(ctx, l, func() ([]Pin, error) { return l.Store.Pins(ctx, repositoryID) })
+	return in(ctx, l, func() ([]Pin, error) { return l.rows.Pins(ctx, repositoryID) })
 }

@@ -29,6 +29,7 @@ func (w *world) moveTo(url string, c *gitcache.Credentials) error {
 // previous upstream is never shown as the new one's, not even while the new one
 // cannot be read, and that delivered content remains servable.
 func TestAMovedRepositoryShowsTheNewUpstreamAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, map[string]gitserver.Content{"a/cm.yaml": "old"}, gitcache.ShortenGap)
 	a := w.track("main", "a")
 	before := w.head(a, good)

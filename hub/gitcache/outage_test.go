@@ -16,6 +16,7 @@ import (
 // upstream is lost while the upstream is down: not the heads, not the tarballs,
 // not those that must be rebuilt, even after a restart of the hub.
 func TestServesDuringUpstreamOutage(t *testing.T) {
+	t.Parallel()
 	for name, outage := range map[string]func(*gitserver.Server) error{
 		"refused": func(s *gitserver.Server) error { return s.Down() },
 		"500":     fault(gitserver.Fault{Status: 500}),

@@ -3,8 +3,10 @@ package gitcache
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/shard"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -32,57 +34,112 @@ type lookedUp struct {
 	at    time.Time
 }
 
-// Owner returns the holder of a repository's lease, at most a second old.
-// errcode.NotFound; errcode.Unavailable when there is no holder.
-func (c *Cache) Owner(ctx context.Context, repositoryID string) (Owner, error) {
-	return c.owner(ctx, repositoryID, ownerAge)
+// ownerStore is what owners read and write.
+type ownerStore interface {
+	Repository(ctx context.Context, id string) (Repository, error)
+	RequestKick(ctx context.Context, repositoryID string) error
+	Head(ctx context.Context, sourceID string) (Head, error)
+	HeadsOf(ctx context.Context, sourceIDs []string) ([]Head, error)
+	PutSource(ctx context.Context, s Source) error
 }
 
-func (c *Cache) owner(ctx context.Context, repositoryID string, age time.Duration) (Owner, error) {
-	if epoch := c.keeper.Owns(repositoryID); epoch != 0 {
-		return Owner{Replica: c.config.Replica, Self: true, Epoch: epoch}, nil
+// owners knows which replica owns a repository, and runs the agents of those
+// that this replica owns.
+type owners struct {
+	config *Config
+	store  ownerStore
+	keeper *shard.Keeper
+
+	mu     sync.Mutex
+	agents map[string]agent    // that run here, by repository
+	cached map[string]lookedUp // by repository
+}
+
+func (o *owners) agent(repositoryID string) agent {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.agents[repositoryID]
+}
+
+func (o *owners) each(do func(agent)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.agents {
+		do(a)
 	}
-	if c.config.Replicas == nil {
-		return Owner{}, c.unowned(ctx, repositoryID)
+}
+
+// run runs an agent until its lease ends.
+func (o *owners) run(ctx context.Context, repositoryID string, a agent) error {
+	o.mu.Lock()
+	o.agents[repositoryID] = a
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		delete(o.agents, repositoryID)
+		o.mu.Unlock()
+	}()
+	return a.Run(ctx)
+}
+
+// forget drops the cached owner of a repository.
+func (o *owners) forget(repositoryID string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.cached, repositoryID)
+}
+
+// Owner returns the holder of a repository's lease, at most a second old.
+// errcode.NotFound; errcode.Unavailable when there is no holder.
+func (o *owners) Owner(ctx context.Context, repositoryID string) (Owner, error) {
+	return o.owner(ctx, repositoryID, ownerAge)
+}
+
+func (o *owners) owner(ctx context.Context, repositoryID string, age time.Duration) (Owner, error) {
+	if epoch := o.keeper.Owns(repositoryID); epoch != 0 {
+		return Owner{Replica: o.config.Replica, Self: true, Epoch: epoch}, nil
 	}
-	c.mu.Lock()
-	known, ok := c.owners[repositoryID]
-	c.mu.Unlock()
+	if o.config.Replicas == nil {
+		return Owner{}, o.unowned(ctx, repositoryID)
+	}
+	o.mu.Lock()
+	known, ok := o.cached[repositoryID]
+	o.mu.Unlock()
 	if ok && time.Since(known.at) <= age {
 		return known.owner, nil
 	}
-	p, err := c.config.Replicas.Placement.Placement(ctx, repositoryID)
+	p, err := o.config.Replicas.Placement.Placement(ctx, repositoryID)
 	if err != nil {
 		return Owner{}, err
 	}
 	if !p.Held {
-		return Owner{}, c.unowned(ctx, repositoryID)
+		return Owner{}, o.unowned(ctx, repositoryID)
 	}
-	owner := Owner{Replica: p.Owner, URL: p.OwnerURL, Self: p.Owner == c.config.Replica, Epoch: p.Epoch}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.owners[repositoryID] = lookedUp{owner, time.Now()}
+	owner := Owner{Replica: p.Owner, URL: p.OwnerURL, Self: p.Owner == o.config.Replica, Epoch: p.Epoch}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cached[repositoryID] = lookedUp{owner, time.Now()}
 	return owner, nil
 }
 
 // unowned returns the error for a repository without an owner.
-func (c *Cache) unowned(ctx context.Context, repositoryID string) error {
-	if _, err := c.store.Repository(ctx, repositoryID); err != nil {
+func (o *owners) unowned(ctx context.Context, repositoryID string) error {
+	if _, err := o.store.Repository(ctx, repositoryID); err != nil {
 		return err
 	}
 	return errcode.New(errcode.Unavailable, "the repository has no owner right now; it gets one within 40 s, try again").After(time.Second)
 }
 
-// askOwner calls the replica that owns a repository. When that one no longer
+// ask calls the replica that owns a repository. When that one no longer
 // owns it, or does not answer, the lease is read again, once, and the next
 // owner is called. asked is false when there was no other replica to call.
-func (c *Cache) askOwner(ctx context.Context, repositoryID string, call func(ctx context.Context, to peer.Replica) (owned bool, err error)) (asked bool, err error) {
-	if c.config.Replicas == nil {
+func (o *owners) ask(ctx context.Context, repositoryID string, call func(ctx context.Context, to peer.Replica) (owned bool, err error)) (asked bool, err error) {
+	if o.config.Replicas == nil {
 		return false, nil
 	}
 	var before Owner
 	for _, age := range []time.Duration{ownerAge, 0} {
-		owner, err := c.owner(ctx, repositoryID, age)
+		owner, err := o.owner(ctx, repositoryID, age)
 		if err != nil || owner.Self || owner.URL == "" || owner == before {
 			return false, nil
 		}
@@ -99,8 +156,8 @@ func (c *Cache) askOwner(ctx context.Context, repositoryID string, call func(ctx
 }
 
 // KickOwned implements peer.Owner.
-func (c *Cache) KickOwned(ctx context.Context, repositoryID, commit string, wait bool) (bool, error) {
-	a := c.agent(repositoryID)
+func (o *owners) KickOwned(ctx context.Context, repositoryID, commit string, wait bool) (bool, error) {
+	a := o.agent(repositoryID)
 	switch {
 	case a == nil:
 		return false, nil
@@ -112,8 +169,8 @@ func (c *Cache) KickOwned(ctx context.Context, repositoryID, commit string, wait
 }
 
 // ResolveOwned implements peer.Owner.
-func (c *Cache) ResolveOwned(ctx context.Context, repositoryID string, source []byte) (head []byte, owned bool, err error) {
-	a := c.agent(repositoryID)
+func (o *owners) ResolveOwned(ctx context.Context, repositoryID string, source []byte) (head []byte, owned bool, err error) {
+	a := o.agent(repositoryID)
 	if a == nil {
 		return nil, false, nil
 	}
@@ -130,13 +187,13 @@ func (c *Cache) ResolveOwned(ctx context.Context, repositoryID string, source []
 }
 
 // resolveElsewhere has the owner evaluate a source.
-func (c *Cache) resolveElsewhere(ctx context.Context, s Source) (h Head, asked bool, err error) {
+func (o *owners) resolveElsewhere(ctx context.Context, s Source) (h Head, asked bool, err error) {
 	source, err := json.Marshal(s)
 	if err != nil {
 		return h, false, err
 	}
-	asked, err = c.askOwner(ctx, s.RepositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
-		head, owned, err := c.config.Replicas.Client.Resolve(ctx, to, s.RepositoryID, source)
+	asked, err = o.ask(ctx, s.RepositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
+		head, owned, err := o.config.Replicas.Client.Resolve(ctx, to, s.RepositoryID, source)
 		if err != nil || !owned {
 			return owned, err
 		}
@@ -146,8 +203,8 @@ func (c *Cache) resolveElsewhere(ctx context.Context, s Source) (h Head, asked b
 }
 
 // kickElsewhere has the owner fetch a repository.
-func (c *Cache) kickElsewhere(ctx context.Context, repositoryID, commit string, wait bool) (asked bool, err error) {
-	return c.askOwner(ctx, repositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
-		return c.config.Replicas.Client.Kick(ctx, to, repositoryID, commit, wait)
+func (o *owners) kickElsewhere(ctx context.Context, repositoryID, commit string, wait bool) (asked bool, err error) {
+	return o.ask(ctx, repositoryID, func(ctx context.Context, to peer.Replica) (bool, error) {
+		return o.config.Replicas.Client.Kick(ctx, to, repositoryID, commit, wait)
 	})
 }

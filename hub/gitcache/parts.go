@@ -12,9 +12,10 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/gitobject"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -37,7 +38,7 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 		return gitagent.Found{}, err
 	}
 	ref := w.Ref
-	if w.Kind == record.Git && !upstream.IsID(ref) && !strings.HasPrefix(ref, "refs/tags/") {
+	if w.Kind == record.Git && !gitobject.IsID(ref) && !strings.HasPrefix(ref, "refs/tags/") {
 		// A ref that moves with every push would change what runs without a
 		// commit.
 		ref = "refs/tags/" + ref
@@ -70,7 +71,7 @@ func (p parts) Find(ctx context.Context, repositoryID string, w gitagent.Wanted)
 // unpinned returns the error for a ref that is not a tag, for the author of the
 // reference.
 func unpinned(r Repository, w gitagent.Wanted, err error) error {
-	if w.Kind == record.Git && !upstream.IsID(w.Ref) && strings.Contains(errcode.Message(err), "refs/tags/"+w.Ref) {
+	if w.Kind == record.Git && !gitobject.IsID(w.Ref) && strings.Contains(errcode.Message(err), "refs/tags/"+w.Ref) {
 		return errcode.New(errcode.Unprocessable, "%s has no tag %.200q; name a tag or a full commit id, which branches and short ids are not", r.URL, w.Ref)
 	}
 	return fmt.Errorf("%s: %w", r.URL, err)
@@ -80,7 +81,7 @@ func unpinned(r Repository, w gitagent.Wanted, err error) error {
 // becomes a part of another, which is rare: a corrupted file would corrupt
 // that, or prevent it from being made.
 func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error) {
-	p.cache.node.Doubt(part.Digest)
+	p.cache.tarballs.node.Doubt(part.Digest)
 	t, err := p.cache.Fetch(ctx, part.Digest)
 	if err == nil {
 		return t, nil
@@ -89,12 +90,12 @@ func (p parts) Open(ctx context.Context, part record.Part) (io.ReadCloser, error
 		return nil, err
 	}
 	// Its own row is deleted a day after it was found; the recipe is here.
-	if a := p.cache.agent(part.Recipe.RepositoryID); a != nil {
-		f, err := p.cache.node.Get(ctx, part.Digest, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
+	if a := p.cache.owners.agent(part.Recipe.RepositoryID); a != nil {
+		f, err := p.cache.tarballs.node.Get(ctx, part.Digest, func(ctx context.Context, w io.Writer) (digest.Digest, error) {
 			return a.Rebuild(ctx, part.Recipe, w)
 		})
 		if err != nil {
-			return nil, p.cache.unserved(ctx, part.Digest, err)
+			return nil, p.cache.tarballs.unserved(ctx, part.Digest, err)
 		}
 		return f, nil
 	}
@@ -118,7 +119,7 @@ func (p parts) repository(ctx context.Context, parentID string, w gitagent.Wante
 	if err != nil {
 		return Repository{}, err
 	}
-	wanted, err := c.partURL(w)
+	wanted, err := partURL(w, c.config.AllowHTTP)
 	if err != nil {
 		return Repository{}, err
 	}
@@ -189,7 +190,7 @@ func lends(from Repository, kind Kind) bool {
 
 // partURL checks the URL in a file, as the URL of a registered repository is
 // checked.
-func (c *Cache) partURL(w gitagent.Wanted) (string, error) {
+func partURL(w gitagent.Wanted, allowHTTP bool) (string, error) {
 	if w.Kind != record.Git {
 		u, err := url.Parse(w.URL)
 		if err != nil || u.Host == "" || u.User != nil {
@@ -197,7 +198,7 @@ func (c *Cache) partURL(w gitagent.Wanted) (string, error) {
 		}
 		return strings.TrimRight(w.URL, "/"), nil
 	}
-	loc, _, password, err := upstream.ParseURL(w.URL, c.config.AllowHTTP)
+	loc, _, password, err := git.ParseURL(w.URL, allowHTTP)
 	if err != nil {
 		return "", errcode.New(errcode.Unprocessable, "%s", errcode.Message(err))
 	}
@@ -238,41 +239,9 @@ const (
 )
 
 // pollEvery returns the base time between polls of a repository.
-func (c *Cache) pollEvery(r Repository) time.Duration {
+func (c *Config) pollEvery(r Repository) time.Duration {
 	if r.Options.Internal && strings.HasPrefix(r.Name, followedPrefix) {
 		return followedPoll
 	}
-	return c.config.PollInterval
-}
-
-// internalKept is how long a repository that is followed for others is kept
-// when it is no longer needed.
-const internalKept = 24 * time.Hour
-
-// dropInternal deletes the internal repositories that are no longer needed.
-func (c *Cache) dropInternal(ctx context.Context) error {
-	repos, err := c.store.Repositories(ctx)
-	if err != nil {
-		return err
-	}
-	for _, r := range repos {
-		if !r.Options.Internal || time.Since(r.UpdatedAt) < internalKept {
-			continue
-		}
-		pins, err := c.store.Pins(ctx, r.ID)
-		if err != nil {
-			return err
-		}
-		sources, err := c.store.Sources(ctx, r.ID)
-		if err != nil {
-			return err
-		}
-		if len(pins)+len(sources) > 0 {
-			continue
-		}
-		if err := c.DeleteRepository(ctx, r.ID); err != nil && !errcode.Is(err, errcode.Conflict) {
-			return err
-		}
-	}
-	return nil
+	return c.PollInterval
 }

@@ -7,31 +7,48 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// repositoryChanges is what people change.
+type repositoryChanges interface {
+	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
+	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
+	DeleteRepository(ctx context.Context, id string) error
+}
+
+// repositories checks and stores what people register.
+type repositories struct {
+	config  *Config
+	rows    record.RepositoryReader
+	sources sourceReader
+	changes repositoryChanges
+	git     *git.Git
+	changed func(repositoryID string)
+}
+
 // Repositories returns all repositories, sorted by name.
-func (c *Cache) Repositories(ctx context.Context) ([]Repository, error) {
-	return c.store.Repositories(ctx)
+func (c *repositories) Repositories(ctx context.Context) ([]Repository, error) {
+	return c.rows.Repositories(ctx)
 }
 
 // FindRepository returns a repository by name or, when the name is empty, the
 // first by name of those with the URL. errcode.NotFound.
-func (c *Cache) FindRepository(ctx context.Context, name, url string) (Repository, error) {
-	return c.store.FindRepository(ctx, name, url)
+func (c *repositories) FindRepository(ctx context.Context, name, url string) (Repository, error) {
+	return c.rows.FindRepository(ctx, name, url)
 }
 
 // Repository returns one repository. errcode.NotFound.
-func (c *Cache) Repository(ctx context.Context, id string) (Repository, error) {
-	return c.store.Repository(ctx, id)
+func (c *repositories) Repository(ctx context.Context, id string) (Repository, error) {
+	return c.rows.Repository(ctx, id)
 }
 
 // CreateRepository checks the URL and stores a new repository, which is polled
 // at once. It uses Name, ProjectID, Kind, URL, Auth and Options of r; an empty
 // Kind is Git. A user or password inside the URL is moved into the credentials.
 // errcode.Invalid, errcode.Conflict.
-func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
+func (c *repositories) CreateRepository(ctx context.Context, r Repository, creds Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
 	}
@@ -42,16 +59,16 @@ func (c *Cache) CreateRepository(ctx context.Context, r Repository, creds Creden
 	if err := c.settle(&r, &creds, true); err != nil {
 		return Repository{}, err
 	}
-	created, err := c.store.CreateRepository(ctx, r, creds)
+	created, err := c.changes.CreateRepository(ctx, r, creds)
 	if err == nil {
-		c.Changed(created.ID)
+		c.changed(created.ID)
 	}
 	return created, err
 }
 
 // settle normalises the URL, moves secrets out of it, and chooses how to
 // authenticate when nothing was given.
-func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
+func (c *repositories) settle(r *Repository, creds *Credentials, given bool) error {
 	switch r.Kind {
 	case record.Git:
 	case record.Helm, record.OCI, record.Bucket:
@@ -59,7 +76,7 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 	default:
 		return errcode.New(errcode.Invalid, "repositories of type %q are not known; use git, helm, oci or bucket", r.Kind)
 	}
-	loc, user, password, err := upstream.ParseURL(r.URL, c.config.AllowHTTP)
+	loc, user, password, err := git.ParseURL(r.URL, c.config.AllowHTTP)
 	if err != nil {
 		return err
 	}
@@ -111,7 +128,7 @@ func (c *Cache) settle(r *Repository, creds *Credentials, given bool) error {
 // not send the stored credentials elsewhere. With another URL the repository is
 // like a new one, and services keep their content until its first fetch.
 // errcode.Invalid, errcode.NotFound, errcode.Conflict.
-func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
+func (c *repositories) UpdateRepository(ctx context.Context, r Repository, creds *Credentials) (Repository, error) {
 	if strings.TrimSpace(r.Name) == "" {
 		return Repository{}, errcode.New(errcode.Invalid, "repository has no name; give it one")
 	}
@@ -119,13 +136,13 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 		return Repository{}, err
 	}
 	if creds == nil {
-		if err := keepsSecret(ctx, c, &r); err != nil {
+		if err := c.keepsSecret(ctx, &r); err != nil {
 			return Repository{}, err
 		}
 	}
-	updated, err := c.store.UpdateRepository(ctx, r, creds)
+	updated, err := c.changes.UpdateRepository(ctx, r, creds)
 	if err == nil {
-		c.Changed(updated.ID)
+		c.changed(updated.ID)
 	}
 	return updated, err
 }
@@ -133,12 +150,12 @@ func (c *Cache) UpdateRepository(ctx context.Context, r Repository, creds *Crede
 // keepsSecret refuses a change that would send stored credentials elsewhere,
 // and checks what is left of them at another URL. The store checks again, in
 // the transaction of the change.
-func keepsSecret(ctx context.Context, c *Cache, r *Repository) error {
-	before, err := c.store.Repository(ctx, r.ID)
+func (c *repositories) keepsSecret(ctx context.Context, r *Repository) error {
+	before, err := c.rows.Repository(ctx, r.ID)
 	if err != nil {
 		return err
 	}
-	kept, err := c.store.Credentials(ctx, r.ID)
+	kept, err := c.rows.Credentials(ctx, r.ID)
 	if err == nil {
 		err = record.KeepsSecret(before, *r, kept)
 	}
@@ -150,10 +167,20 @@ func keepsSecret(ctx context.Context, c *Cache, r *Repository) error {
 
 // DeleteRepository removes a repository that nothing uses. errcode.NotFound,
 // errcode.Conflict.
-func (c *Cache) DeleteRepository(ctx context.Context, id string) error {
-	if err := c.store.DeleteRepository(ctx, id); err != nil {
+func (c *repositories) DeleteRepository(ctx context.Context, id string) error {
+	if err := c.changes.DeleteRepository(ctx, id); err != nil {
 		return err
 	}
-	c.Changed("")
+	c.changed("")
 	return nil
+}
+
+// sourceReader reads the sources in use.
+type sourceReader interface {
+	Sources(ctx context.Context, repositoryID string) ([]Source, error)
+}
+
+// Sources returns the sources in use of a repository, for people.
+func (c *repositories) Sources(ctx context.Context, repositoryID string) ([]Source, error) {
+	return c.sources.Sources(ctx, repositoryID)
 }

@@ -213,10 +213,10 @@ var periodics = map[string]periodic{
 			return env.Store.WriteHealth(env.T.Context(), "repo_main", c.epoch, gitcache.Health{State: record.Pullable})
 		},
 	)},
-	"second copies": {"gitcache/second.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+	"second copies": {"gitcache/follower.go", read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
 		return env.Store.Pins(ctx, "repo_main")
 	})},
-	"tarballs are swept": {"gitcache/cache.go", all(
+	"tarballs are swept": {"gitcache/sweep.go", all(
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
 			return env.Store.Pinned(ctx, []digest.Digest{fleettest.ContentDigest("a"), fleettest.ContentDigest("b")})
 		}),

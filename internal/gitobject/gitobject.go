@@ -1,4 +1,4 @@
-// Package gitobject computes the ids of Git objects. Git compares id and bytes when
+// Package gitobject checks and computes the ids of Git objects. Git compares id and bytes when
 // it stores an object, but not when it reads one, so a damaged pack index would go
 // unnoticed. The package reads no repository; readers of repositories call it.
 package gitobject
@@ -28,4 +28,17 @@ func Compare(id string, h hash.Hash) error {
 		return fmt.Errorf("object %s holds the bytes of %s: hash mismatch", id, got)
 	}
 	return nil
+}
+
+// IsID reports whether s is a full object id in lower-case hex.
+func IsID(s string) bool {
+	if len(s) != 40 && len(s) != 64 {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
 }

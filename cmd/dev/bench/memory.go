@@ -52,7 +52,7 @@ var manyRefs = []struct{ what, unit, shown string }{
 }
 
 func benchRefs(ctx context.Context, _ *bench) (*record, error) {
-	n, _, err := goBenchmark(ctx, "./hub/gitcache/upstream", "BenchmarkManyRefs", "2x")
+	n, _, err := goBenchmark(ctx, "./hub/gitcache/gitagent", "BenchmarkManyRefs", "2x")
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func newWorld(t *testing.T, r record.Repository, c record.Credentials, change ..
 	}
 	w.node = &sink{stored: map[digest.Digest][]byte{}}
 	w.config = artifactagent.Config{Kind: r.Kind, Sink: w.node, Dir: filepath.Join(w.dir, "kept"), Dialer: &upstream.Dialer{Allow: loopback}, AllowHTTP: true,
-		Agent: repoagent.Config{RepositoryID: r.ID, Store: w.store, Gap: 10 * time.Millisecond, Poll: time.Hour, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil))}}
+		Agent: repoagent.Config{RepositoryID: r.ID, Rows: w.store, Results: w.store, Gap: 10 * time.Millisecond, Poll: time.Hour, Log: slog.New(slog.NewTextHandler(testWriter{t}, nil))}}
 	for _, f := range change {
 		f(&w.config)
 	}

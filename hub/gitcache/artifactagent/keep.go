@@ -129,10 +129,10 @@ func (k *keep) size() (n int64) {
 }
 
 // drop removes files that are not needed and older than a time.
-func (k *keep) drop(need map[string]bool, before time.Time) error {
+func (k *keep) drop(needed map[string]bool, before time.Time) error {
 	var errs []error
 	k.list(func(d string, e fs.FileInfo) {
-		if !need[d] && e.ModTime().Before(before) {
+		if !needed[d] && e.ModTime().Before(before) {
 			errs = append(errs, os.Remove(filepath.Join(k.dir, e.Name())))
 		}
 	})

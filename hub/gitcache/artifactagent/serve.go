@@ -153,16 +153,16 @@ func (a remote) Tidy(ctx context.Context, _ bool) {
 		return
 	}
 	a.lastSweep = now
-	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
+	pins, err := a.Config.Rows.Pins(ctx, a.Config.RepositoryID)
 	if err == nil {
-		need := map[string]bool{}
+		needed := map[string]bool{}
 		for _, p := range pins {
-			need[p.Digest.Hex()] = true
+			needed[p.Digest.Hex()] = true
 		}
 		for _, h := range a.Heads {
-			need[h.Digest.Hex()] = true
+			needed[h.Digest.Hex()] = true
 		}
-		err = a.keep.drop(need, now.Add(-keepAtLeast))
+		err = a.keep.drop(needed, now.Add(-keepAtLeast))
 	}
 	if err != nil && ctx.Err() == nil {
 		a.Config.Log.Warn("kept files cannot be swept", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)

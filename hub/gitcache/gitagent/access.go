@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
 )
 
 // connect creates the server again when the repository's row changed.
@@ -27,12 +27,12 @@ func (a *Agent) connect(ctx context.Context) error {
 }
 
 // dial prepares access to upstream beside the passes, as the row says now.
-func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, error) {
-	r, err := a.Config.Store.Repository(ctx, a.Config.RepositoryID)
+func (a *Agent) dial(ctx context.Context) (*git.Server, record.Repository, error) {
+	r, err := a.Config.Rows.Repository(ctx, a.Config.RepositoryID)
 	if err != nil {
 		return nil, r, err
 	}
-	c, err := a.Config.Store.Credentials(ctx, r.ID)
+	c, err := a.Config.Rows.Credentials(ctx, r.ID)
 	if err != nil {
 		return nil, r, err
 	}
@@ -41,8 +41,8 @@ func (a *Agent) dial(ctx context.Context) (*upstream.Server, record.Repository, 
 }
 
 // Access converts a repository and its credentials for package upstream.
-func Access(r record.Repository, c record.Credentials) upstream.Access {
-	access := upstream.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
+func Access(r record.Repository, c record.Credentials) git.Access {
+	access := git.Access{URL: r.URL, CA: c.CA, ClientCertificate: c.ClientCertificate, ClientKey: c.ClientKey,
 		Proxy: r.Options.Proxy, ProxyUsername: c.ProxyUsername, ProxyPassword: c.ProxyPassword}
 	switch r.Auth {
 	case record.AuthBasic, record.AuthToken:
@@ -50,7 +50,7 @@ func Access(r record.Repository, c record.Credentials) upstream.Access {
 	case record.AuthSSH:
 		access.PrivateKey, access.Passphrase, access.KnownHosts = c.PrivateKey, c.Passphrase, c.KnownHosts
 	case record.AuthApp:
-		access.App = &upstream.App{ID: c.AppID, InstallationID: c.InstallationID, PrivateKey: c.PrivateKey, APIURL: r.Options.APIURL}
+		access.App = &git.App{ID: c.AppID, InstallationID: c.InstallationID, PrivateKey: c.PrivateKey, APIURL: r.Options.APIURL}
 	}
 	return access
 }

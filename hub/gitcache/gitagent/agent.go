@@ -7,10 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
+	"github.com/axle-cd/axle/hub/gitcache/mirror/repack"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
-	"github.com/axle-cd/axle/hub/gitcache/upstream/repack"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
+	"github.com/axle-cd/axle/internal/gitobject"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -20,30 +22,30 @@ type Agent struct {
 	config Config
 
 	mu      sync.Mutex
-	mirror  *upstream.Mirror
-	reader  *upstream.Reader
-	table   *upstream.Table
+	mirror  *mirror.Mirror
+	reader  *mirror.Reader
+	table   *mirror.Table
 	trusted *trusted
 	// former is the mirror from before upstream changed its object format.
-	former       *upstream.Mirror
-	formerReader *upstream.Reader
+	former       *mirror.Mirror
+	formerReader *mirror.Reader
 
 	gatherer gatherer
 	resolved resolved
 
 	// The following fields belong to the goroutine of Run.
-	server     *upstream.Server
+	server     *git.Server
 	listed     []string // prefixes of the last good listing; nil is all
 	lastAll    time.Time
 	lastRepack time.Time
 	repack     repack.Repacker
-	evaluated  map[string]look                 // by source, when it was last worked out
-	idTried    map[string]time.Time            // commits that upstream did not have
-	maxBytes   int64                           // of the mirror, from the repository's options
-	anew       bool                            // the mirror is damaged and is rebuilt
-	aside      string                          // path of the damaged one
-	verified   time.Time                       // when a suspected mirror was found intact
-	whole      atomic.Pointer[upstream.Mirror] // that mirror
+	evaluated  map[string]look               // by source, when it was last worked out
+	idTried    map[string]time.Time          // commits that upstream did not have
+	maxBytes   int64                         // of the mirror, from the repository's options
+	anew       bool                          // the mirror is damaged and is rebuilt
+	aside      string                        // path of the damaged one
+	verified   time.Time                     // when a suspected mirror was found intact
+	whole      atomic.Pointer[mirror.Mirror] // that mirror
 }
 
 // New returns an agent. It does nothing before Run.
@@ -62,7 +64,7 @@ type remote struct{ *Agent }
 // KickAndWait requests a pass and returns the error of one that began after the
 // call. It returns at once when the mirror has the given commit.
 func (a *Agent) KickAndWait(ctx context.Context, commit string) error {
-	if upstream.IsID(commit) && a.has(ctx, commit) {
+	if gitobject.IsID(commit) && a.has(ctx, commit) {
 		return nil
 	}
 	return a.Agent.KickAndWait(ctx)
@@ -78,7 +80,7 @@ func (a *Agent) has(ctx context.Context, commit string) bool {
 }
 
 // copy returns the mirror with its reader and refs as last read; nil before that.
-func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
+func (a *Agent) copy() (*mirror.Mirror, *mirror.Reader, *mirror.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.mirror, a.reader, a.table
@@ -88,7 +90,7 @@ func (a *Agent) copy() (*upstream.Mirror, *upstream.Reader, *upstream.Table) {
 // earlier life serves.
 func (a remote) Open(ctx context.Context, r record.Repository) (resume bool, err error) {
 	resume = r.Health.State == record.Failed && a.trust(r.Options.Verify) == nil
-	if err := a.openMirror(ctx, upstream.FormatOf(a.config.Dir)); err != nil {
+	if err := a.openMirror(ctx, mirror.FormatOf(a.config.Dir)); err != nil {
 		a.Config.Log.Warn("mirror cannot be opened", logkey.Repository, a.Config.RepositoryID, logkey.Error, err)
 	}
 	seed(ctx, a.Agent)

@@ -5,8 +5,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/tarball"
 )
@@ -24,9 +25,11 @@ type Sink interface {
 type Config struct {
 	// Agent is what agents of all kinds need.
 	Agent repoagent.Config
-	Git   *upstream.Git
-	Sink  Sink
-	Dir   string // of the mirror
+	Git   *git.Git
+	// Mirrors opens mirrors; its agents share the limit of processes.
+	Mirrors *mirror.Pool
+	Sink    Sink
+	Dir     string // of the mirror
 	// Parts returns content of other upstreams; without it, sources that need
 	// such content are refused.
 	Parts  Parts

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/gitobject"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -93,24 +94,24 @@ func (a *Agent) evaluate(ctx context.Context, sources []record.Source) error {
 // evaluation is one round over the sources.
 type evaluation struct {
 	agent  *Agent
-	mirror *upstream.Mirror
-	reader *upstream.Reader
-	table  *upstream.Table
+	mirror *mirror.Mirror
+	reader *mirror.Reader
+	table  *mirror.Table
 	known  map[string]bool // sources
 	// wait is set when content of other repositories may be fetched in the
 	// background.
 	wait bool
 
 	mu      sync.Mutex
-	commits map[string]upstream.Commit
-	changes map[[2]string]*upstream.Change
+	commits map[string]mirror.Commit
+	changes map[[2]string]*mirror.Change
 	builds  map[string]*build
 }
 
 func (a *Agent) newEvaluation() *evaluation {
 	m, r, t := a.copy()
 	return &evaluation{agent: a, mirror: m, reader: r, table: t, known: map[string]bool{}, wait: true,
-		commits: map[string]upstream.Commit{}, changes: map[[2]string]*upstream.Change{}, builds: map[string]*build{}}
+		commits: map[string]mirror.Commit{}, changes: map[[2]string]*mirror.Change{}, builds: map[string]*build{}}
 }
 
 // due returns the sources that must be evaluated: first those whose existing
@@ -175,7 +176,7 @@ func (e *evaluation) same(ctx context.Context, last *look, commit string) (bool,
 	return true, nil
 }
 
-func (e *evaluation) commit(ctx context.Context, id string) (upstream.Commit, error) {
+func (e *evaluation) commit(ctx context.Context, id string) (mirror.Commit, error) {
 	e.mu.Lock()
 	c, ok := e.commits[id]
 	e.mu.Unlock()
@@ -312,7 +313,7 @@ func (a remote) Covers(ctx context.Context, sources []record.Source) bool {
 func (a *Agent) hasIDs(ctx context.Context, sources []record.Source) bool {
 	var ids []string
 	for _, s := range sources {
-		if upstream.IsID(s.Ref) && a.idTried[s.Ref].IsZero() {
+		if gitobject.IsID(s.Ref) && a.idTried[s.Ref].IsZero() {
 			ids = append(ids, s.Ref)
 		}
 	}

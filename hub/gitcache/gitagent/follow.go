@@ -15,8 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/gitexec"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/gitobject"
 )
 
 const (
@@ -33,8 +35,8 @@ const (
 // works on it: a second copy, or the start of one. Other replicas can read what
 // they lack from it, even while an agent works on it, because that only reads.
 type Copy struct {
-	Git *upstream.Git
-	Dir string
+	Mirrors *mirror.Pool
+	Dir     string
 }
 
 // Fetch requests from another replica what this one lacks: refs is the hash of
@@ -73,7 +75,7 @@ func (r refs) table() (map[string]string, error) {
 	out := map[string]string{}
 	for line := range bytes.Lines(r.text) {
 		id, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		if !ok || !upstream.IsID(id) || !strings.HasPrefix(name, "refs/") || strings.ContainsAny(name, " \x00") {
+		if !ok || !gitobject.IsID(id) || !strings.HasPrefix(name, "refs/") || strings.ContainsAny(name, " \x00") {
 			return nil, errcode.New(errcode.Internal, "a replica sent %.100q as a ref", line)
 		}
 		out[name] = id
@@ -97,7 +99,7 @@ func (c Copy) Refs(ctx context.Context) string {
 }
 
 func (c Copy) refs(ctx context.Context) (r refs, err error) {
-	if upstream.FormatOf(c.Dir) == "" {
+	if mirror.FormatOf(c.Dir) == "" {
 		return r, errcode.New(errcode.NotFound, "this replica has no copy of the repository")
 	}
 	head, err := os.ReadFile(filepath.Join(c.Dir, "HEAD"))
@@ -112,7 +114,7 @@ func (c Copy) refs(ctx context.Context) (r refs, err error) {
 }
 
 func (c Copy) run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
-	return upstream.Direct{}.Run(ctx, upstream.Command{Dir: c.Dir, Args: append([]string{"--git-dir=."}, args...), Stdin: in, Stdout: out})
+	return gitexec.Direct{}.Run(ctx, gitexec.Command{Dir: c.Dir, Args: append([]string{"--git-dir=."}, args...), Stdin: in, Stdout: out})
 }
 
 // Write writes what a replica with the given haves lacks: the refs, an empty
@@ -136,7 +138,7 @@ func (c Copy) Write(ctx context.Context, theirs string, haves []string, w io.Wri
 	if err != nil {
 		return false, err
 	}
-	if _, err := fmt.Fprintf(w, "%s %s\n%s\n%s\n", copyVersion, upstream.FormatOf(c.Dir), r.head, r.text); err != nil {
+	if _, err := fmt.Fprintf(w, "%s %s\n%s\n%s\n", copyVersion, mirror.FormatOf(c.Dir), r.head, r.text); err != nil {
 		return false, err
 	}
 	ask := strings.Join(r.ids(), "\n") + "\n"
@@ -148,7 +150,7 @@ func (c Copy) Write(ctx context.Context, theirs string, haves []string, w io.Wri
 
 // known returns those of the ids that are here.
 func (c Copy) known(ctx context.Context, ids []string) ([]string, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !upstream.IsID(id) })
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !gitobject.IsID(id) })
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -158,7 +160,7 @@ func (c Copy) known(ctx context.Context, ids []string) ([]string, error) {
 	}
 	var known []string
 	for line := range strings.Lines(out.String()) {
-		if id := strings.TrimSpace(line); upstream.IsID(id) {
+		if id := strings.TrimSpace(line); gitobject.IsID(id) {
 			known = append(known, id)
 		}
 	}
@@ -197,7 +199,7 @@ func (c Copy) take(ctx context.Context, mine refs, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Git.OpenMirror(ctx, c.Dir, format)
+	m, err := c.Mirrors.Open(ctx, c.Dir, format)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,14 +27,9 @@ type disks struct {
 
 func newDisks(t *testing.T) *disks {
 	t.Helper()
-	git, err := upstream.New(upstream.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = git.Close() })
-	dir := t.TempDir()
-	d := &disks{t: t, from: gitagent.Copy{Git: git, Dir: filepath.Join(dir, "from.git")}, to: gitagent.Copy{Git: git, Dir: filepath.Join(dir, "to.git")}}
-	if _, err := git.OpenMirror(t.Context(), d.from.Dir, "sha1"); err != nil {
+	mirrors, dir := mirror.NewPool(0), t.TempDir()
+	d := &disks{t: t, from: gitagent.Copy{Mirrors: mirrors, Dir: filepath.Join(dir, "from.git")}, to: gitagent.Copy{Mirrors: mirrors, Dir: filepath.Join(dir, "to.git")}}
+	if _, err := mirrors.Open(t.Context(), d.from.Dir, "sha1"); err != nil {
 		t.Fatal(err)
 	}
 	return d

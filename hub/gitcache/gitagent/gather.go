@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -42,8 +42,8 @@ type job struct {
 
 // gathered returns the content of other repositories that a content needs. In a
 // pass it waits only briefly and then returns errPending.
-func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.Commit, content *upstream.Content, key string) (gathered, error) {
-	if len(content.Needs) == 0 && len(content.Links) == 0 && !s.Options.LFS {
+func (e *evaluation) gathered(ctx context.Context, s record.Source, c mirror.Commit, content *mirror.Content, key string) (gathered, error) {
+	if len(content.External) == 0 && len(content.Links) == 0 && !s.Options.LFS {
 		return gathered{}, nil
 	}
 	if err := e.agent.Retries.Blocked(content.Key); err != nil {
@@ -75,7 +75,7 @@ func (e *evaluation) gathered(ctx context.Context, s record.Source, c upstream.C
 }
 
 // gatherBeside runs a job, and has the sources evaluated when it ends late.
-func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, content *upstream.Content) {
+func (e *evaluation) gatherBeside(j *job, s record.Source, c mirror.Commit, content *mirror.Content) {
 	defer close(j.done)
 	a := e.agent
 	ctx, cancel := context.WithTimeout(a.Life, gatherTimeout)
@@ -95,7 +95,7 @@ func (e *evaluation) gatherBeside(j *job, s record.Source, c upstream.Commit, co
 }
 
 // gatherNow gathers, unless that failed a short while ago.
-func (a *Agent) gatherNow(ctx context.Context, reader *upstream.Reader, s record.Source, c upstream.Commit, content *upstream.Content) (got gathered, err error) {
+func (a *Agent) gatherNow(ctx context.Context, reader *mirror.Reader, s record.Source, c mirror.Commit, content *mirror.Content) (got gathered, err error) {
 	err = a.try(content.Key, func() error {
 		got, err = a.gather(ctx, reader, s, c, content)
 		return err

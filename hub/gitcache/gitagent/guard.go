@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/gitexec"
 	"github.com/axle-cd/axle/internal/child"
 )
 
@@ -39,7 +39,7 @@ const lockName = "axle-fetch.lock"
 const filesEnv = "AXLE_GUARD_FILES"
 
 // Guard runs git under a small process of this executable, which outlives a
-// killed hub just long enough to end git. It is an upstream.Runner.
+// killed hub just long enough to end git. It is an gitexec.Runner.
 type Guard struct {
 	// Command starts a process that calls GuardMain with the arguments that are
 	// appended to it.
@@ -48,7 +48,7 @@ type Guard struct {
 
 // Run runs git and waits for it. Git and all its children are killed when ctx
 // ends, when this process ends, or when it hangs for GuardTimeout.
-func (g Guard) Run(ctx context.Context, c upstream.Command) error {
+func (g Guard) Run(ctx context.Context, c gitexec.Command) error {
 	hear, beat, err := line()
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func (g Guard) Run(ctx context.Context, c upstream.Command) error {
 	args := append(append(g.Command[1:len(g.Command):len(g.Command)], lock), c.Args...)
 	cmd := exec.CommandContext(ctx, g.Command[0], args...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout = c.Dir, c.Stdin, c.Stdout
-	cmd.Env = append(append(upstream.Environ(), c.Env...), filesEnv+"="+strconv.Itoa(len(c.Files)))
+	cmd.Env = append(append(gitexec.Environ(), c.Env...), filesEnv+"="+strconv.Itoa(len(c.Files)))
 	cmd.ExtraFiles = append([]*os.File{hear}, c.Files...)
 	stop := heartbeats(beat)
 	defer stop()
 	// The guard ends git when its pipe closes, and then itself.
-	return upstream.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
+	return gitexec.FinishWith(ctx, cmd, c.Args, func() error { stop(); return nil })
 }
 
 // line returns the two ends of the socket between a hub and its guard. It carries

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/gitcache/gitagent"
+	"github.com/axle-cd/axle/hub/gitcache/gitexec"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 func guard() gitagent.Guard { return gitagent.Guard{Command: []string{os.Args[0], "git-guard"}} }
 
 // long is a git command that runs for an hour and can be identified.
-func long(dir string) upstream.Command {
-	return upstream.Command{Dir: dir, Args: []string{"-c", "alias.wait=!echo $$ > pid && exec sleep 3600", "wait"}}
+func long(dir string) gitexec.Command {
+	return gitexec.Command{Dir: dir, Args: []string{"-c", "alias.wait=!echo $$ > pid && exec sleep 3600", "wait"}}
 }
 
 func bare(t *testing.T) string {
@@ -85,14 +85,14 @@ func TestGuardPassesThrough(t *testing.T) {
 	}
 	_, _ = w.WriteString("from a pipe")
 	_ = w.Close()
-	err = guard().Run(t.Context(), upstream.Command{Dir: bare(t), Args: []string{"-c", "alias.x=!cat; cat <&3; echo $AXLE_GUARD_FILES$MARK", "x"},
+	err = guard().Run(t.Context(), gitexec.Command{Dir: bare(t), Args: []string{"-c", "alias.x=!cat; cat <&3; echo $AXLE_GUARD_FILES$MARK", "x"},
 		Env: []string{"MARK=mark"}, Stdin: strings.NewReader("stdin "), Stdout: &out, Files: []*os.File{r}})
 	if err != nil || out.String() != "stdin from a pipemark\n" {
 		t.Errorf("%q, %v", out.String(), err)
 	}
-	err = guard().Run(t.Context(), upstream.Command{Dir: bare(t), Args: []string{"rev-parse", "--verify", "nothing"}})
-	var git *upstream.GitError
-	if !errors.As(err, &git) || git.Code != 128 || !strings.Contains(git.Words, "single revision") {
+	err = guard().Run(t.Context(), gitexec.Command{Dir: bare(t), Args: []string{"rev-parse", "--verify", "nothing"}})
+	var failed *gitexec.Error
+	if !errors.As(err, &failed) || failed.Code != 128 || !strings.Contains(failed.Words, "single revision") {
 		t.Errorf("failure is %v", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestGuardsOfOneMirrorWait(t *testing.T) {
 	go func() { first <- guard().Run(ctx, long(dir)) }()
 	pidOf(t, dir)
 	go func() {
-		second <- guard().Run(t.Context(), upstream.Command{Dir: dir, Args: []string{"rev-parse", "--git-dir"}})
+		second <- guard().Run(t.Context(), gitexec.Command{Dir: dir, Args: []string{"rev-parse", "--git-dir"}})
 	}()
 	select {
 	case err := <-second:

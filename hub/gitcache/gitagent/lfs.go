@@ -3,12 +3,12 @@ package gitagent
 import (
 	"context"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 )
 
 // fetchLFS fetches the files behind a content's pointers that are not here yet.
-func (a *Agent) fetchLFS(ctx context.Context, reader *upstream.Reader, content *upstream.Content) error {
+func (a *Agent) fetchLFS(ctx context.Context, reader *mirror.Reader, content *mirror.Content) error {
 	missing, err := reader.MissingLFS(ctx, content, a.config.Limits.Bytes)
 	if err != nil || len(missing) == 0 {
 		return err

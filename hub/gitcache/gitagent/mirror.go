@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -19,19 +19,19 @@ func (a *Agent) formerDir() string { return a.config.Dir + ".former" }
 // until a new one is complete; one that cannot be read at all is set aside.
 func (a *Agent) openMirror(ctx context.Context, format string) error {
 	dir := a.config.Dir
-	if damaged := upstream.FormatOf(upstream.AsideOf(dir)); damaged != "" {
-		a.anew, a.aside = true, upstream.AsideOf(dir)
+	if damaged := mirror.FormatOf(mirror.AsideOf(dir)); damaged != "" {
+		a.anew, a.aside = true, mirror.AsideOf(dir)
 		dir, format = a.aside, damaged
 	}
-	if former := upstream.FormatOf(a.formerDir()); former != "" {
-		if m, err := a.config.Git.OpenMirror(ctx, a.formerDir(), former); err == nil {
+	if former := mirror.FormatOf(a.formerDir()); former != "" {
+		if m, err := a.config.Mirrors.Open(ctx, a.formerDir(), former); err == nil {
 			a.setFormer(m)
 		}
 	}
 	if format == "" {
 		return nil
 	}
-	m, err := a.config.Git.OpenMirror(ctx, dir, format)
+	m, err := a.config.Mirrors.Open(ctx, dir, format)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (a *Agent) openMirror(ctx context.Context, format string) error {
 		m.Close()
 		if ctx.Err() == nil && !a.anew {
 			err = errors.Join(err, m.SetAside())
-			a.anew, a.aside = true, upstream.AsideOf(dir)
+			a.anew, a.aside = true, mirror.AsideOf(dir)
 		}
 		return err
 	}
@@ -48,15 +48,15 @@ func (a *Agent) openMirror(ctx context.Context, format string) error {
 	return nil
 }
 
-func (a *Agent) setFormer(m *upstream.Mirror) {
+func (a *Agent) setFormer(m *mirror.Mirror) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.former, a.formerReader = m, upstream.NewReader(m)
+	a.former, a.formerReader = m, mirror.NewReader(m)
 }
 
 // copyOf returns the mirror that has, or should have, a commit: the former one
 // for ids of another length.
-func (a *Agent) copyOf(commit string) (*upstream.Mirror, *upstream.Reader) {
+func (a *Agent) copyOf(commit string) (*mirror.Mirror, *mirror.Reader) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.former != nil && a.mirror != nil && a.former.Format() != a.mirror.Format() && len(commit) == idLength[a.former.Format()] {
@@ -69,7 +69,7 @@ var idLength = map[string]int{"sha1": 40, "sha256": 64}
 
 // mirrorFor returns the mirror to fetch into, and its refs: the existing one,
 // or a new one beside it.
-func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror, *upstream.Table, error) {
+func (a *Agent) mirrorFor(ctx context.Context, format string) (*mirror.Mirror, *mirror.Table, error) {
 	m, _, t := a.copy()
 	switch {
 	case m != nil && !a.anew && m.Format() == format:
@@ -80,7 +80,7 @@ func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror,
 			return nil, nil, err
 		}
 	}
-	fresh, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
+	fresh, err := a.config.Mirrors.Open(ctx, a.config.Dir, format)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,13 +92,13 @@ func (a *Agent) mirrorFor(ctx context.Context, format string) (*upstream.Mirror,
 		a.show(fresh, t)
 	}
 	if t.Len() == 0 && len(t.Kept()) == 0 {
-		return fresh, &upstream.Table{}, nil
+		return fresh, &mirror.Table{}, nil
 	}
 	return fresh, t, nil
 }
 
 // retire moves the mirror of another object format to formerDir.
-func (a *Agent) retire(m *upstream.Mirror) error {
+func (a *Agent) retire(m *mirror.Mirror) error {
 	a.mu.Lock()
 	old := a.former
 	a.former, a.formerReader = nil, nil
@@ -133,7 +133,7 @@ func (a *Agent) heal(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case !errors.Is(err, upstream.ErrDamaged):
+	case !errors.Is(err, mirror.ErrDamaged):
 		m.Doubt(nil)
 		a.whole.Store(m)
 		a.verified = a.Config.Clock.Now()
@@ -158,10 +158,10 @@ func seed(ctx context.Context, a *Agent) bool {
 	if !a.anew || !a.config.Seed(ctx) {
 		return false
 	}
-	format := upstream.FormatOf(a.config.Dir)
-	m, err := a.config.Git.OpenMirror(ctx, a.config.Dir, format)
+	format := mirror.FormatOf(a.config.Dir)
+	m, err := a.config.Mirrors.Open(ctx, a.config.Dir, format)
 	if err == nil {
-		var t *upstream.Table
+		var t *mirror.Table
 		if t, err = m.Table(ctx); err == nil {
 			a.show(m, t)
 			err = a.replaced(ctx)
@@ -187,7 +187,7 @@ func (a *Agent) replaced(ctx context.Context) error {
 	if m == nil || m.Dir() == a.aside {
 		return nil
 	}
-	old, err := a.config.Git.OpenMirror(ctx, a.aside, m.Format())
+	old, err := a.config.Mirrors.Open(ctx, a.aside, m.Format())
 	if err == nil {
 		if t, err := old.Table(ctx); err == nil {
 			missing, err := m.Missing(ctx, t.Kept())
@@ -214,7 +214,7 @@ func (a *Agent) replaced(ctx context.Context) error {
 	}
 	a.anew, a.aside = false, ""
 	clear(a.evaluated)
-	return os.RemoveAll(upstream.AsideOf(a.config.Dir))
+	return os.RemoveAll(mirror.AsideOf(a.config.Dir))
 }
 
 func without(all, some []string) []string {

@@ -5,9 +5,9 @@ import (
 	"io"
 	"sync"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/repoagent"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/tarball"
 )
@@ -38,10 +38,10 @@ func (e *evaluation) produce(ctx context.Context, s record.Source, commit string
 	}
 	at.tree, at.probes = c.Tree, content.Probes()
 	if s.Options.Bare {
-		content.Needs = nil
+		content.External = nil
 	}
 	key := content.Key
-	if len(content.Needs) > 0 {
+	if len(content.External) > 0 {
 		key = "v1:" + key
 	}
 	if key == head.Key && head.Digest != "" {
@@ -65,10 +65,10 @@ func (e *evaluation) produce(ctx context.Context, s record.Source, commit string
 }
 
 // ask converts a source's options for the reader.
-func (a *Agent) ask(ctx context.Context, folder string, files []string, o record.SourceOptions) (upstream.Ask, error) {
-	ask := upstream.Ask{Folder: folder, Files: files, Submodules: o.Submodules, LFS: o.LFS}
+func (a *Agent) ask(ctx context.Context, folder string, files []string, o record.SourceOptions) (mirror.Ask, error) {
+	ask := mirror.Ask{Folder: folder, Files: files, Submodules: o.Submodules, LFS: o.LFS}
 	if o.Submodules {
-		r, err := a.Config.Store.Repository(ctx, a.Config.RepositoryID)
+		r, err := a.Config.Rows.Repository(ctx, a.Config.RepositoryID)
 		if err != nil {
 			return ask, err
 		}
@@ -78,7 +78,7 @@ func (a *Agent) ask(ctx context.Context, folder string, files []string, o record
 }
 
 // build gathers content of other repositories and makes the tarball.
-func (e *evaluation) build(ctx context.Context, s record.Source, c upstream.Commit, content *upstream.Content, key string) (record.Artifact, error) {
+func (e *evaluation) build(ctx context.Context, s record.Source, c mirror.Commit, content *mirror.Content, key string) (record.Artifact, error) {
 	g, err := e.gathered(ctx, s, c, content, key)
 	if err != nil {
 		return record.Artifact{}, err
@@ -96,7 +96,7 @@ func (e *evaluation) build(ctx context.Context, s record.Source, c upstream.Comm
 }
 
 // pack writes the tarball of a recipe whose own content was found.
-func (a *Agent) pack(ctx context.Context, reader *upstream.Reader, content *upstream.Content, r record.Recipe, w io.Writer) (digest.Digest, tarball.Stats, error) {
+func (a *Agent) pack(ctx context.Context, reader *mirror.Reader, content *mirror.Content, r record.Recipe, w io.Writer) (digest.Digest, tarball.Stats, error) {
 	entries := reader.Entries(ctx, content)
 	if len(r.Parts) > 0 {
 		entries = a.assembled(ctx, entries, r)

@@ -6,17 +6,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/gitcache/gitref"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/upstream/git"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/gitobject"
 )
 
 // listed is what upstream showed, and what it is compared with.
 type listed struct {
-	upstream.Listing
-	mirror *upstream.Mirror
-	table  *upstream.Table // of the mirror
-	diff   *upstream.Diff
+	git.Listing
+	mirror *mirror.Mirror
+	table  *mirror.Table // of the mirror
+	diff   *mirror.Diff
 	all    bool // not only the refs in use
 }
 
@@ -61,13 +64,13 @@ func (a remote) Read(ctx context.Context, sources []record.Source) error {
 }
 
 // list lists upstream's refs, and remembers the result for the gate.
-func (a *Agent) list(ctx context.Context, prefixes []string, see func(upstream.Ref) error) (upstream.Listing, error) {
+func (a *Agent) list(ctx context.Context, prefixes []string, see func(gitref.Ref) error) (git.Listing, error) {
 	l, err := a.server.List(ctx, prefixes, see)
 	return l, a.Said(err)
 }
 
 // readAnew lists everything for a mirror that was just created.
-func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *upstream.Mirror, table *upstream.Table) error {
+func (a *Agent) readAnew(ctx context.Context, sources []record.Source, m *mirror.Mirror, table *mirror.Table) error {
 	prefixes := everything(sources, table)
 	diff := table.Compare()
 	listing, err := a.list(ctx, prefixes, diff.See)
@@ -99,7 +102,7 @@ type question struct {
 	all      bool
 	head     bool // some source follows the default branch
 	prefixes []string
-	table    *upstream.Table
+	table    *mirror.Table
 }
 
 // question decides whether to list the refs in use or all.
@@ -107,9 +110,9 @@ func (a *Agent) question(sources []record.Source) question {
 	m, _, t := a.copy()
 	q := question{table: t, head: slices.ContainsFunc(sources, func(s record.Source) bool { return s.Ref == "HEAD" })}
 	if m == nil || a.anew {
-		q.table = &upstream.Table{}
+		q.table = &mirror.Table{}
 	}
-	q.prefixes = upstream.Prefixes(refsOf(sources), q.table.Default())
+	q.prefixes = gitref.Prefixes(refsOf(sources), q.table.Default())
 	q.all = m == nil || a.anew || t.Len() == 0 || len(q.prefixes) == 0 || a.Config.Clock.Now().Sub(a.lastAll) >= fullEvery
 	if q.all {
 		q.prefixes = everything(sources, q.table)
@@ -119,16 +122,16 @@ func (a *Agent) question(sources []record.Source) question {
 
 // headMoved reports whether the default branch that sources follow is not the
 // one that was listed.
-func (q question) headMoved(l upstream.Listing) bool {
+func (q question) headMoved(l git.Listing) bool {
 	return q.head && !q.all && l.Default != "" && l.Default != q.table.Default()
 }
 
 // everything returns the prefixes of all branches and tags, and of other refs
 // that sources name.
-func everything(sources []record.Source, t *upstream.Table) []string {
-	out := slices.Clone(upstream.AllPrefixes)
-	for _, p := range upstream.Prefixes(refsOf(sources), t.Default()) {
-		if !under(p, upstream.AllPrefixes) {
+func everything(sources []record.Source, t *mirror.Table) []string {
+	out := slices.Clone(gitref.AllPrefixes)
+	for _, p := range gitref.Prefixes(refsOf(sources), t.Default()) {
+		if !under(p, gitref.AllPrefixes) {
 			out = append(out, p)
 		}
 	}
@@ -179,11 +182,11 @@ func (a *Agent) update(ctx context.Context, sources []record.Source, l listed) e
 }
 
 // show makes a mirror and its refs visible to readers.
-func (a *Agent) show(m *upstream.Mirror, t *upstream.Table) {
+func (a *Agent) show(m *mirror.Mirror, t *mirror.Table) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mirror != m || a.reader == nil {
-		a.mirror, a.reader = m, upstream.NewReader(m)
+		a.mirror, a.reader = m, mirror.NewReader(m)
 	}
 	a.table = t
 }
@@ -203,10 +206,10 @@ func (a *Agent) wants(ctx context.Context, l listed) ([]string, error) {
 }
 
 // missingIDs returns the commits that sources name and the mirror lacks.
-func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []record.Source) ([]string, error) {
+func (a *Agent) missingIDs(ctx context.Context, m *mirror.Mirror, sources []record.Source) ([]string, error) {
 	var ids []string
 	for _, s := range sources {
-		if upstream.IsID(s.Ref) && a.Config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
+		if gitobject.IsID(s.Ref) && a.Config.Clock.Now().Sub(a.idTried[s.Ref]) >= retryIDs && len(s.Ref) == map[string]int{"sha1": 40, "sha256": 64}[m.Format()] {
 			ids = append(ids, s.Ref)
 		}
 	}
@@ -215,14 +218,14 @@ func (a *Agent) missingIDs(ctx context.Context, m *upstream.Mirror, sources []re
 }
 
 // fetch runs one guarded fetch, watching how much it brings.
-func (a *Agent) fetch(ctx context.Context, m *upstream.Mirror, ids []string) error {
+func (a *Agent) fetch(ctx context.Context, m *mirror.Mirror, ids []string) error {
 	limit, over, err := a.room(ctx, m)
 	if err != nil {
 		return err
 	}
 	// Record this start too: a slow listing must not bring two fetches, of two
 	// owners or two passes, closer together.
-	if err := a.Config.Store.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, 0); err != nil {
+	if err := a.Config.Results.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, 0); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -258,7 +261,7 @@ func (a *Agent) covers(prefix string) bool {
 	if a.listed != nil {
 		return slices.Contains(a.listed, prefix)
 	}
-	return prefix == "HEAD" || under(prefix, upstream.AllPrefixes)
+	return prefix == "HEAD" || under(prefix, gitref.AllPrefixes)
 }
 
 func under(prefix string, all []string) bool {
@@ -274,4 +277,4 @@ func refsOf(sources []record.Source) []string {
 }
 
 // inUse returns the prefixes of the refs that sources follow.
-func inUse(sources []record.Source) []string { return upstream.Prefixes(refsOf(sources), "") }
+func inUse(sources []record.Source) []string { return gitref.Prefixes(refsOf(sources), "") }

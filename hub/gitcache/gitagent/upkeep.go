@@ -7,7 +7,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -37,24 +37,24 @@ func (a remote) Tidy(ctx context.Context, well bool) {
 
 // dropKept releases the commits that no pin and no head needs, and removes the
 // mirror of a former object format once none of its commits is needed.
-func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
-	pins, err := a.Config.Store.Pins(ctx, a.Config.RepositoryID)
+func (a *Agent) dropKept(ctx context.Context, m *mirror.Mirror) error {
+	pins, err := a.Config.Rows.Pins(ctx, a.Config.RepositoryID)
 	if err != nil {
 		return err
 	}
-	need := map[string]bool{}
+	wanted := map[string]bool{}
 	for _, p := range pins {
-		need[p.Commit] = true
+		wanted[p.Commit] = true
 	}
 	for _, h := range a.Heads {
-		need[h.Revision] = true
+		wanted[h.Revision] = true
 	}
 	a.mu.Lock()
 	former := a.former
 	a.mu.Unlock()
 	if former != nil {
 		needed := false
-		for c := range need {
+		for c := range wanted {
 			needed = needed || len(c) == idLength[former.Format()]
 		}
 		if !needed {
@@ -69,12 +69,12 @@ func (a *Agent) dropKept(ctx context.Context, m *upstream.Mirror) error {
 	if late != nil {
 		return errors.Join(err, late)
 	}
-	return errors.Join(err, m.Drop(ctx, slices.DeleteFunc(slices.Clone(t.Kept()), func(c string) bool { return need[c] })))
+	return errors.Join(err, m.Drop(ctx, slices.DeleteFunc(slices.Clone(t.Kept()), func(c string) bool { return wanted[c] })))
 }
 
 // room returns how many bytes the next fetch may bring, and the error of a
 // fetch that brings more. A mirror that is full is repacked first.
-func (a *Agent) room(ctx context.Context, m *upstream.Mirror) (limit int64, over, err error) {
+func (a *Agent) room(ctx context.Context, m *mirror.Mirror) (limit int64, over, err error) {
 	where := a.server.Location()
 	size := m.Size()
 	room, allowed := a.config.Budget.Room(a.Config.RepositoryID, size, a.maxBytes)

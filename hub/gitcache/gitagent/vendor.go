@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/axle-cd/axle/hub/gitcache/mention"
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
+	"github.com/axle-cd/axle/hub/gitcache/references"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -46,31 +46,31 @@ type gathered struct {
 type vendoring struct {
 	agent   *Agent
 	source  record.Source
-	commit  upstream.Commit
-	content *upstream.Content
-	reader  *upstream.Reader
+	commit  mirror.Commit
+	content *mirror.Content
+	reader  *mirror.Reader
 
 	out   gathered
-	seen  map[string]string   // identity of a need to the folder of its copy
-	taken map[string]bool     // places in use
+	seen  map[string]string   // identity of a reference to the folder of its copy
+	taken map[string]bool     // paths in use
 	files map[string]fileList // of parts, by their path
-	todo  []mention.Need
+	todo  []references.External
 }
 
 // fileList are the paths of one part.
 type fileList map[string]bool
 
 // gather finds all content of other repositories: submodules at their paths,
-// charts and bases, and what those need in turn.
-func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.Source, c upstream.Commit, content *upstream.Content) (gathered, error) {
+// charts and bases, and what those refer to in turn.
+func (a *Agent) gather(ctx context.Context, reader *mirror.Reader, s record.Source, c mirror.Commit, content *mirror.Content) (gathered, error) {
 	if s.Options.LFS {
 		if err := a.fetchLFS(ctx, reader, content); err != nil {
 			return gathered{}, elsewhereError{err}
 		}
 	}
 	v := &vendoring{agent: a, source: s, commit: c, content: content, reader: reader,
-		seen: map[string]string{}, taken: map[string]bool{}, files: map[string]fileList{}, todo: content.Needs}
-	for _, n := range content.Needs {
+		seen: map[string]string{}, taken: map[string]bool{}, files: map[string]fileList{}, todo: content.External}
+	for _, n := range content.External {
 		if err := v.problem(n); err != nil {
 			return gathered{}, err // before anything is fetched
 		}
@@ -83,7 +83,7 @@ func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.So
 	for len(v.todo) > 0 {
 		n := v.todo[0]
 		v.todo = v.todo[1:]
-		if err := v.need(ctx, n); err != nil {
+		if err := v.external(ctx, n); err != nil {
 			return gathered{}, err
 		}
 	}
@@ -91,7 +91,7 @@ func (a *Agent) gather(ctx context.Context, reader *upstream.Reader, s record.So
 }
 
 // submodule puts the content of a submodule at its path.
-func (v *vendoring) submodule(ctx context.Context, l upstream.Link) error {
+func (v *vendoring) submodule(ctx context.Context, l mirror.Link) error {
 	w := Wanted{Kind: record.Git, URL: l.URL, Ref: l.Commit, Options: record.SourceOptions{Submodules: true, LFS: v.source.Options.LFS, Bare: true}}
 	found, err := v.find(ctx, w)
 	if err != nil {
@@ -108,7 +108,7 @@ func (v *vendoring) find(ctx context.Context, w Wanted) (Found, error) {
 }
 
 // add adds a part and, unless it is a packed chart, searches its files for
-// further needs.
+// further references.
 func (v *vendoring) add(ctx context.Context, p record.Part, scan bool) error {
 	if len(v.out.parts) >= maxParts {
 		return errcode.New(errcode.Unprocessable, "the folder refers to content of more than %d other sources", maxParts)
@@ -122,36 +122,36 @@ func (v *vendoring) add(ctx context.Context, p record.Part, scan bool) error {
 		return err
 	}
 	defer f.Close()
-	files, needs, err := scanPart(ctx, f, v.agent.config.Limits)
+	files, external, err := scanPart(ctx, f, v.agent.config.Limits)
 	if err != nil {
 		return err
 	}
 	v.files[p.Path] = files
-	for _, n := range needs {
+	for _, n := range external {
 		n.File = path.Join(p.Path, n.File)
 		v.todo = append(v.todo, n)
 	}
 	return nil
 }
 
-// need adds one item that a file refers to.
-func (v *vendoring) need(ctx context.Context, n mention.Need) error {
+// external adds the content of one external reference.
+func (v *vendoring) external(ctx context.Context, n references.External) error {
 	if err := v.problem(n); err != nil {
 		return err
 	}
-	there, err := v.lies(ctx, n)
-	if err != nil || there {
+	present, err := v.present(ctx, n)
+	if err != nil || present {
 		return err
 	}
 	w := Wanted{Kind: record.Git, URL: n.URL, Ref: n.Ref, Folder: n.Folder, Options: record.SourceOptions{Submodules: n.Submodules, Bare: true}}
-	if n.Kind != mention.Base {
+	if n.Kind != references.Base {
 		w = chartWanted(n)
 	}
 	id := fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%v", w.Kind, w.URL, w.Ref, w.Folder, w.Options.Submodules)
-	if n.Kind == mention.Dependency {
+	if n.Kind == references.Dependency {
 		found, err := v.find(ctx, w)
 		if err != nil {
-			return v.failed(err, "%s: chart %q of %s", v.place(n), n.Name, n.URL)
+			return v.failed(err, "%s: chart %q of %s", v.location(n), n.Name, n.URL)
 		}
 		return v.add(ctx, record.Part{Path: v.free(path.Join(path.Dir(n.File), "charts", n.Name)), Digest: found.Digest, Recipe: found.Recipe, Within: found.Entry}, false)
 	}
@@ -159,19 +159,19 @@ func (v *vendoring) need(ctx context.Context, n mention.Need) error {
 	if !ok {
 		found, err := v.find(ctx, w)
 		if err != nil {
-			return v.failed(err, "%s: %q", v.place(n), n.Text)
+			return v.failed(err, "%s: %q", v.location(n), n.Text)
 		}
 		at := v.free(path.Join(vendored.Copies, copyName(n, id)))
 		folder = path.Join(at, found.Entry)
 		v.seen[id] = folder
-		if err := v.add(ctx, record.Part{Path: at, Digest: found.Digest, Recipe: found.Recipe}, n.Kind == mention.Base); err != nil {
+		if err := v.add(ctx, record.Part{Path: at, Digest: found.Digest, Recipe: found.Recipe}, n.Kind == references.Base); err != nil {
 			return err
 		}
 	}
 	if v.out.vendored == nil {
 		v.out.vendored = &vendored.Contents{}
 	}
-	if n.Kind == mention.Base {
+	if n.Kind == references.Base {
 		v.out.vendored.Bases = append(v.out.vendored.Bases, vendored.Base{Reference: n.Text, Path: folder})
 	} else {
 		v.out.vendored.Charts = append(v.out.vendored.Charts, vendored.Chart{Repository: n.URL, Name: n.Name, Version: n.Version, Path: folder})
@@ -179,27 +179,27 @@ func (v *vendoring) need(ctx context.Context, n mention.Need) error {
 	return nil
 }
 
-// problem returns why a need can never be met.
-func (v *vendoring) problem(n mention.Need) error {
+// problem returns why a reference can never be followed.
+func (v *vendoring) problem(n references.External) error {
 	if n.Problem == "" {
 		return nil
 	}
-	what := map[mention.Kind]string{mention.Base: "remote reference", mention.Dependency: "chart dependency", mention.Inflated: "chart"}[n.Kind]
-	return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.place(n), what, n.Text, n.Problem)
+	what := map[references.Kind]string{references.Base: "remote reference", references.Dependency: "chart dependency", references.Inflated: "chart"}[n.Kind]
+	return errcode.New(errcode.Unprocessable, "%s: %s %q %s", v.location(n), what, n.Text, n.Problem)
 }
 
 // chartWanted says where a chart is: an OCI registry has one repository per chart.
-func chartWanted(n mention.Need) Wanted {
+func chartWanted(n references.External) Wanted {
 	if rest, ok := strings.CutPrefix(n.URL, "oci://"); ok {
 		return Wanted{Kind: record.OCI, URL: "oci://" + strings.Trim(rest, "/") + "/" + n.Name, Ref: n.Version}
 	}
 	return Wanted{Kind: record.Helm, URL: n.URL, Ref: n.Version, Folder: n.Name}
 }
 
-// lies reports whether a chart that a kustomization inflates is where Kustomize
+// present reports whether a chart that a kustomization inflates is where Kustomize
 // searches first.
-func (v *vendoring) lies(ctx context.Context, n mention.Need) (bool, error) {
-	if n.Kind != mention.Inflated {
+func (v *vendoring) present(ctx context.Context, n references.External) (bool, error) {
+	if n.Kind != references.Inflated {
 		return false, nil
 	}
 	chart := path.Join(path.Dir(n.File), n.Home, "Chart.yaml")
@@ -214,13 +214,13 @@ func (v *vendoring) lies(ctx context.Context, n mention.Need) (bool, error) {
 		if strings.HasPrefix(chart, "../") {
 			return false, nil
 		}
-		return v.reader.Exists(ctx, v.commit, &upstream.Content{}, chart)
+		return v.reader.Exists(ctx, v.commit, &mirror.Content{}, chart)
 	}
 	return v.reader.Exists(ctx, v.commit, v.content, chart)
 }
 
-// place returns a file and line as the author knows them.
-func (v *vendoring) place(n mention.Need) string {
+// location returns a file and line as the author knows them.
+func (v *vendoring) location(n references.External) string {
 	file := n.File
 	if !strings.HasPrefix(file, vendored.Folder+"/") {
 		file = path.Join(v.content.Root, file)
@@ -246,7 +246,7 @@ func (v *vendoring) free(p string) string {
 var plain = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
 // copyName returns a readable name for the folder of a copy.
-func copyName(n mention.Need, id string) string {
+func copyName(n references.External, id string) string {
 	name := n.Name
 	if name == "" {
 		name = strings.TrimSuffix(path.Base(n.URL), ".git")
@@ -259,8 +259,8 @@ func copyName(n mention.Need, id string) string {
 	return strings.ToLower(name) + "-" + hex.EncodeToString(sum[:6])
 }
 
-// scanPart lists the files of a part and collects what they need.
-func scanPart(ctx context.Context, r io.Reader, limits tarball.Limits) (fileList, []mention.Need, error) {
+// scanPart lists the files of a part and collects their external references.
+func scanPart(ctx context.Context, r io.Reader, limits tarball.Limits) (fileList, []references.External, error) {
 	files, texts := fileList{}, map[string][]byte{}
 	for e, err := range tarball.Read(ctx, r, limits) {
 		if err != nil {
@@ -268,7 +268,7 @@ func scanPart(ctx context.Context, r io.Reader, limits tarball.Limits) (fileList
 		}
 		files[e.Path] = true
 		name := path.Base(e.Path)
-		if e.Type == digest.Link || e.Size > 1<<20 || !mention.IsKustomization(name) && !chartFile[name] {
+		if e.Type == digest.Link || e.Size > 1<<20 || !references.IsKustomization(name) && !chartFile[name] {
 			continue
 		}
 		raw, err := io.ReadAll(e.Body)
@@ -277,27 +277,27 @@ func scanPart(ctx context.Context, r io.Reader, limits tarball.Limits) (fileList
 		}
 		texts[e.Path] = raw
 	}
-	return files, needsOf(files, texts), nil
+	return files, externalOf(files, texts), nil
 }
 
 var chartFile = map[string]bool{"Chart.yaml": true, "Chart.lock": true, "requirements.yaml": true, "requirements.lock": true}
 
-func needsOf(files fileList, texts map[string][]byte) (out []mention.Need) {
+func externalOf(files fileList, texts map[string][]byte) (out []references.External) {
 	for _, p := range sorted(texts) {
 		dir, name := path.Split(p)
-		var needs []mention.Need
+		var external []references.External
 		switch {
-		case mention.IsKustomization(name):
-			_, needs = mention.Kustomization(texts[p])
+		case references.IsKustomization(name):
+			_, external = references.Kustomization(texts[p])
 		case strings.HasSuffix(name, ".yaml") && !subchart(files, p):
-			_, all := mention.Chart(texts[p], texts[dir+strings.TrimSuffix(name, ".yaml")+".lock"])
+			_, all := references.Chart(texts[p], texts[dir+strings.TrimSuffix(name, ".yaml")+".lock"])
 			for _, n := range all {
-				if !lies(files, dir+"charts/", n.Name) {
-					needs = append(needs, n)
+				if !hasChart(files, dir+"charts/", n.Name) {
+					external = append(external, n)
 				}
 			}
 		}
-		for _, n := range needs {
+		for _, n := range external {
 			n.File = p
 			out = append(out, n)
 		}
@@ -315,8 +315,8 @@ func subchart(files fileList, p string) bool {
 	return false
 }
 
-// lies reports whether a charts folder holds a chart of that name.
-func lies(files fileList, charts, name string) bool {
+// hasChart reports whether a charts folder holds a chart of that name.
+func hasChart(files fileList, charts, name string) bool {
 	for f := range files {
 		if rest, ok := strings.CutPrefix(f, charts+name); ok && rest != "" && (rest[0] == '/' || rest[0] == '-' && (strings.HasSuffix(rest, ".tgz") || strings.Contains(rest, "/"))) {
 			return true

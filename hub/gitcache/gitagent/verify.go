@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/gitcache/mirror"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/gitcache/signature"
-	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -52,7 +52,7 @@ var errUnread = errcode.New(errcode.Unavailable, "the repository was not read ye
 // resolve finds the commit of a source's ref and, where the repository requires
 // it, verifies its signature. The code of a failed check is Unprocessable: the
 // same commit gives the same result.
-func (a *Agent) resolve(ctx context.Context, m *upstream.Mirror, table *upstream.Table, ref string) (string, error) {
+func (a *Agent) resolve(ctx context.Context, m *mirror.Mirror, table *mirror.Table, ref string) (string, error) {
 	commit, err := table.Resolve(ref)
 	a.mu.Lock()
 	t := a.trusted

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -86,24 +87,84 @@ func ReleaseOne(ctx context.Context, l Lease, repositoryID string, h Holder, epo
 	return l.Release(ctx, map[string]int64{repositoryID: epoch}, h)
 }
 
-// Store is what the agent of a repository reads and writes. Writes carry the
-// epoch and are refused with errcode.Conflict when the row, or the repository's
-// lease, has a later one.
-type Store interface {
-	Lease
-
+// RepositoryReader reads what people registered.
+type RepositoryReader interface {
 	// Repository returns one repository. errcode.NotFound.
 	Repository(ctx context.Context, id string) (Repository, error)
 
 	// Credentials returns a repository's decrypted secrets. errcode.NotFound.
 	Credentials(ctx context.Context, repositoryID string) (Credentials, error)
 
+	// Repositories returns all repositories, sorted by name.
+	Repositories(ctx context.Context) ([]Repository, error)
+
+	// FindRepository returns a repository by name or, when the name is empty,
+	// the first by name of those with the URL. errcode.NotFound.
+	FindRepository(ctx context.Context, name, url string) (Repository, error)
+}
+
+// Changes is what people and services change: repositories, and which sources are in
+// use.
+type Changes interface {
+	// CreateRepository stores a new repository with the given ID, its
+	// credentials sealed, health Unknown, Generation 1, and announces it.
+	// errcode.Conflict when the ID or the name is taken.
+	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
+
+	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
+	// repository with r's ID, and its credentials unless c is nil, and
+	// announces it. Generation grows when URL, Auth or Options differ or c is
+	// given; Health stays. With another URL it starts over, in the same
+	// transaction: Moves grows, its heads and its Health are deleted, and its
+	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict
+	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
+
+	// DeleteRepository removes a repository that nothing uses, with its
+	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
+	// service still follows it.
+	DeleteRepository(ctx context.Context, id string) error
+
+	// PutSource ensures that a source is in use, and announces it when it is
+	// new. errcode.NotFound when its repository does not exist.
+	PutSource(ctx context.Context, s Source) error
+
+	// DropSources deletes sources, with their heads, that no service follows
+	// and that were last put before the given time. It returns how many.
+	DropSources(ctx context.Context, putBefore time.Time) (int, error)
+}
+
+// SourceReader reads the sources in use, and what must remain servable.
+type SourceReader interface {
 	// Sources returns the sources in use of a repository, sorted by ID.
 	Sources(ctx context.Context, repositoryID string) ([]Source, error)
 
+	// Source returns one source. errcode.NotFound.
+	Source(ctx context.Context, id string) (Source, error)
+
+	// Artifact returns the recipe of a digest. errcode.NotFound.
+	Artifact(ctx context.Context, d digest.Digest) (Artifact, error)
+
+	// Pins returns what a repository must be able to serve.
+	Pins(ctx context.Context, repositoryID string) ([]Pin, error)
+
+	// Pinned returns those of the digests that no cache may evict, sorted.
+	Pinned(ctx context.Context, of []digest.Digest) ([]digest.Digest, error)
+}
+
+// HeadStore has what the agents of repositories found. Writes carry the epoch and are
+// refused with errcode.Conflict when the row, or the repository's lease, has a
+// later one.
+type HeadStore interface {
 	// Heads returns the heads of a repository's sources, sorted by source ID.
 	// A source that was never evaluated has none.
 	Heads(ctx context.Context, repositoryID string) ([]Head, error)
+
+	// Head returns the head of one source. errcode.NotFound when it was never
+	// evaluated.
+	Head(ctx context.Context, sourceID string) (Head, error)
+
+	// HeadsOf returns the heads that exist of some sources, in any order.
+	HeadsOf(ctx context.Context, sourceIDs []string) ([]Head, error)
 
 	// WriteHeads replaces the given heads and adds or replaces the artifacts
 	// they point at, in one transaction with the feed rows that announce them.
@@ -115,7 +176,4 @@ type Store interface {
 	// WriteHealth records an upstream's health. It appends to the change feed
 	// only when state or message changed.
 	WriteHealth(ctx context.Context, repositoryID string, epoch int64, h Health) error
-
-	// Pins returns what a repository must be able to serve.
-	Pins(ctx context.Context, repositoryID string) ([]Pin, error)
 }

@@ -15,11 +15,28 @@ import (
 // DefaultPoll is the default time between polls.
 const DefaultPoll = 2 * time.Minute
 
+// Rows is what an agent reads.
+type Rows interface {
+	Repository(ctx context.Context, id string) (record.Repository, error)
+	Credentials(ctx context.Context, repositoryID string) (record.Credentials, error)
+	Sources(ctx context.Context, repositoryID string) ([]record.Source, error)
+	Heads(ctx context.Context, repositoryID string) ([]record.Head, error)
+	Pins(ctx context.Context, repositoryID string) ([]record.Pin, error)
+}
+
+// Results is what an agent writes under its lease.
+type Results interface {
+	StartFetch(ctx context.Context, repositoryID string, epoch int64, gap time.Duration) error
+	WriteHeads(ctx context.Context, repositoryID string, epoch int64, heads []record.Head, artifacts []record.Artifact) error
+	WriteHealth(ctx context.Context, repositoryID string, epoch int64, h record.Health) error
+}
+
 // Config configures an Agent. All fields without a default are required.
 type Config struct {
 	RepositoryID string
 	Epoch        int64 // of the lease under which the agent lives
-	Store        record.Store
+	Rows         Rows
+	Results      Results
 
 	// Poll is the base time between polls, and Spread the most that is added to it at
 	// random; the defaults are 2 min and half of Poll.
@@ -131,7 +148,7 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 func (a *Agent) row(ctx context.Context) (record.Repository, error) {
-	return a.Config.Store.Repository(ctx, a.Config.RepositoryID)
+	return a.Config.Rows.Repository(ctx, a.Config.RepositoryID)
 }
 
 func (a *Agent) warn(what string, err error) {
@@ -156,7 +173,7 @@ func (a *Agent) Connect(ctx context.Context, dial func(record.Repository, record
 	if err != nil || a.connected && r.Generation == a.generation {
 		return err
 	}
-	c, err := a.Config.Store.Credentials(ctx, r.ID)
+	c, err := a.Config.Rows.Credentials(ctx, r.ID)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const (
 
 // LoadHeads reads Heads from the store.
 func (a *Agent) LoadHeads(ctx context.Context) error {
-	heads, err := a.Config.Store.Heads(ctx, a.Config.RepositoryID)
+	heads, err := a.Config.Rows.Heads(ctx, a.Config.RepositoryID)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func Refused(err error) error {
 
 // Write writes heads and artifacts under the lease.
 func (a *Agent) Write(ctx context.Context, heads []record.Head, artifacts []record.Artifact) error {
-	return a.Config.Store.WriteHeads(ctx, a.Config.RepositoryID, a.Config.Epoch, heads, artifacts)
+	return a.Config.Results.WriteHeads(ctx, a.Config.RepositoryID, a.Config.Epoch, heads, artifacts)
 }
 
 // HeadWriter writes the heads of one evaluation in batches.

@@ -33,7 +33,7 @@ func (a *Agent) pass(life context.Context, urgent bool) (err error) {
 		a.plan(err)
 		return cmp.Or(a.remote.Evaluate(ctx, nil, err), err)
 	}
-	sources, late := a.Config.Store.Sources(ctx, a.Config.RepositoryID)
+	sources, late := a.Config.Rows.Sources(ctx, a.Config.RepositoryID)
 	if err == nil {
 		reading, read := tracing.Start(ctx, "read upstream")
 		if late == nil {
@@ -92,7 +92,7 @@ func (a *Agent) start(ctx context.Context) error {
 		gap += gap * 2 / 5
 	}
 	for {
-		err := a.Config.Store.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, gap)
+		err := a.Config.Results.StartFetch(ctx, a.Config.RepositoryID, a.Config.Epoch, gap)
 		a.started()
 		if !errcode.Is(err, errcode.Exhausted) {
 			a.begun = a.begun || err == nil
@@ -131,7 +131,7 @@ func (a *Agent) recordHealth(ctx context.Context, err error, next time.Time) err
 		a.warn("upstream cannot be read", err)
 	}
 	h.Bytes, h.NextAt = a.bytes, next
-	if err := a.Config.Store.WriteHealth(ctx, a.Config.RepositoryID, a.Config.Epoch, h); err != nil {
+	if err := a.Config.Results.WriteHealth(ctx, a.Config.RepositoryID, a.Config.Epoch, h); err != nil {
 		return err
 	}
 	a.health = h
@@ -142,7 +142,7 @@ func (a *Agent) recordHealth(ctx context.Context, err error, next time.Time) err
 // them; otherwise it requests a pass. While upstream fails, new sources get what is
 // already here, or the error: they do not make the hub ask upstream sooner.
 func (a *Agent) sourcesChanged(ctx context.Context) {
-	sources, err := a.Config.Store.Sources(ctx, a.Config.RepositoryID)
+	sources, err := a.Config.Rows.Sources(ctx, a.Config.RepositoryID)
 	if err != nil {
 		a.warn("sources cannot be read", err)
 		return // the next poll sees them

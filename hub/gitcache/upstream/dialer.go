@@ -22,11 +22,13 @@ type Dialer struct {
 	Resolver *net.Resolver
 }
 
-func (d *Dialer) resolver() *net.Resolver {
-	if d.Resolver != nil {
-		return d.Resolver
+// Lookup returns the addresses of a name.
+func (d *Dialer) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	r := d.Resolver
+	if r == nil {
+		r = net.DefaultResolver
 	}
-	return net.DefaultResolver
+	return r.LookupNetIP(ctx, "ip", name)
 }
 
 // Check returns errcode.Forbidden for an address that no upstream may have.

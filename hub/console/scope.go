@@ -1,0 +1,167 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// permission is one action that a call wants to do on one object.
+type permission struct {
+	action identity.Action
+	scope  identity.Scope
+	// what names the object for people, "cluster edge-1", and flag is the flag
+	// of the command that gives access, "--cluster edge-1".
+	what, flag string
+	// missing is the error for a caller who may not even read the object: the
+	// same as if it did not exist.
+	missing error
+}
+
+// finder returns what the call needs, given its request. The action is the one
+// that access lists. Together with an error it returns the needs that were
+// found before it: a caller who lacks those must not learn of the error.
+type finder func(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error)
+
+// scopes says how the object of each call is found. A call that access lists and
+// that is missing here is about the hub as a whole, which only bindings of the
+// whole hub cover.
+var scopes = map[string]finder{
+	hubv1connect.ProjectsListProcedure: anywhere,
+	hubv1connect.ProjectsGetProcedure:  anywhere,
+
+	hubv1connect.ClustersListProcedure:   anywhere,
+	hubv1connect.ClustersGetProcedure:    ofCluster,
+	hubv1connect.ClustersCreateProcedure: ofNewCluster,
+	hubv1connect.ClustersUpdateProcedure: ofCluster,
+	hubv1connect.ClustersDeleteProcedure: ofCluster,
+
+	hubv1connect.RepositoriesListProcedure:    anywhere,
+	hubv1connect.RepositoriesGetProcedure:     ofRepository,
+	hubv1connect.RepositoriesCreateProcedure:  ofNewRepository,
+	hubv1connect.RepositoriesUpdateProcedure:  ofChangedRepository,
+	hubv1connect.RepositoriesRefreshProcedure: ofRepository,
+	hubv1connect.RepositoriesDeleteProcedure:  ofRepository,
+	hubv1connect.WebhooksListProcedure:        anywhere,
+	hubv1connect.WebhooksCreateProcedure:      ofNewWebhook,
+	hubv1connect.WebhooksDeleteProcedure:      ofWebhook,
+
+	hubv1connect.ServicesListProcedure:          anywhere,
+	hubv1connect.ServicesGetProcedure:           ofService,
+	hubv1connect.ServicesCreateProcedure:        ofSpec,
+	hubv1connect.ServicesUpdateProcedure:        ofSpec,
+	hubv1connect.ServicesApplyProcedure:         ofSpec,
+	hubv1connect.ServicesSyncProcedure:          ofService,
+	hubv1connect.ServicesPauseProcedure:         ofService,
+	hubv1connect.ServicesResumeProcedure:        ofService,
+	hubv1connect.ServicesRollbackProcedure:      ofService,
+	hubv1connect.ServicesListRevisionsProcedure: ofService,
+	hubv1connect.ServicesListTestsProcedure:     ofService,
+	hubv1connect.ServicesApprovePruneProcedure:  ofService,
+	hubv1connect.ServicesDiffProcedure:          ofService,
+	hubv1connect.ServicesPreviewProcedure:       ofService,
+	hubv1connect.ServicesDeleteProcedure:        ofService,
+	hubv1connect.ServicesConfigProcedure:        ofService,
+	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
+
+	hubv1connect.ContextsListProcedure:   anywhere,
+	hubv1connect.ContextsGetProcedure:    ofContext,
+	hubv1connect.ContextsCreateProcedure: ofContextSet,
+	hubv1connect.ContextsUpdateProcedure: ofContextSet,
+	hubv1connect.ContextsDeleteProcedure: ofContext,
+	hubv1connect.OutputsListProcedure:    anywhere,
+	hubv1connect.OutputsPutProcedure:     ofOutputsSet,
+	hubv1connect.OutputsDeleteProcedure:  ofOutputs,
+
+	hubv1connect.ClusterAPICreateCredentialProcedure: ofUsedCluster,
+	hubv1connect.ClusterAPICreateTicketProcedure:     ofUsedCluster,
+	hubv1connect.ClusterAPIListObjectsProcedure:      ofUsedCluster,
+	hubv1connect.ClusterAPIWatchObjectsProcedure:     ofUsedCluster,
+
+	hubv1connect.TokensCreateBootstrapProcedure: inProject,
+	hubv1connect.EventsListProcedure:            ofEvents,
+	hubv1connect.AgentsUpgradeStatusProcedure:   anywhere,
+	hubv1connect.HubGetSyncWindowsProcedure:     anywhere,
+}
+
+// widens lists calls whose fields may require more than their action. Their
+// needs are checked for administrators too, whose token may lack the scope.
+var widens = map[string]bool{hubv1connect.RepositoriesCreateProcedure: true, hubv1connect.RepositoriesUpdateProcedure: true}
+
+// allow is the only place that authorizes a person's call. Administrators pass
+// without a check of the object, unless the call is in widens.
+func (s *Server) allow(ctx context.Context, p identity.Principal, procedure string, message any) error {
+	action, listed := access[procedure]
+	if !listed {
+		return errcode.New(errcode.Forbidden, "call %s has no access rule and is refused", procedure)
+	}
+	find, hub := scopes[procedure], identity.Scope{}
+	if find != nil {
+		hub.Project = p.Project
+	}
+	decided := s.Identity.Decide(ctx, p, action, hub)
+	switch {
+	case decided.Err == nil && (find == nil || decided.Admin && p.Project == "" && !widens[procedure]):
+		return nil
+	case decided.Err != nil && (find == nil || !errors.Is(decided.Err, identity.ErrNoBinding) || errors.Is(decided.Err, identity.ErrNoAccess)):
+		// A caller without any access gets the same answer for every name.
+		return decided.Err
+	}
+	permissions, err := find(ctx, s, action, message)
+	for _, n := range permissions {
+		if err := s.may(ctx, p, n); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// may returns nil when the caller may do what is needed, the not-found error when the
+// caller may not read the object, and otherwise an error that says how to get access.
+func (s *Server) may(ctx context.Context, p identity.Principal, n permission) error {
+	err := s.Identity.Authorize(ctx, p, n.action, n.scope)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, identity.ErrNoAccess) {
+		return err
+	}
+	if n.missing != nil && s.Identity.Authorize(ctx, p, identity.ActionRead, n.scope) != nil {
+		return n.missing
+	}
+	if !errors.Is(err, identity.ErrNoBinding) || n.flag == "" {
+		return err
+	}
+	return errcode.New(errcode.Forbidden, "%s may not %s %s: no role binding gives it; an administrator does with: %s", p.Name, verbs[n.action], n.what, p.BindCommand(n.action, n.flag))
+}
+
+// verbs are the verbs of the actions in error texts.
+var verbs = map[identity.Action]string{
+	identity.ActionRead: "read", identity.ActionWrite: "change", identity.ActionCreate: "create things in", identity.ActionGit: "change repositories and webhooks of",
+}
+
+// readable returns what the caller may read, for lists. For an administrator that
+// is the whole hub.
+func (s *Server) readable(ctx context.Context) (identity.Reach, error) {
+	return s.Identity.Reach(ctx, caller(ctx), identity.ActionRead)
+}
+
+// anywhere is for calls whose handlers show only what the caller may see: it
+// requires only that the caller may see something.
+func anywhere(ctx context.Context, s *Server, action identity.Action, _ any) ([]permission, error) {
+	_, err := s.Identity.Reach(ctx, caller(ctx), action)
+	return nil, err
+}
+
+// flag formats a flag, with the value quoted where a shell would split it.
+func flag(name, value string) string {
+	if strings.ContainsAny(value, " '\"$`\\;&|<>()*?\n") {
+		value = fmt.Sprintf("%q", value)
+	}
+	return "--" + name + " " + value
+}

@@ -1,0 +1,97 @@
+package mirror
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/gitcache/references"
+)
+
+const attributesFile = ".gitattributes"
+
+// attributes records the attribute files above the included paths: they change
+// the content without changing its trees.
+func (s *search) attributes(ctx context.Context) error {
+	c := s.content
+	seen := map[string]bool{}
+	for p := range c.included {
+		for _, dir := range above(p) {
+			if seen[dir] {
+				continue
+			}
+			seen[dir] = true
+			at, e, _, err := s.walk(ctx, path.Join(dir, attributesFile))
+			if err != nil {
+				return err
+			}
+			if at != missing && e.mode != modeTree {
+				c.outer = append(c.outer, e.id+" "+at)
+			}
+		}
+	}
+	slices.Sort(c.outer)
+	return nil
+}
+
+// above returns the folders above a path, from the root down.
+func above(p string) []string {
+	if p == "" {
+		return nil
+	}
+	out := []string{""}
+	for i, r := range p {
+		if r == '/' {
+			out = append(out, p[:i])
+		}
+	}
+	return out
+}
+
+// scopesAbove returns the scopes of the attribute files above an included path.
+func (r *Reader) scopesAbove(ctx context.Context, c *Content, p string) (scopes []scope, err error) {
+	for _, o := range c.outer {
+		id, at, _ := strings.Cut(o, " ")
+		dir := path.Dir(at)
+		if dir == "." {
+			dir = ""
+		}
+		if !slices.Contains(above(p), dir) {
+			continue
+		}
+		raw, err := r.mirror.Object(ctx, id, "blob")
+		if err != nil {
+			return nil, err
+		}
+		scopes = append(scopes, scope{dir, references.ParseAttributes(raw)})
+	}
+	slices.SortFunc(scopes, func(a, b scope) int { return len(a.dir) - len(b.dir) })
+	return scopes, nil
+}
+
+// scopeOf adds the scope of a folder's attribute file.
+func (r *Reader) scopeOf(ctx context.Context, scopes []scope, dir string, entries []treeEntry) ([]scope, error) {
+	for _, e := range entries {
+		if e.name != attributesFile || e.mode != modeFile && e.mode != modeExec {
+			continue
+		}
+		raw, err := r.mirror.Object(ctx, e.id, "blob")
+		if err != nil {
+			return nil, err
+		}
+		return append(slices.Clone(scopes), scope{dir, references.ParseAttributes(raw)}), nil
+	}
+	return scopes, nil
+}
+
+// filtered reports whether a file, by its path from the repository's root, goes
+// through LFS: the nearest matching attribute file decides.
+func filtered(scopes []scope, p string) bool {
+	for _, s := range slices.Backward(scopes) {
+		if lfs, said := s.lines.LFS(strings.TrimPrefix(strings.TrimPrefix(p, s.dir), "/")); said {
+			return lfs
+		}
+	}
+	return false
+}

@@ -1,0 +1,66 @@
+package references
+
+import (
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Chart returns what a Chart.yaml or a requirements.yaml refers to, together
+// with its lock: the folders of dependencies in the same repository, relative
+// to its own folder, and the dependencies in chart repositories. When the lock
+// names the same chart of the same repository, its version replaces a range.
+func Chart(raw, lock []byte) (local []string, external []External) {
+	if len(raw) > maxText || len(lock) > maxText {
+		return nil, nil
+	}
+	locked := map[string]string{}
+	var l struct {
+		Dependencies []struct{ Name, Repository, Version string }
+	}
+	if yaml.Unmarshal(lock, &l) == nil {
+		for _, d := range l.Dependencies {
+			locked[d.Name+"\x00"+trimURL(d.Repository)] = d.Version
+		}
+	}
+	for _, f := range mapping(raw) {
+		if f.name != "dependencies" {
+			continue
+		}
+		for _, entry := range f.value.Content {
+			repository := child(entry, "repository")
+			if p, ok := strings.CutPrefix(repository, "file://"); ok {
+				if !strings.HasPrefix(p, "/") {
+					local = append(local, p)
+				}
+				continue
+			}
+			n := External{Kind: Dependency, Line: entry.Line, Name: child(entry, "name"), URL: repository, Version: child(entry, "version")}
+			if n.URL == "" || n.Name == "" {
+				continue // it is in charts/, or the renderer reports the error
+			}
+			n.Text = n.Name
+			if v := locked[n.Name+"\x00"+trimURL(n.URL)]; v != "" {
+				n.Version = v
+			}
+			n.Problem = chartProblem(n.URL, n.Name)
+			external = append(external, n)
+		}
+	}
+	return local, external
+}
+
+func trimURL(u string) string { return strings.TrimRight(u, "/") }
+
+// chartProblem returns what is wrong with the address of a chart.
+func chartProblem(url, name string) string {
+	switch {
+	case strings.ContainsAny(name, "/\\\x00\n \"'") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") || len(name) > 250:
+		return "has a name that is not valid for a chart"
+	case strings.HasPrefix(url, "@") || strings.HasPrefix(url, "alias:"):
+		return "names its repository by an alias of one machine; write the repository's URL"
+	case strings.HasPrefix(url, "https://"), strings.HasPrefix(url, "http://"), strings.HasPrefix(url, "oci://"):
+		return ""
+	}
+	return "names a repository that is neither https:// nor oci://"
+}
