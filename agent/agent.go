@@ -195,7 +195,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	}
 	gate := tenancy.New(a.kube.rest, a.cfg.Namespace)
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: placed{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, Errands: engine, Diffs: session,
+		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -270,14 +270,14 @@ func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher
 	return watcher, engine, err
 }
 
-// placed is the engine with a namespace for its inventories.
-type placed struct {
+// applier is the engine with a namespace for its inventories.
+type applier struct {
 	*apply.Engine
 	agent *Agent
 }
 
 // Load implements poll.Applier.
-func (p placed) Load(ctx context.Context) error {
+func (p applier) Load(ctx context.Context) error {
 	if err := p.agent.kube.ensureNamespace(ctx, p.agent.cfg.Namespace); err != nil {
 		return err
 	}

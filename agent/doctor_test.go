@@ -271,7 +271,7 @@ func TestDoctorNamesBrokenSetups(t *testing.T) {
 		"no renderer": {
 			flags: []string{"--hub-url", good, "--render-binary", "/nowhere/axle-render"}, check: "render", says: "/nowhere", fix: "install axle-render",
 		},
-		"no renderer of rare makers": {
+		"no renderer of rare kinds": {
 			flags: []string{"--hub-url", good, "--render-binary", executable(t, "axle-render")},
 			check: "render", says: "axle-render-rare", fix: "install axle-render-rare",
 		},

@@ -22,7 +22,7 @@ func sample(count int) *inventory {
 		e := entry{
 			kind:  kubeobj.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments", Namespaced: true},
 			ref:   kubeobj.Ref{Group: "apps", Kind: "Deployment", Namespace: "prod", Name: fmt.Sprintf("d%d-%x", n, random.Uint64())},
-			place: place{stageMain, n % 5}, hash: random.Uint64(), once: n%2 == 0, prune: pruneNever, leaving: n%3 == 0, fresh: n%4 == 0,
+			order: order{stageMain, n % 5}, hash: random.Uint64(), once: n%2 == 0, prune: pruneNever, leaving: n%3 == 0, fresh: n%4 == 0,
 			print: kubeobj.Fingerprint{Own: random.Uint64(), Unscaled: random.Uint64(), Foreign: random.Uint64()},
 		}
 		i.entries[e.ref] = e
@@ -30,7 +30,7 @@ func sample(count int) *inventory {
 	return i
 }
 
-var compareInventories = cmp.AllowUnexported(inventory{}, entry{}, place{}, hookRun{})
+var compareInventories = cmp.AllowUnexported(inventory{}, entry{}, order{}, hookRun{})
 
 func TestInventorySurvivesItsCodec(t *testing.T) {
 	for name, count := range map[string]int{"empty": 0, "one Secret": 50, "several Secrets": 20000} {

@@ -14,7 +14,7 @@ func (e *Engine) Confirm(service Service) (Result, bool) {
 	if known == nil || stale || service.Partial != "" || len(service.Windows) > 0 || !known.appliedFor(service) {
 		return Result{}, false
 	}
-	r := &run{Engine: e, service: service, tenant: t, before: known, next: known}
+	r := &run{Engine: e, service: service, state: t, before: known, next: known}
 	for _, had := range known.entries {
 		if !r.asLeft(had) {
 			return Result{}, false

@@ -172,13 +172,13 @@ func (d *differ) written(ctx context.Context, it *item, had *entry, out differen
 		out.Action = difference.Create
 		return out, nil
 	}
-	d.blame(it, had, object, theirs, &out)
+	d.nameWriters(it, had, object, theirs, &out)
 	return out, nil
 }
 
-// blame removes fields that a take-over would leave without an owner, and names the
+// nameWriters removes fields that a take-over would leave without an owner, and names the
 // writers of fields that changed although Git did not.
-func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
+func (d *differ) nameWriters(it *item, had *entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
 	before, after := live.GetManagedFields(), (&unstructured.Unstructured{Object: out.DesiredObject}).GetManagedFields()
 	taken := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "" && !fieldname.Ours(e) && theirs(e.Manager)
@@ -251,8 +251,8 @@ func (d *differ) held(rendered []difference.Object, leaving []entry) string {
 	if parts := d.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !d.next.released(heldForParts, d.service.PruneApproval) {
 		return "a part of the service was left out: " + parts[0]
 	}
-	if braked := d.brake(leaving); braked != "" {
-		return braked + ": it waits for `axle services approve-prune`"
+	if limited := d.pruneLimit(leaving); limited != "" {
+		return limited + ": it waits for `axle services approve-prune`"
 	}
 	if awaited := d.awaited(d.service, leaving); len(awaited) > 0 && !d.next.released(heldForOthers, d.service.PruneApproval) {
 		return "it may be taken over by " + awaitedWords(awaited)
@@ -276,7 +276,7 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 		return out, nil
 	}
 	what := guard(d.service.ID, kubeobj.Reduce(e.ref, &unstructured.Unstructured{Object: live}), true)
-	if what != fateDelete && what != fateWait {
+	if what != decisionDelete && what != decisionWait {
 		return out, nil
 	}
 	heir, _ := d.claims.heir(d.service.ID, e.ref)
@@ -289,7 +289,7 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 	case !prunable(d.next, e):
 		out.Action, out.Message, out.DesiredObject = difference.Leave, "no longer rendered; it may not be deleted and stays without our marks", live
 	default:
-		if out.Action = difference.Delete; what == fateWait {
+		if out.Action = difference.Delete; what == decisionWait {
 			out.Message = "it is being deleted"
 		}
 	}

@@ -36,7 +36,7 @@ type drain struct {
 	*Engine
 	service Service
 	permit  tenancy.Permit
-	tenant  *tenant
+	state   *serviceState
 	client  *client
 	next    *inventory
 	result  DrainResult
@@ -58,7 +58,7 @@ func (e *Engine) Detach(ctx context.Context, permit tenancy.Permit, service Serv
 
 func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Service, how func(*drain, context.Context) error) (DrainResult, error) {
 	t := e.begin(service)
-	d := &drain{Engine: e, service: service, permit: permit, tenant: t}
+	d := &drain{Engine: e, service: service, permit: permit, state: t}
 	err := d.run(ctx, how)
 	e.end(t)
 	for n := range d.result.Problems {
@@ -77,11 +77,11 @@ func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Servi
 
 func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error) error {
 	d.mu.RLock()
-	known, stale := d.tenant.inventory, d.tenant.stale
+	known, stale := d.state.inventory, d.state.stale
 	d.mu.RUnlock()
 	var err error
 	if stale || known == nil {
-		if known, err = d.reload(ctx, d.tenant, d.service.ID); err != nil {
+		if known, err = d.reload(ctx, d.state, d.service.ID); err != nil {
 			return err
 		}
 	}
@@ -132,13 +132,13 @@ func (d *drain) save(ctx context.Context) error {
 	if err != nil {
 		if errcode.Is(err, errcode.Conflict) {
 			d.mu.Lock()
-			d.tenant.stale = true
+			d.state.stale = true
 			d.mu.Unlock()
 		}
 		return err
 	}
 	d.next.version, d.next.shards = stored.version, stored.shards
-	d.commit(d.tenant, stored)
+	d.commit(d.state, stored)
 	return nil
 }
 
@@ -146,10 +146,10 @@ func (d *drain) save(ctx context.Context) error {
 func (d *drain) reverse() []entry {
 	all := d.next.sorted()
 	slices.SortStableFunc(all, func(a, b entry) int {
-		if b.place.before(a.place) {
+		if b.order.before(a.order) {
 			return -1
 		}
-		if a.place.before(b.place) {
+		if a.order.before(b.order) {
 			return 1
 		}
 		return 0
@@ -161,14 +161,14 @@ func (d *drain) deleteAll(ctx context.Context) error {
 	if d.othersFirst() {
 		return nil
 	}
-	if done, err := d.bidFarewell(ctx, momentLeaving); err != nil || !done {
+	if done, err := d.runDrainHooks(ctx, momentLeaving); err != nil || !done {
 		return err
 	}
 	gone, err := d.deleteWaves(ctx, slices.DeleteFunc(d.reverse(), func(e entry) bool { return e.hook.moment == momentLeft }))
 	if err != nil || !gone {
 		return err
 	}
-	if done, err := d.bidFarewell(ctx, momentLeft); err != nil || !done {
+	if done, err := d.runDrainHooks(ctx, momentLeft); err != nil || !done {
 		return err
 	}
 	if gone, err = d.deleteWaves(ctx, d.reverse()); err != nil || !gone {
@@ -196,7 +196,7 @@ func (d *drain) othersFirst() bool {
 func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err error) {
 	for start := 0; start < len(all); {
 		end := start
-		for end < len(all) && all[end].place == all[start].place {
+		for end < len(all) && all[end].order == all[start].order {
 			end++
 		}
 		gone, err := d.deleteWave(ctx, all[start:end])
@@ -237,31 +237,31 @@ func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err er
 
 func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
 	if heir, _ := d.claims.heir(d.service.ID, e.ref); heir != "" {
-		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
+		return false, d.done(e, decisionForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
 	if !prunable(d.next, e) {
 		err := unmark(ctx, d.client, d.service.ID, e)
-		return false, d.done(e, fateForget, err)
+		return false, d.done(e, decisionForget, err)
 	}
 	live, found, synced := d.cfg.Live.Lookup(e.kind, e.ref)
 	if !first {
 		synced = false
 	}
 	what, err := dispose(ctx, d.client, d.service.ID, e, live, found, synced)
-	if err == nil && what == fateWait {
+	if err == nil && what == decisionWait {
 		return true, nil
 	}
 	return false, d.done(e, what, err)
 }
 
-func (d *drain) done(e entry, what fate, err error) error {
+func (d *drain) done(e entry, what decision, err error) error {
 	switch {
 	case away(err):
 		return unavailable(err)
 	case err != nil:
 		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
 		return nil
-	case what == fateForget:
+	case what == decisionForget:
 		d.result.Left++
 	default:
 		d.result.Deleted++
@@ -312,7 +312,7 @@ func (d *drain) shared(namespace string) bool {
 
 func (d *drain) unmarkAll(ctx context.Context) error {
 	for _, e := range d.reverse() {
-		if err := d.done(e, fateForget, unmark(ctx, d.client, d.service.ID, e)); err != nil {
+		if err := d.done(e, decisionForget, unmark(ctx, d.client, d.service.ID, e)); err != nil {
 			return err
 		}
 	}

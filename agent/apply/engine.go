@@ -82,7 +82,7 @@ type Engine struct {
 	clients tenancy.Clients[*client]
 
 	mu       sync.RWMutex
-	services map[string]*tenant
+	services map[string]*serviceState
 	// owner is the service whose inventory has an object. While an object moves, the
 	// last inventory written wins.
 	owner map[kubeobj.Ref]string
@@ -106,8 +106,8 @@ type Engine struct {
 	rewrites map[kubeobj.Ref][]time.Time
 }
 
-// tenant is one service in memory.
-type tenant struct {
+// serviceState is one service in memory.
+type serviceState struct {
 	// pass is held while a pass, a heal or a drain runs.
 	pass sync.Mutex
 
@@ -155,7 +155,7 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
-	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), services: map[string]*tenant{},
+	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), services: map[string]*serviceState{},
 		owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{}, inUse: map[kubeobj.Kind]int{}, claims: newClaims(), spaces: map[string]string{}, masker: difference.NewMasker()}
 	e.clients.Make = func(cfg *rest.Config) (*client, error) {
 		s, err := newSender(cfg, e.gate)
@@ -182,7 +182,7 @@ func (e *Engine) Load(ctx context.Context) error {
 	for id, err := range broken {
 		e.cfg.Log.Error("cannot read an inventory", logkey.Service, id, logkey.Error, err)
 		e.mu.Lock()
-		e.tenantLocked(id).stale = true
+		e.stateLocked(id).stale = true
 		e.mu.Unlock()
 	}
 	for id, i := range all {
@@ -206,7 +206,7 @@ func (e *Engine) watch() {
 func (e *Engine) adoptInventory(id string, i *inventory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := e.tenantLocked(id)
+	t := e.stateLocked(id)
 	t.stale = false
 	e.commitLocked(t, i)
 	for _, entry := range i.entries {
@@ -214,17 +214,17 @@ func (e *Engine) adoptInventory(id string, i *inventory) {
 	}
 }
 
-func (e *Engine) tenantLocked(id string) *tenant {
+func (e *Engine) stateLocked(id string) *serviceState {
 	t := e.services[id]
 	if t == nil {
-		t = &tenant{}
+		t = &serviceState{}
 		e.services[id] = t
 	}
 	return t
 }
 
-// commitLocked makes i the tenant's known inventory.
-func (e *Engine) commitLocked(t *tenant, i *inventory) {
+// commitLocked makes i the service's known inventory.
+func (e *Engine) commitLocked(t *serviceState, i *inventory) {
 	var before map[kubeobj.Ref]entry
 	if t.inventory != nil {
 		before = t.inventory.entries
@@ -307,8 +307,8 @@ func (e *Engine) othersLocked(ref kubeobj.Ref, service string) []string {
 	return others
 }
 
-// countLocked records which kinds a tenant has.
-func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
+// countLocked records which kinds a service has.
+func (e *Engine) countLocked(t *serviceState, has map[kubeobj.Kind]bool) {
 	for kind := range has {
 		e.inUse[kind]++
 	}
@@ -318,8 +318,8 @@ func (e *Engine) countLocked(t *tenant, has map[kubeobj.Kind]bool) {
 	t.has = has
 }
 
-// claimLocked records which kinds a tenant's pass has.
-func (e *Engine) claimLocked(t *tenant, claimed []kubeobj.Kind) {
+// claimLocked records which kinds a service's pass has.
+func (e *Engine) claimLocked(t *serviceState, claimed []kubeobj.Kind) {
 	for _, kind := range claimed {
 		e.inUse[kind]++
 	}
@@ -335,7 +335,7 @@ func (e *Engine) unuseLocked(kind kubeobj.Kind) {
 	}
 }
 
-func (e *Engine) commit(t *tenant, i *inventory) {
+func (e *Engine) commit(t *serviceState, i *inventory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.commitLocked(t, i)
@@ -404,10 +404,10 @@ func (e *Engine) Objects(service string) []kubeobj.Expected {
 	}
 	entries := t.inventory.sorted()
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		if a.place.before(b.place) {
+		if a.order.before(b.order) {
 			return -1
 		}
-		if b.place.before(a.place) {
+		if b.order.before(a.order) {
 			return 1
 		}
 		return 0
@@ -415,7 +415,7 @@ func (e *Engine) Objects(service string) []kubeobj.Expected {
 	var all []kubeobj.Expected
 	for _, entry := range entries {
 		// A hook that has not run, or was deleted after its run, is not an object.
-		if !entry.leaving && (entry.uid != "" || !entry.hook.runs && entry.place.Stage < stageFail) {
+		if !entry.leaving && (entry.uid != "" || !entry.hook.runs && entry.order.Stage < stageFail) {
 			all = append(all, t.expected(entry))
 		}
 	}
@@ -455,7 +455,7 @@ func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected {
 	return all
 }
 
-func (t *tenant) expected(entry entry) kubeobj.Expected {
+func (t *serviceState) expected(entry entry) kubeobj.Expected {
 	return kubeobj.Expected{Ref: entry.ref, Kind: entry.kind, Service: t.inventory.service, UID: entry.uid, Print: entry.print,
 		Once: entry.once, Strict: t.inventory.strict, Paused: t.paused, Held: t.running || entry.hash == 0 || t.inventory.phase == PhaseDraining || t.inventory.beyond(entry)}
 }
@@ -463,7 +463,7 @@ func (t *tenant) expected(entry entry) kubeobj.Expected {
 // beyond reports whether a waiting pass has not reached an object yet. Such an object
 // is not healed before the pass writes it.
 func (i *inventory) beyond(e entry) bool {
-	return (i.phase == PhaseWaiting || i.phase == PhaseFailed) && i.goal != "" && i.reached.before(e.place)
+	return (i.phase == PhaseWaiting || i.phase == PhaseFailed) && i.goal != "" && i.reached.before(e.order)
 }
 
 // Pause stops heals of a paused service until the next Pass.

@@ -105,7 +105,7 @@ func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err
 // Pass.
 func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured, why string) error {
 	e.mu.Lock()
-	t := e.tenantLocked(service.ID)
+	t := e.stateLocked(service.ID)
 	inv := &inventory{entries: map[kubeobj.Ref]entry{}}
 	if t.inventory != nil {
 		inv = t.inventory.clone()

@@ -27,7 +27,7 @@ type rendered struct {
 type wireItem struct {
 	Ref      kubeobj.Ref
 	Kind     kubeobj.Kind
-	Place    place
+	Order    order `json:"Place"`
 	Body     json.RawMessage
 	Hash     uint64
 	Once     bool
@@ -40,7 +40,7 @@ type wireItem struct {
 }
 
 // remember keeps a plan for heals.
-func (e *Engine) remember(t *tenant, c *client, p *plan) {
+func (e *Engine) remember(t *serviceState, c *client, p *plan) {
 	items := make([]wireItem, 0, len(p.items))
 	for _, it := range p.items {
 		items = append(items, it.wire())
@@ -103,7 +103,7 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec, targets: targets}, i.clone(), items, refs)
 }
 
-func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
+func (e *Engine) heal(ctx context.Context, t *serviceState, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	var faults []error
 	var healed []kubeobj.Healed
 	for _, ref := range refs {
@@ -174,7 +174,7 @@ func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, met
 	return before, meta, err
 }
 
-func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {
+func (e *Engine) saveHealed(ctx context.Context, t *serviceState, next *inventory) error {
 	// Update memory first: the watches compare with it at once, while the stored
 	// state only matters after a restart, which would apply the object again.
 	e.commit(t, next)

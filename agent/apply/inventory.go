@@ -29,7 +29,7 @@ const (
 type entry struct {
 	kind  kubeobj.Kind
 	ref   kubeobj.Ref
-	place place
+	order order
 	uid   types.UID
 	// hash is the hash of the applied body; zero before that.
 	hash  uint64
@@ -66,7 +66,7 @@ type inventory struct {
 	waitUntil                 time.Time
 	approval                  int64
 	held                      int
-	// heldFor is why a prune is held that a person may release, apart from the brake:
+	// heldFor is why a prune is held that a person may release, apart from the prune limit:
 	// one of the heldFor constants. heldApproval is PruneApproval when this was first
 	// reported.
 	heldFor      string
@@ -75,7 +75,7 @@ type inventory struct {
 	// goal is the revision in progress, or the last one if the phase is Applied.
 	// reached is the position of the pass.
 	goal    string
-	reached place
+	reached order
 	// attempt counts failures of the goal. The next try is at retryAt. why is the
 	// failure, scrubbed.
 	attempt         int
@@ -87,8 +87,8 @@ type inventory struct {
 	settings string
 	// storedSync is the stored syncRequest.
 	storedSync int64
-	// farewell are the hooks of a drain, as last rendered.
-	farewell []wireItem
+	// drainHooks are the hooks of a drain, as last rendered.
+	drainHooks []wireItem
 	// user is the account of the last pass, empty for the agent itself.
 	user    string
 	entries map[kubeobj.Ref]entry
@@ -168,14 +168,14 @@ type wireState struct {
 	SyncRequest   int64  `json:"syncRequest,omitempty"`
 	Settings      string `json:"settings,omitempty"`
 	User          string `json:"user,omitempty"`
-	// Farewell holds whole objects, at most maxFarewell of them packed.
-	Farewell []wireItem `json:"farewell,omitempty"`
+	// DrainHooks holds whole objects, at most maxDrainHooks of them packed.
+	DrainHooks []wireItem `json:"farewell,omitempty"`
 }
 
 func toWire(e entry) wireEntry {
 	return wireEntry{
 		Group: e.kind.Group, Version: e.kind.Version, Kind: e.kind.Kind, Resource: e.kind.Resource, Namespaced: e.kind.Namespaced,
-		Namespace: e.ref.Namespace, Name: e.ref.Name, Stage: e.place.Stage, Wave: e.place.Wave, UID: string(e.uid), Hash: e.hash,
+		Namespace: e.ref.Namespace, Name: e.ref.Name, Stage: e.order.Stage, Wave: e.order.Wave, UID: string(e.uid), Hash: e.hash,
 		Own: e.print.Own, Unscaled: e.print.Unscaled, Foreign: e.print.Foreign,
 		Once: e.once, Prune: int(e.prune), Leaving: e.leaving, Fresh: e.fresh,
 		Runs: e.hook.runs, Moment: int(e.hook.moment), Policy: int(e.hook.policy), Run: e.hook.key, End: int(e.hook.end), Until: clock.Micros(e.hook.until),
@@ -186,7 +186,7 @@ func fromWire(w wireEntry) entry {
 	return entry{
 		kind:  kubeobj.Kind{Group: w.Group, Version: w.Version, Kind: w.Kind, Resource: w.Resource, Namespaced: w.Namespaced},
 		ref:   kubeobj.Ref{Group: w.Group, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name},
-		place: place{w.Stage, w.Wave}, uid: types.UID(w.UID), hash: w.Hash,
+		order: order{w.Stage, w.Wave}, uid: types.UID(w.UID), hash: w.Hash,
 		print: kubeobj.Fingerprint{Own: w.Own, Unscaled: w.Unscaled, Foreign: w.Foreign},
 		once:  w.Once, prune: pruning(w.Prune), leaving: w.Leaving, fresh: w.Fresh,
 		hook: hookRun{moment: moment(w.Moment), runs: w.Runs, policy: hookPolicy(w.Policy), key: w.Run, end: hookEnd(w.End), until: clock.FromMicros(w.Until)},
@@ -236,7 +236,7 @@ func (i *inventory) wireState() wireState {
 	return wireState{
 		Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Seen: i.seen, Phase: i.phase,
 		AppliedAt: clock.Micros(i.appliedAt), WaitUntil: clock.Micros(i.waitUntil), Approval: i.approval, Held: i.held, HeldFor: i.heldFor, HeldApproval: i.heldApproval, Strict: i.strict,
-		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, User: i.user, Farewell: i.farewell,
+		Goal: i.goal, Stage: i.reached.Stage, Wave: i.reached.Wave, Attempt: i.attempt, RetryAt: clock.Micros(i.retryAt), Why: i.why, FailedSpec: i.failedSpec, SyncRequest: i.syncRequest, Settings: i.settings, User: i.user, DrainHooks: i.drainHooks,
 	}
 }
 
@@ -307,7 +307,7 @@ func decodeBy(unpack func([]byte) (wireShard, error), shards map[int][]byte) (*i
 		service: first.Service, name: s.Name, namespace: s.Namespace, tarballDigest: s.TarballDigest, specDigest: s.SpecDigest, seen: s.Seen,
 		phase: s.Phase, appliedAt: clock.FromMicros(s.AppliedAt), waitUntil: clock.FromMicros(s.WaitUntil), approval: s.Approval,
 		held: s.Held, heldFor: s.HeldFor, heldApproval: s.HeldApproval, strict: s.Strict, shards: s.Shards, entries: map[kubeobj.Ref]entry{},
-		goal: s.Goal, reached: place{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, user: s.User, farewell: s.Farewell,
+		goal: s.Goal, reached: order{s.Stage, s.Wave}, attempt: s.Attempt, retryAt: clock.FromMicros(s.RetryAt), why: s.Why, failedSpec: s.FailedSpec, syncRequest: s.SyncRequest, settings: s.Settings, storedSync: s.SyncRequest, user: s.User, drainHooks: s.DrainHooks,
 	}
 	entries := first.Entries
 	read := map[int]bool{0: true}

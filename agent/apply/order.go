@@ -37,20 +37,20 @@ const (
 	stageLeave
 )
 
-// place is the position of an object in the order of a pass.
-type place struct {
+// order is the position of an object in the order of a pass.
+type order struct {
 	Stage int
 	Wave  int
 }
 
-func (p place) before(q place) bool {
+func (p order) before(q order) bool {
 	return p.Stage < q.Stage || p.Stage == q.Stage && p.Wave < q.Wave
 }
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-func placeOf(object *unstructured.Unstructured, kind kubeobj.Kind, when moment) place {
-	return place{Stage: stageOf(kind, when), Wave: waveOf(object.GetAnnotations(), kind)}
+func orderOf(object *unstructured.Unstructured, kind kubeobj.Kind, when moment) order {
+	return order{Stage: stageOf(kind, when), Wave: waveOf(object.GetAnnotations(), kind)}
 }
 
 func stageOf(kind kubeobj.Kind, when moment) int {

@@ -90,15 +90,15 @@ func TestGuardDecidesByAnnotations(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*kubeobj.Live)
 		absent bool
-		want   fate
+		want   decision
 	}{
-		"ours":                  {want: fateDelete},
-		"gone":                  {absent: true, want: fateGone},
-		"of another service":    {change: func(l *kubeobj.Live) { l.Service = "t" }, want: fateForget},
-		"copied annotations":    {change: func(l *kubeobj.Live) { l.Tracked = false }, want: fateForget},
-		"no annotations":        {change: func(l *kubeobj.Live) { *l = kubeobj.Live{Cluster: "c"} }, want: fateForget},
-		"of another tool's set": {change: func(l *kubeobj.Live) { l.ApplySet = "x" }, want: fateForget},
-		"being deleted":         {change: func(l *kubeobj.Live) { l.Deleting = true }, want: fateWait},
+		"ours":                  {want: decisionDelete},
+		"gone":                  {absent: true, want: decisionGone},
+		"of another service":    {change: func(l *kubeobj.Live) { l.Service = "t" }, want: decisionForget},
+		"copied annotations":    {change: func(l *kubeobj.Live) { l.Tracked = false }, want: decisionForget},
+		"no annotations":        {change: func(l *kubeobj.Live) { *l = kubeobj.Live{Cluster: "c"} }, want: decisionForget},
+		"of another tool's set": {change: func(l *kubeobj.Live) { l.ApplySet = "x" }, want: decisionForget},
+		"being deleted":         {change: func(l *kubeobj.Live) { l.Deleting = true }, want: decisionWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live := ours
@@ -106,7 +106,7 @@ func TestGuardDecidesByAnnotations(t *testing.T) {
 				test.change(&live)
 			}
 			if got := guard("s", live, !test.absent); got != test.want {
-				t.Errorf("fate %d, want %d", got, test.want)
+				t.Errorf("decision %d, want %d", got, test.want)
 			}
 		})
 	}

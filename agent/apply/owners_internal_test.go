@@ -14,7 +14,7 @@ import (
 // that of a scan, however objects move.
 func TestWhoHasAnObject(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	e := &Engine{services: map[string]*tenant{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
+	e := &Engine{services: map[string]*serviceState{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
 		inUse: map[kubeobj.Kind]int{}, claims: newClaims()}
 	kinds := []kubeobj.Kind{{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}, {Version: "v1", Kind: "Service", Resource: "services"}}
 	ref := func(n int) kubeobj.Ref { return kubeobj.Ref{Kind: kinds[n%2].Kind, Name: fmt.Sprint(n)} }
@@ -25,7 +25,7 @@ func TestWhoHasAnObject(t *testing.T) {
 			e.forget(id)
 		case 1:
 			e.mu.Lock()
-			e.claimLocked(e.tenantLocked(id), kinds[:random.IntN(3)])
+			e.claimLocked(e.stateLocked(id), kinds[:random.IntN(3)])
 			e.mu.Unlock()
 		default:
 			i := &inventory{service: id, entries: map[kubeobj.Ref]entry{}}
@@ -34,7 +34,7 @@ func TestWhoHasAnObject(t *testing.T) {
 				i.entries[ref(n)] = entry{kind: kinds[n%2], ref: ref(n), leaving: random.IntN(4) == 0}
 			}
 			e.mu.Lock()
-			e.commitLocked(e.tenantLocked(id), i)
+			e.commitLocked(e.stateLocked(id), i)
 			e.mu.Unlock()
 		}
 		for n := range 10 {
@@ -79,7 +79,7 @@ func TestWhoHasAnObject(t *testing.T) {
 func BenchmarkWant(b *testing.B) {
 	for _, services := range []int{500, 8000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {
-			e := &Engine{services: map[string]*tenant{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
+			e := &Engine{services: map[string]*serviceState{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
 				inUse: map[kubeobj.Kind]int{}, claims: newClaims()}
 			plans := make([]*plan, services)
 			for n := range services {
@@ -90,7 +90,7 @@ func BenchmarkWant(b *testing.B) {
 					i.entries[ref] = entry{ref: ref}
 					plans[n].byRef[ref] = &item{ref: ref}
 				}
-				e.commitLocked(e.tenantLocked(i.service), i)
+				e.commitLocked(e.stateLocked(i.service), i)
 			}
 			n := 0
 			for b.Loop() {

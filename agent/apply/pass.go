@@ -33,7 +33,7 @@ type run struct {
 	*Engine
 	service Service
 	permit  tenancy.Permit
-	tenant  *tenant
+	state   *serviceState
 	client  *client
 	plan    *plan
 	// before is the inventory at the start of the pass, next the one it will write.
@@ -73,10 +73,10 @@ func (e *Engine) Pass(ctx context.Context, permit tenancy.Permit, service Servic
 }
 
 // begin waits for the service's turn.
-func (e *Engine) begin(service Service) *tenant {
+func (e *Engine) begin(service Service) *serviceState {
 	for {
 		e.mu.Lock()
-		t := e.tenantLocked(service.ID)
+		t := e.stateLocked(service.ID)
 		e.mu.Unlock()
 		t.pass.Lock()
 		e.mu.Lock()
@@ -91,7 +91,7 @@ func (e *Engine) begin(service Service) *tenant {
 	}
 }
 
-func (e *Engine) end(t *tenant) {
+func (e *Engine) end(t *serviceState) {
 	e.mu.Lock()
 	t.running = false
 	e.claimLocked(t, nil)
@@ -106,8 +106,8 @@ func (e *Engine) end(t *tenant) {
 	e.cfg.Live.Recheck(refs)
 }
 
-func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
-	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
+func (e *Engine) pass(ctx context.Context, t *serviceState, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	r := &run{Engine: e, service: service, permit: permit, state: t, began: time.Now()}
 	var err error
 	if r.client, err = e.clientOf(permit, service); err != nil {
 		return Result{}, err
@@ -139,7 +139,7 @@ func (r *run) advance(ctx context.Context) error {
 	if busy := r.takeGoal(); busy != "" {
 		return r.yield(ctx, busy)
 	}
-	r.remember(r.tenant, r.client, r.plan)
+	r.remember(r.state, r.client, r.plan)
 	if r.resting() {
 		if r.hookEnds() {
 			r.dirty = true
@@ -158,11 +158,11 @@ func (r *run) advance(ctx context.Context) error {
 // open loads the known state of the service.
 func (r *run) open(ctx context.Context) error {
 	r.mu.RLock()
-	known, stale := r.tenant.inventory, r.tenant.stale
+	known, stale := r.state.inventory, r.state.stale
 	r.mu.RUnlock()
 	if stale {
 		var err error
-		if known, err = r.reload(ctx, r.tenant, r.service.ID); err != nil {
+		if known, err = r.reload(ctx, r.state, r.service.ID); err != nil {
 			return err
 		}
 	}
@@ -181,7 +181,7 @@ func (r *run) open(ctx context.Context) error {
 
 // reload reads one inventory again, after another writer changed it or after a failed
 // read.
-func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*inventory, error) {
+func (e *Engine) reload(ctx context.Context, t *serviceState, service string) (*inventory, error) {
 	all, broken, err := e.store.list(ctx, service)
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (r *run) applyAll(ctx context.Context) error {
 	r.claims.rests(r.service.ID, "")
 	todo := r.claim()
 	r.mu.Lock()
-	r.claimLocked(r.tenant, kindsOf(r.next))
+	r.claimLocked(r.state, kindsOf(r.next))
 	r.mu.Unlock()
 	r.watch()
 	if len(r.before.entries) > 0 {
@@ -229,7 +229,7 @@ func (r *run) applyAll(ctx context.Context) error {
 			r.ended = true
 			return err
 		}
-		r.next.reached = group[0].place
+		r.next.reached = group[0].order
 		failed, err := r.applyGroup(ctx, group)
 		if err == nil && r.more {
 			r.ended = true
@@ -256,21 +256,21 @@ func (r *run) applyAll(ctx context.Context) error {
 // rendered. It reports whether this must be stored first.
 func (r *run) claim() bool {
 	todo := r.dirty
-	r.keepFarewell()
+	r.keepDrainHooks()
 	for _, it := range append(slices.Clone(r.plan.items), r.plan.fail...) {
 		if had, ok := r.next.entries[it.ref]; ok {
-			if had.leaving || had.kind != it.kind || had.place != it.place || had.prune != it.prune || had.once != it.once {
-				had.leaving, had.kind, had.place, had.prune, had.once = false, it.kind, it.place, it.prune, it.once
+			if had.leaving || had.kind != it.kind || had.order != it.order || had.prune != it.prune || had.once != it.once {
+				had.leaving, had.kind, had.order, had.prune, had.once = false, it.kind, it.order, it.prune, it.once
 				r.next.entries[it.ref] = had
 				r.dirty = true
 			}
 			continue
 		}
-		r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+		r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, order: it.order, once: it.once, prune: it.prune}
 		r.dirty, todo = true, true
 	}
 	for ref, had := range r.next.entries {
-		if it := r.plan.byRef[ref]; (it == nil || it.place.Stage == stageLeave) && !had.leaving && !r.unplanned(ref) {
+		if it := r.plan.byRef[ref]; (it == nil || it.order.Stage == stageLeave) && !had.leaving && !r.unplanned(ref) {
 			had.leaving = true
 			r.next.entries[ref] = had
 			r.dirty = true
@@ -443,13 +443,13 @@ func (r *run) save(ctx context.Context) error {
 	if err := r.store.save(ctx, stored); err != nil {
 		if errcode.Is(err, errcode.Conflict) {
 			r.mu.Lock()
-			r.tenant.stale = true
+			r.state.stale = true
 			r.mu.Unlock()
 		}
 		return err
 	}
 	r.next.version, r.next.shards, r.next.storedSync = stored.version, stored.shards, stored.storedSync
-	r.commit(r.tenant, stored)
+	r.commit(r.state, stored)
 	r.dirty = false
 	return nil
 }

@@ -37,7 +37,7 @@ func (r *run) takeGoal() (busy string) {
 			return fmt.Sprintf("hook %s of an earlier revision has not ended", e.ref)
 		}
 	}
-	n.goal, n.reached, n.attempt, n.why = goal, place{}, 0, ""
+	n.goal, n.reached, n.attempt, n.why = goal, order{}, 0, ""
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.retryAt, n.waitUntil = time.Time{}, time.Time{}
 	n.phase = PhaseApplying
@@ -106,7 +106,7 @@ func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, erro
 	if n == len(groups) || !r.phaseEnds(groups, n) {
 		return true, nil
 	}
-	if sick := r.unhealthy(groups[n-1][0].place.Stage); len(sick) > 0 {
+	if sick := r.unhealthy(groups[n-1][0].order.Stage); len(sick) > 0 {
 		return false, r.wait(ctx, "waiting before the next phase: ", sick)
 	}
 	return true, nil
@@ -118,13 +118,13 @@ func (r *run) phaseEnds(groups [][]*item, n int) bool {
 	if n == 0 {
 		return false
 	}
-	stage := groups[n][0].place.Stage
-	if stage < stageMain || groups[n-1][0].place.Stage == stage || stage == stageMain && groups[n-1][0].place.Stage < stageBefore {
+	stage := groups[n][0].order.Stage
+	if stage < stageMain || groups[n-1][0].order.Stage == stage || stage == stageMain && groups[n-1][0].order.Stage < stageBefore {
 		return false
 	}
 	for _, group := range groups[n:] {
 		for _, it := range group {
-			if it.place.Stage == stage && !r.settled(it) {
+			if it.order.Stage == stage && !r.settled(it) {
 				return true
 			}
 		}

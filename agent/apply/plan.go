@@ -25,7 +25,7 @@ import (
 type item struct {
 	ref      kubeobj.Ref
 	kind     kubeobj.Kind
-	place    place
+	order    order
 	body     []byte
 	hash     uint64
 	once     bool
@@ -36,20 +36,20 @@ type item struct {
 
 // wire is the item as it is packed.
 func (it *item) wire() wireItem {
-	return wireItem{Ref: it.ref, Kind: it.kind, Place: it.place, Body: it.body, Hash: it.hash, Once: it.once, Recreate: it.recreate, Prune: it.prune,
+	return wireItem{Ref: it.ref, Kind: it.kind, Order: it.order, Body: it.body, Hash: it.hash, Once: it.once, Recreate: it.recreate, Prune: it.prune,
 		Moment: it.hook.moment, Runs: it.hook.runs, Policy: it.hook.policy, Limit: it.hook.limit}
 }
 
 func (w wireItem) item() *item {
-	return &item{ref: w.Ref, kind: w.Kind, place: w.Place, body: w.Body, hash: w.Hash, once: w.Once, recreate: w.Recreate, prune: w.Prune,
+	return &item{ref: w.Ref, kind: w.Kind, order: w.Order, body: w.Body, hash: w.Hash, once: w.Once, recreate: w.Recreate, prune: w.Prune,
 		hook: hook{moment: w.Moment, runs: w.Runs, policy: w.Policy, limit: w.Limit}}
 }
 
 // plan is everything that a service renders, in the order of application.
 type plan struct {
 	items []*item
-	// fail are applied after a failed sync, farewell when the service leaves.
-	fail, farewell []*item
+	// fail are applied after a failed sync, drainHooks when the service leaves.
+	fail, drainHooks []*item
 
 	byRef    map[kubeobj.Ref]*item
 	problems []Problem
@@ -96,9 +96,9 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 			out.add(it)
 		}
 	}
-	for _, list := range [][]*item{out.items, out.fail, out.farewell} {
+	for _, list := range [][]*item{out.items, out.fail, out.drainHooks} {
 		slices.SortStableFunc(list, func(a, b *item) int {
-			return cmp.Or(cmp.Compare(a.place.Stage, b.place.Stage), cmp.Compare(a.place.Wave, b.place.Wave),
+			return cmp.Or(cmp.Compare(a.order.Stage, b.order.Stage), cmp.Compare(a.order.Wave, b.order.Wave),
 				a.ref.Compare(b.ref))
 		})
 	}
@@ -120,11 +120,11 @@ func (p *plan) add(it *item) {
 		return
 	}
 	p.byRef[it.ref] = it
-	switch it.place.Stage {
+	switch it.order.Stage {
 	case stageFail:
 		p.fail = append(p.fail, it)
 	case stageLeave:
-		p.farewell = append(p.farewell, it)
+		p.drainHooks = append(p.drainHooks, it)
 	default:
 		p.items = append(p.items, it)
 	}
@@ -136,7 +136,7 @@ func (p *plan) groups() [][]*item { return groupsOf(p.items) }
 func groupsOf(items []*item) [][]*item {
 	var all [][]*item
 	for i, it := range items {
-		if i == 0 || items[i-1].place != it.place {
+		if i == 0 || items[i-1].order != it.order {
 			all = append(all, nil)
 		}
 		all[len(all)-1] = append(all[len(all)-1], it)
@@ -193,7 +193,7 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 	it := &item{
 		ref:      kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()},
 		kind:     kind,
-		place:    placeOf(object, kind, h.moment),
+		order:    orderOf(object, kind, h.moment),
 		once:     runsOnce(object, kind, h),
 		recreate: mayRecreate(object.GetAnnotations(), h),
 		prune:    pruningOf(object.GetAnnotations()),
@@ -218,21 +218,21 @@ func (p planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		sum.Write([]byte("\x00" + text))
 	}
 	it.hash = sum.Sum64()
-	p.keepPlace(it)
+	p.keepOrder(it)
 	return it, nil
 }
 
 // upgrade reports whether another revision of the service was applied before.
 func (p planner) upgrade() bool { return p.before != nil && p.before.tarballDigest != "" }
 
-// keepPlace keeps a hook that ran for this revision at the moment where it ran: an
+// keepOrder keeps a hook that ran for this revision at the moment where it ran: an
 // install then would be an upgrade now.
-func (p planner) keepPlace(it *item) {
+func (p planner) keepOrder(it *item) {
 	if !it.hook.runs || p.before == nil {
 		return
 	}
 	if had, ok := p.before.entries[it.ref]; ok && had.hook.key == runKey(it, p.service.goal()) {
-		it.place, it.hook.moment = had.place, had.hook.moment
+		it.order, it.hook.moment = had.order, had.hook.moment
 	}
 }
 

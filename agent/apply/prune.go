@@ -11,32 +11,32 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// fate is the decision of a prune about one object.
-type fate int
+// decision is what a prune does with one object.
+type decision int
 
 const (
-	// fateGone: it no longer exists.
-	fateGone fate = iota
-	// fateDelete: it is ours and may be deleted.
-	fateDelete
-	// fateForget: it is no longer ours; leave it alone.
-	fateForget
-	// fateWait: it is already being deleted.
-	fateWait
+	// decisionGone: it no longer exists.
+	decisionGone decision = iota
+	// decisionDelete: it is ours and may be deleted.
+	decisionDelete
+	// decisionForget: it is no longer ours; leave it alone.
+	decisionForget
+	// decisionWait: it is already being deleted.
+	decisionWait
 )
 
 // guard decides from live annotations, never from labels, what may happen to an
 // object of the inventory.
-func guard(service string, live kubeobj.Live, found bool) fate {
+func guard(service string, live kubeobj.Live, found bool) decision {
 	switch {
 	case !found:
-		return fateGone
+		return decisionGone
 	case !live.Owned(service) || live.ApplySet != "":
-		return fateForget
+		return decisionForget
 	case live.Deleting:
-		return fateWait
+		return decisionWait
 	}
-	return fateDelete
+	return decisionDelete
 }
 
 // prunable reports whether an object of the inventory may be deleted at all.
@@ -108,9 +108,9 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
 	what, err := dispose(ctx, r.client, r.service.ID, e, live, found, synced)
 	switch {
-	case err != nil || what == fateWait:
+	case err != nil || what == decisionWait:
 		return err
-	case what == fateForget:
+	case what == decisionForget:
 		r.result.Left++
 	default:
 		r.result.Pruned++
@@ -119,37 +119,37 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 	return nil
 }
 
-// dispose deletes one object if the guard allows it. fateGone: it is gone. fateWait:
-// finalizers hold it. fateForget: it was left alone.
-func dispose(ctx context.Context, c *client, service string, e entry, live kubeobj.Live, found, synced bool) (fate, error) {
+// dispose deletes one object if the guard allows it. decisionGone: it is gone. decisionWait:
+// finalizers hold it. decisionForget: it was left alone.
+func dispose(ctx context.Context, c *client, service string, e entry, live kubeobj.Live, found, synced bool) (decision, error) {
 	// The watches only know objects with our label, so read an object that they do
 	// not have.
 	if !synced || !found {
 		var err error
 		if live, found, err = lookAt(ctx, c, e); err != nil {
-			return fateWait, err
+			return decisionWait, err
 		}
 	}
 	for range 3 {
 		what := guard(service, live, found)
-		if what != fateDelete {
+		if what != decisionDelete {
 			return what, nil
 		}
 		gone, err := c.remove(ctx, e.kind, e.ref, live.UID, live.ResourceVersion)
 		switch {
 		case err == nil && gone:
-			return fateGone, nil
+			return decisionGone, nil
 		case err == nil:
-			return fateWait, nil
+			return decisionWait, nil
 		case !apierrors.IsConflict(err):
-			return fateWait, err
+			return decisionWait, err
 		}
 		// It changed meanwhile: judge its present state.
 		if live, found, err = lookAt(ctx, c, e); err != nil {
-			return fateWait, err
+			return decisionWait, err
 		}
 	}
-	return fateWait, nil
+	return decisionWait, nil
 }
 
 func lookAt(ctx context.Context, c *client, e entry) (kubeobj.Live, bool, error) {

@@ -32,7 +32,7 @@ func selects(text string, ref kubeobj.Ref) bool {
 func (e *Engine) Select(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
-	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
+	r := &run{Engine: e, service: service, permit: permit, state: t, began: time.Now()}
 	err := r.selectOnly(ctx, objects)
 	if err != nil {
 		return Result{}, scrubbed(service, err)
@@ -56,7 +56,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 	todo := r.dirty
 	for _, it := range r.plan.items {
 		if _, had := r.next.entries[it.ref]; !had {
-			r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+			r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, order: it.order, once: it.once, prune: it.prune}
 			todo = true
 		}
 	}

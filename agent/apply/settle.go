@@ -35,7 +35,7 @@ func (r *run) settle(ctx context.Context) error {
 	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.next.released(heldForParts, r.service.PruneApproval) {
 		return r.hold(ctx, leaving, ReasonLeftOut, partsWords(len(leaving), parts))
 	}
-	if held := r.brake(leaving); held != "" {
+	if held := r.pruneLimit(leaving); held != "" {
 		return r.hold(ctx, leaving, ReasonPruneHeld, held+": nothing is deleted until it is released with `axle services approve-prune`")
 	}
 	if sick := r.unhealthy(stageAfter); len(sick) > 0 {
@@ -72,10 +72,10 @@ func (r *run) leaving() []entry {
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {
-		if b.place.before(a.place) {
+		if b.order.before(a.order) {
 			return -1
 		}
-		if a.place.before(b.place) {
+		if a.order.before(b.order) {
 			return 1
 		}
 		return a.ref.Compare(b.ref)
@@ -133,15 +133,15 @@ func (r *run) partial(ctx context.Context, count int) error {
 	return r.saveIfDirty(ctx)
 }
 
-// The brake holds a prune of more than brakeCount objects that are more than
-// brakeShare of all.
+// The prune limit holds a prune of more than pruneLimitCount objects that are more than
+// pruneLimitShare of all.
 const (
-	brakeCount = 5
-	brakeShare = 0.3
+	pruneLimitCount = 5
+	pruneLimitShare = 0.3
 )
 
-// brake returns why a prune needs a person's approval, empty if it does not.
-func (r *run) brake(leaving []entry) string {
+// pruneLimit returns why a prune needs a person's approval, empty if it does not.
+func (r *run) pruneLimit(leaving []entry) string {
 	count := 0
 	for _, e := range leaving {
 		if prunable(r.next, e) {
@@ -153,13 +153,13 @@ func (r *run) brake(leaving []entry) string {
 		return ""
 	case len(r.plan.items) == 0:
 		return fmt.Sprintf("nothing is rendered now, which would delete all %d objects", count)
-	case count > brakeCount && float64(count) > brakeShare*float64(len(r.next.entries)):
+	case count > pruneLimitCount && float64(count) > pruneLimitShare*float64(len(r.next.entries)):
 		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.entries))
 	}
 	return ""
 }
 
-// Stored reasons for which a prune is held, besides the brake.
+// Stored reasons for which a prune is held, besides the prune limit.
 const (
 	heldForOthers = "others"
 	heldForParts  = "parts"
@@ -196,7 +196,7 @@ func (r *run) unhealthy(stage int) []string {
 	}
 	var sick []string
 	for _, e := range r.next.sorted() {
-		if e.leaving || !e.fresh || e.hook.runs || e.place.Stage > stage {
+		if e.leaving || !e.fresh || e.hook.runs || e.order.Stage > stage {
 			continue
 		}
 		live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
@@ -239,7 +239,7 @@ func (r *run) wait(ctx context.Context, before string, sick []string) error {
 
 func (r *run) saveIfDirty(ctx context.Context) error {
 	if !r.dirty {
-		r.commit(r.tenant, r.next.clone()) // the pass may go on with its own
+		r.commit(r.state, r.next.clone()) // the pass may go on with its own
 		return nil
 	}
 	return r.save(ctx)

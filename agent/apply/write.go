@@ -209,7 +209,7 @@ func (w *writer) done(it *item, answer *metav1.PartialObjectMetadata) entry {
 }
 
 func entryOf(it *item, live kubeobj.Live) entry {
-	return entry{kind: it.kind, ref: it.ref, place: it.place, uid: live.UID, hash: it.hash, print: live.Print,
+	return entry{kind: it.kind, ref: it.ref, order: it.order, uid: live.UID, hash: it.hash, print: live.Print,
 		once: it.once, prune: it.prune, fresh: true}
 }
 

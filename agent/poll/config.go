@@ -63,10 +63,10 @@ type Config struct {
 
 	// Heals are reported to the hub; without it they are not.
 	Heals Heals
-	// Errands and Diffs handle people's requests other than full syncs; without them
+	// OnDemand and Diffs handle people's requests other than full syncs; without them
 	// such requests are ignored.
-	Errands Errands
-	Diffs   Diffs
+	OnDemand OnDemand
+	Diffs    Diffs
 	// Previews answers requests for previews; nil answers none.
 	Previews preview.Answerer
 

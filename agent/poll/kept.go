@@ -36,7 +36,7 @@ func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredSer
 		s.waiting = ""
 		return w
 	}
-	want, why := keep.Place(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
+	want, why := keep.Choose(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
 	s.waiting = why
 	return want
 }

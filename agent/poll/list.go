@@ -36,7 +36,7 @@ func (l *Loop) takeList(answer Answer) {
 		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Shown: answer.Shown, Deletes: string(hold)}
 	})
 	l.mu.Lock()
-	moved := l.placeList(answer.List)
+	moved := l.acceptEntries(answer.List)
 	l.sweepDue = l.sweepDue || moved
 	l.listedAt, l.specsComing = l.Clock.Now(), true
 	l.mu.Unlock()
@@ -46,11 +46,11 @@ func (l *Loop) takeList(answer Answer) {
 	}
 }
 
-// placeList gives each service its entry, its tombstone, or neither; without either
+// acceptEntries gives each service its entry, its tombstone, or neither; without either
 // it is held. If an entry is unchanged, only its bytes are replaced: lists of
 // thousands of services follow each other with few changes. moved reports whether any
 // files or services changed.
-func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
+func (l *Loop) acceptEntries(list *agentv1.Desired) (moved bool) {
 	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
 	l.list, l.listDeletes = list, l.deletes
 	l.allSettled = false
@@ -68,7 +68,7 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 		s.desire(w)
 		s.tombstone, s.drain = nil, nil
 		l.call(s, w.GetName(), w.GetNamespace())
-		l.placed(s, before)
+		l.entryChanged(s, before)
 	}
 	for _, t := range list.GetTombstones() {
 		s := l.ensure(t.GetServiceId())
@@ -82,7 +82,7 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 		if s.drain != nil && s.drain.Done {
 			l.report.drained(t) // the hub has not received the report, or has lost it
 		}
-		l.placed(s, before)
+		l.entryChanged(s, before)
 	}
 	moved = moved || len(l.services) != len(list.GetServices())
 	for _, s := range l.services {
@@ -90,7 +90,7 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 			before := s.listed()
 			s.desire(nil)
 			s.tombstone = nil
-			l.placed(s, before)
+			l.entryChanged(s, before)
 		}
 		if words {
 			l.hints.touch(s.id)
@@ -100,9 +100,9 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 	return moved
 }
 
-// placed holds a service or lets it continue, as its entry says, and has its status
+// entryChanged holds a service or lets it continue, as its entry says, and has its status
 // checked if the entry changed.
-func (l *Loop) placed(s *service, before listed) {
+func (l *Loop) entryChanged(s *service, before listed) {
 	l.hold(s)
 	if !before.same(s) {
 		l.hints.touch(s.id)
@@ -338,7 +338,7 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 		if s.drain == nil || !s.drain.Done {
 			s.queue(now, change.Unchanged)
 		}
-	case s.held && s.asked():
+	case s.held && s.requested():
 		if s.due.IsZero() {
 			s.queue(now, change.Asked)
 		}

@@ -27,7 +27,7 @@ type Loop struct {
 	services map[string]*service
 	// named holds the services by name, because dependencies are by name.
 	named   map[string]map[string]*service
-	agenda  agenda
+	queue   queue
 	loaded  bool // the inventories have been read
 	away    error
 	list    *agentv1.Desired
@@ -118,7 +118,7 @@ func New(cfg Config) (*Loop, error) {
 	if cfg.List == nil {
 		l.etag = ""
 	} else {
-		l.sweepDue = l.placeList(cfg.List)
+		l.sweepDue = l.acceptEntries(cfg.List)
 	}
 	return l, nil
 }
@@ -333,7 +333,7 @@ func (l *Loop) noteDuplicate(err error) {
 func (l *Loop) ensure(id string) *service {
 	s := l.services[id]
 	if s == nil {
-		s = newService(id, &l.agenda)
+		s = newService(id, &l.queue)
 		l.services[id] = s
 	}
 	return s

@@ -138,7 +138,7 @@ func (p *passing) compare(ctx context.Context) *outcome {
 
 // wait stops a service whose dependencies are not there.
 func (p *passing) wait(context.Context) *outcome {
-	if p.job.gate != "" && !p.job.errand {
+	if p.job.gate != "" && !p.job.onDemand {
 		return &outcome{inputs: p.now, gate: p.job.gate}
 	}
 	return nil
@@ -188,7 +188,7 @@ func (p *passing) serve(ctx context.Context) *outcome {
 	s.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	p.service = s
 	p.tests, p.synced = testrun.Split(p.objects)
-	p.words, p.again = l.errands(ctx, p.permit, j, s, p.synced)
+	p.words, p.again = l.serveOnDemand(ctx, p.permit, j, s, p.synced)
 	return nil
 }
 
@@ -231,7 +231,7 @@ func (p *passing) apply(ctx context.Context) *outcome {
 func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest
-	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
+	if j.objects != nil || j.settings == "" || j.held || j.onDemand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
 		return outcome{}, false
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)

@@ -110,17 +110,17 @@ func (l *Loop) next() (*job, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		first := l.agenda.first()
+		first := l.queue.first()
 		switch {
 		case first == nil:
 			return nil, time.Minute
 		case first.due.After(now):
 			return nil, min(time.Minute, first.due.Sub(now))
-		case first.held && !first.asked():
+		case first.held && !first.requested():
 			first.unqueue() // it was held meanwhile
 		case l.specsComing && first.needsSpec():
 			first.due = now.Add(specsWait)
-			l.agenda.put(first)
+			l.queue.put(first)
 		default:
 			return l.begin(first), 0
 		}
@@ -131,7 +131,7 @@ func (l *Loop) begin(s *service) *job {
 	j := &job{
 		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		seen: seenOf(l.list), objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
-		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, previewed: s.previewed, errand: s.asked(), claim: s.claiming,
+		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, previewed: s.previewed, onDemand: s.requested(), claim: s.claiming,
 	}
 	if s.want != nil {
 		j.fits = s.specFits()
@@ -141,7 +141,7 @@ func (l *Loop) begin(s *service) *job {
 		j.dependent = l.dependent(s)
 	}
 	s.due, s.cause, s.readReads = time.Time{}, change.Unchanged, false
-	l.agenda.begin(s)
+	l.queue.begin(s)
 	return j
 }
 
@@ -178,7 +178,7 @@ func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 	if s := l.services[j.id]; s != nil {
 		if s.previewed = max(s.previewed, last); err == nil && preview.Only(j.spec, s.diffed) {
 			s.diffed = max(s.diffed, j.spec.GetDiffRequest())
-			j.diffed, j.errand = s.diffed, s.asked()
+			j.diffed, j.onDemand = s.diffed, s.requested()
 		}
 	}
 	return err != nil
@@ -193,7 +193,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		l.mu.Unlock()
 		return
 	}
-	l.agenda.end(s)
+	l.queue.end(s)
 	if ctx.Err() != nil && out.trouble != nil {
 		l.mu.Unlock()
 		return // the agent stops; after a restart the pass runs again
@@ -375,8 +375,8 @@ func (l *Loop) storeApplied() {
 
 // busyLocked reports whether a pass runs or is due.
 func (l *Loop) busyLocked(now time.Time) bool {
-	first := l.agenda.first()
-	return l.agenda.running > 0 || first != nil && !first.due.After(now)
+	first := l.queue.first()
+	return l.queue.running > 0 || first != nil && !first.due.After(now)
 }
 
 // scrubbed removes the secret values of a service from a text: renderers and API

@@ -20,9 +20,10 @@ import (
 type service struct {
 	id, name, namespace string
 
-	// agenda is the loop's; place is the service's position in it, zero means none.
-	agenda *agenda
-	place  int
+	// passes is the loop's queue; queueIndex is the service's position in its heap, from
+	// one; zero means none.
+	passes     *queue
+	queueIndex int
 
 	// want is the service's entry in the present list, nil if it has none; wantKey
 	// belongs to it.
@@ -93,8 +94,8 @@ type trouble struct {
 	refused bool
 }
 
-func newService(id string, a *agenda) *service {
-	return &service{id: id, agenda: a, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
+func newService(id string, a *queue) *service {
+	return &service{id: id, passes: a, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
 }
 
 // wantKey changes with every part of a list entry that a spec belongs to.
@@ -148,14 +149,14 @@ func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer 
 func (s *service) queue(at time.Time, cause change.Cause) {
 	if s.due.IsZero() || at.Before(s.due) {
 		s.due, s.cause = at, cause
-		s.agenda.put(s)
+		s.passes.put(s)
 	}
 }
 
 // unqueue cancels the queued pass.
 func (s *service) unqueue() {
 	s.due = time.Time{}
-	s.agenda.put(s)
+	s.passes.put(s)
 }
 
 // job is a worker's copy of a service.
@@ -173,13 +174,13 @@ type job struct {
 	warnings  []string
 	cause     change.Cause
 	readReads bool
-	// held: only errands run.
+	// held: only requests on demand run.
 	held              bool
 	diffed, previewed int64
 	// claim: record what is rendered even if it is not applied.
 	claim bool
-	// errand: a person waits for something other than a sync.
-	errand bool
+	// onDemand: a person waits for something other than a sync.
+	onDemand bool
 	// deletes is what deletes wait for, empty if they do not wait.
 	deletes string
 	// gate is the dependency to wait for.
@@ -195,7 +196,7 @@ type outcome struct {
 	gate     string
 	skipped  bool   // nothing to do
 	settled  bool   // the desired revision is already applied
-	again    bool   // an errand could not be done yet
+	again    bool   // a request could not be done yet
 	claimed  bool   // the rendered objects are known
 	dry      bool   // nothing of it is written
 	words    string // what a dry run would change

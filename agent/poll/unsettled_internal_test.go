@@ -49,7 +49,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &Loop{Config: Config{Render: versioned{}, Clock: clock.Real{}, Gate: tenancy.New(&rest.Config{}, "axle-system")}, work: make(chan struct{}, 1)}
-			s := newService("b", &l.agenda)
+			s := newService("b", &l.queue)
 			s.name, s.spec = "heir", &agentv1.ServiceSpec{Id: "b", SpecDigest: "s1"}
 			s.scrub = scrub.New(map[string]string{"password": "hunter22"})
 			s.desire(&agentv1.DesiredService{Id: "b", TarballDigest: "t1", SpecDigest: "s1"})
@@ -71,7 +71,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 
 // A service whose limits do not let it have an object is not waited for with it.
 func TestLimitsSayWhoMayTakeAnObject(t *testing.T) {
-	gate, all := tenancy.New(&rest.Config{}, "axle-system"), &agenda{}
+	gate, all := tenancy.New(&rest.Config{}, "axle-system"), &queue{}
 	kind, ref := kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Namespaced: true}, kubeobj.Ref{Kind: "ConfigMap", Namespace: "shop", Name: "a"}
 	enforced := true
 	for name, test := range map[string]struct {

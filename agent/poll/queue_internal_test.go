@@ -13,9 +13,9 @@ import (
 
 // Passes come in the order of their due times, each service once, whatever is
 // asked for meanwhile.
-func TestAgendaKeepsTheOrder(t *testing.T) {
+func TestQueueKeepsTheOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	a := &agenda{}
+	a := &queue{}
 	now := time.Unix(1000, 0)
 	all := make([]*service, 40)
 	for n := range all {
@@ -52,17 +52,17 @@ func TestAgendaKeepsTheOrder(t *testing.T) {
 			t.Fatalf("%d passes run, not %d", a.running, running)
 		}
 		for n, s := range a.heap.all {
-			if s.place != n+1 || slices.Index(a.heap.all, s) != n {
-				t.Fatalf("service %s is at %d and takes itself to be at %d", s.id, n, s.place-1)
+			if s.queueIndex != n+1 || slices.Index(a.heap.all, s) != n {
+				t.Fatalf("service %s is at %d and takes itself to be at %d", s.id, n, s.queueIndex-1)
 			}
 		}
 	}
 }
 
 // The next pass must be found without scanning all services.
-func TestAgendaLooksAtFew(t *testing.T) {
+func TestQueueLooksAtFew(t *testing.T) {
 	for _, services := range []int{500, 8000} {
-		a := &agenda{}
+		a := &queue{}
 		now := time.Unix(1000, 0)
 		for n := range services {
 			newService(fmt.Sprint(n), a).queue(now.Add(time.Duration(n*7919%services)*time.Second), change.Asked)

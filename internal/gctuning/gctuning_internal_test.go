@@ -1,4 +1,4 @@
-package gcpace
+package gctuning
 
 import (
 	"context"

@@ -48,7 +48,7 @@ func (c *clerk) answered() int {
 func TestPausedServiceIsComparedAndNotApplied(t *testing.T) {
 	h, c, k := newHub(t), newCluster(), &clerk{}
 	h.put("web", "one")
-	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.Errands, cfg.Diffs = k, k })
+	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.OnDemand, cfg.Diffs = k, k })
 	h.says("web", "Synced", "")
 	before := c.count(c.passes, "web")
 	h.put("web", "two", func(w *agentv1.DesiredService, s *agentv1.ServiceSpec) { w.Paused, s.DiffRequest = true, 1 })
@@ -67,7 +67,7 @@ func TestPausedServiceIsComparedAndNotApplied(t *testing.T) {
 func TestDryRunServiceIsNeverApplied(t *testing.T) {
 	h, c, k := newHub(t), newCluster(), &clerk{}
 	h.put("web", "one", func(_ *agentv1.DesiredService, s *agentv1.ServiceSpec) { s.DryRun = true })
-	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.Errands, cfg.Diffs = k, k })
+	start(t, h, c, t.TempDir(), func(cfg *poll.Config) { cfg.OnDemand, cfg.Diffs = k, k })
 	h.says("web", "Held", "DryRun")
 	eventually.For(t, within, "the diff is sent", func() error {
 		if k.answered() == 0 {

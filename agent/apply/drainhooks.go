@@ -14,29 +14,29 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// maxFarewell bounds the hooks of a drain in an inventory, in bytes.
-const maxFarewell = 128 << 10
+// maxDrainHooks bounds the hooks of a drain in an inventory, in bytes.
+const maxDrainHooks = 128 << 10
 
-// keepFarewell stores the hooks of a drain: when the service leaves, there is nothing
+// keepDrainHooks stores the hooks of a drain: when the service leaves, there is nothing
 // left to render them from.
-func (r *run) keepFarewell() {
+func (r *run) keepDrainHooks() {
 	var all []wireItem
 	size := 0
-	for _, it := range r.plan.farewell {
-		if size += len(it.body); size > maxFarewell {
+	for _, it := range r.plan.drainHooks {
+		if size += len(it.body); size > maxDrainHooks {
 			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref, Warning: true,
-				Message: fmt.Sprintf("the hooks of a deletion are larger than %d KiB together; %s and those after it will not run", maxFarewell>>10, it.ref)})
+				Message: fmt.Sprintf("the hooks of a deletion are larger than %d KiB together; %s and those after it will not run", maxDrainHooks>>10, it.ref)})
 			break
 		}
 		all = append(all, it.wire())
 	}
-	if !sameFarewell(all, r.next.farewell) {
-		r.next.farewell, r.dirty = all, true
+	if !sameDrainHooks(all, r.next.drainHooks) {
+		r.next.drainHooks, r.dirty = all, true
 	}
 }
 
-// sameFarewell reports whether the stored hooks equal the rendered ones.
-func sameFarewell(a, b []wireItem) bool {
+// sameDrainHooks reports whether the stored hooks equal the rendered ones.
+func sameDrainHooks(a, b []wireItem) bool {
 	if len(a) != len(b) || len(a) == 0 {
 		return len(a) == len(b)
 	}
@@ -45,15 +45,15 @@ func sameFarewell(a, b []wireItem) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// bidFarewell runs the hooks of one moment of a drain and reports whether all of them
+// runDrainHooks runs the hooks of one moment of a drain and reports whether all of them
 // succeeded. A failed hook holds the drain and is retried after some minutes.
 // Detaching the service avoids the hooks.
-func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err error) {
-	r := &run{Engine: d.Engine, service: d.service, tenant: d.tenant, client: d.client, before: d.next, next: d.next,
+func (d *drain) runDrainHooks(ctx context.Context, when moment) (done bool, err error) {
+	r := &run{Engine: d.Engine, service: d.service, state: d.state, client: d.client, before: d.next, next: d.next,
 		plan: &plan{byRef: map[kubeobj.Ref]*item{}}, began: time.Now(),
 		writer: &writer{engine: d.Engine, client: d.client, service: d.service, newKinds: map[string]bool{}}}
 	fresh := false
-	for _, w := range d.next.farewell {
+	for _, w := range d.next.drainHooks {
 		if w.Moment != when {
 			continue
 		}
@@ -66,15 +66,15 @@ func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err er
 		}
 		r.plan.items, r.plan.byRef[it.ref] = append(r.plan.items, it), it
 		if _, claimed := d.next.entries[it.ref]; !claimed {
-			d.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: true, prune: it.prune, hook: hookRun{moment: when, runs: true}}
+			d.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, order: it.order, once: true, prune: it.prune, hook: hookRun{moment: when, runs: true}}
 			fresh = true
 		}
 	}
 	if len(r.plan.items) == 0 {
 		return true, nil
 	}
-	if d.next.goal != farewellGoal {
-		d.next.goal, d.next.attempt, d.next.retryAt = farewellGoal, 0, time.Time{}
+	if d.next.goal != drainGoal {
+		d.next.goal, d.next.attempt, d.next.retryAt = drainGoal, 0, time.Time{}
 		fresh = true
 	}
 	if fresh {
@@ -83,17 +83,17 @@ func (d *drain) bidFarewell(ctx context.Context, when moment) (done bool, err er
 		}
 		d.watch()
 	}
-	if done, err = d.runFarewell(ctx, r); done && err == nil {
+	if done, err = d.runHookWaves(ctx, r); done && err == nil {
 		// They must not run again after their objects are gone.
-		d.next.farewell = slices.DeleteFunc(slices.Clone(d.next.farewell), func(w wireItem) bool { return w.Moment == when })
+		d.next.drainHooks = slices.DeleteFunc(slices.Clone(d.next.drainHooks), func(w wireItem) bool { return w.Moment == when })
 	}
 	return done, err
 }
 
-// farewellGoal is the revision name for hooks that run on a drain.
-const farewellGoal = "leave"
+// drainGoal is the revision name for hooks that run on a drain.
+const drainGoal = "leave"
 
-func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
+func (d *drain) runHookWaves(ctx context.Context, r *run) (bool, error) {
 	groups := r.plan.groups()
 	for n := 0; n <= len(groups); n++ {
 		if r.hookEnds() {
@@ -103,7 +103,7 @@ func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
 		}
 		for _, group := range groups[:n] {
 			for _, it := range group {
-				if held := d.farewellHeld(r, it); held {
+				if held := d.hookHolds(r, it); held {
 					return false, nil
 				}
 			}
@@ -124,8 +124,8 @@ func (d *drain) runFarewell(ctx context.Context, r *run) (bool, error) {
 	return true, nil
 }
 
-// farewellHeld reports whether the drain waits for a hook, and sets the message.
-func (d *drain) farewellHeld(r *run, it *item) bool {
+// hookHolds reports whether the drain waits for a hook, and sets the message.
+func (d *drain) hookHolds(r *run, it *item) bool {
 	e, now := d.next.entries[it.ref], d.cfg.Clock.Now()
 	switch {
 	case e.hook.end == hookSucceeded:

@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-func TestWaysAreChosenByWhatFlows(t *testing.T) {
-	w, err := newWays(&rest.Config{Host: "http://127.0.0.1:1"}, "127.0.0.1")
+func TestTransportsAreChosenByWhatFlows(t *testing.T) {
+	w, err := newTransports(&rest.Config{Host: "http://127.0.0.1:1"}, "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,18 +29,18 @@ const (
 	handshakeLimit = 10 * time.Second
 )
 
-// ways are the connections to the API server: kept connections of their own; streams
+// transports are the connections to the API server: kept connections of their own; streams
 // that share one, for watches and short writes; and connections that change
 // protocols. Reads use a connection of their own: HTTP/1.1 wakes half as many
 // goroutines for a short answer and copies a long one less often, and a read on a
 // connection that was closed meanwhile is repeated.
-type ways struct {
+type transports struct {
 	// read equals single if the API server is reached through a proxy.
 	read, single, shared, upgrade http.RoundTripper
 	idle                          []interface{ CloseIdleConnections() }
 }
 
-func newWays(c *rest.Config, host string) (w ways, err error) {
+func newTransports(c *rest.Config, host string) (w transports, err error) {
 	config, err := rest.TLSConfigFor(c)
 	if err != nil {
 		return w, fmt.Errorf("the API server's TLS: %w", err)
@@ -62,7 +62,7 @@ func newWays(c *rest.Config, host string) (w ways, err error) {
 }
 
 // reads is for requests that have no body and can be repeated.
-func (w *ways) reads(c *rest.Config, config *tls.Config, host string) (http.RoundTripper, error) {
+func (w *transports) reads(c *rest.Config, config *tls.Config, host string) (http.RoundTripper, error) {
 	if c.Proxy != nil {
 		return w.single, nil
 	}
@@ -115,7 +115,7 @@ func newWay(c *rest.Config, config *tls.Config, shared bool) (*http.Transport, h
 }
 
 // choose picks the connection by the expected amount of data.
-func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper {
+func (w transports) choose(request *http.Request, info kubereq.Info) http.RoundTripper {
 	if request.Header["Upgrade"] != nil {
 		return w.upgrade
 	}
@@ -129,7 +129,7 @@ func (w ways) choose(request *http.Request, info kubereq.Info) http.RoundTripper
 	return w.shared
 }
 
-func (w ways) close() {
+func (w transports) close() {
 	for _, one := range w.idle {
 		one.CloseIdleConnections()
 	}

@@ -24,8 +24,8 @@ const (
 	maxCommand = 4096
 )
 
-// trail is the audit record of one request.
-type trail struct {
+// auditTrail is the audit record of one request.
+type auditTrail struct {
 	proxy    *Proxy
 	record   audit.Record
 	began    time.Time
@@ -37,8 +37,8 @@ type trail struct {
 // begin creates the record. Long-running requests are recorded at their
 // beginning too, and a command in a container does not begin before that record
 // is durable.
-func (p *Proxy) begin(ctx context.Context, a *asked) (*trail, error) {
-	t := &trail{proxy: p, began: p.Clock.Now(), record: p.record(a)}
+func (p *Proxy) begin(ctx context.Context, a *parsedRequest) (*auditTrail, error) {
+	t := &auditTrail{proxy: p, began: p.Clock.Now(), record: p.record(a)}
 	command := a.info.Connects() && a.head.GetUpgrade() != ""
 	if !command && a.info.Verb != "watch" {
 		return t, nil
@@ -66,7 +66,7 @@ func (p *Proxy) begin(ctx context.Context, a *asked) (*trail, error) {
 	return t, nil
 }
 
-func (p *Proxy) record(a *asked) audit.Record {
+func (p *Proxy) record(a *parsedRequest) audit.Record {
 	c := a.caller
 	r := audit.Record{
 		Actor: c.Name, ActorKind: string(c.Kind), ActorID: c.ID, TokenID: c.TokenID, Source: a.source,
@@ -91,7 +91,7 @@ func (p *Proxy) record(a *asked) audit.Record {
 }
 
 // end stores the record, once.
-func (t *trail) end(ctx context.Context, err error) {
+func (t *auditTrail) end(ctx context.Context, err error) {
 	t.once.Do(func() {
 		r := t.record
 		now := t.proxy.Clock.Now()

@@ -39,20 +39,20 @@ func (k *keeper) Heal(context.Context, string, []kubeobj.Ref) ([]kubeobj.Healed,
 	return nil, k.err
 }
 
-// contest is a watcher that sees an object which somebody else changes after each
+// conflict is a watcher that sees an object which somebody else changes after each
 // heal.
-type contest struct {
+type conflict struct {
 	*Watcher
 	clock  *fixed
 	keeper *keeper
 	kind   *kindWatch
 }
 
-func newContest(t *testing.T) *contest {
+func newConflict(t *testing.T) *conflict {
 	t.Helper()
 	kind := kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true}
 	ref := kubeobj.Ref{Kind: "ConfigMap", Namespace: "ns", Name: "a"}
-	c := &contest{clock: &fixed{time.Unix(1e9, 0)}, keeper: &keeper{want: kubeobj.Expected{Ref: ref, Kind: kind, Service: "s", Print: kubeobj.Fingerprint{Own: 1}}}}
+	c := &conflict{clock: &fixed{time.Unix(1e9, 0)}, keeper: &keeper{want: kubeobj.Expected{Ref: ref, Kind: kind, Service: "s", Print: kubeobj.Fingerprint{Own: 1}}}}
 	var err error
 	if c.Watcher, err = New(Config{REST: &rest.Config{Host: "http://127.0.0.1:1"}, ClusterID: "c", Clock: c.clock}); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func newContest(t *testing.T) *contest {
 }
 
 // live sets the object that the watch sees.
-func (c *contest) live(own uint64) {
+func (c *conflict) live(own uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kind.objects[name{"ns", "a"}] = kubeobj.Live{Service: "s", Tracked: true, Cluster: "c",
@@ -73,7 +73,7 @@ func (c *contest) live(own uint64) {
 }
 
 // run lets the loops do what is due.
-func (c *contest) run(t *testing.T) {
+func (c *conflict) run(t *testing.T) {
 	t.Helper()
 	c.round(t.Context())
 	for {
@@ -87,8 +87,8 @@ func (c *contest) run(t *testing.T) {
 }
 
 func TestObjectThatIsChangedAgainAndAgainIsContested(t *testing.T) {
-	c := newContest(t)
-	for n := range contestedAfter {
+	c := newConflict(t)
+	for n := range conflictAfter {
 		c.live(2)
 		c.run(t)
 		if c.keeper.heals != n+1 {
@@ -106,27 +106,27 @@ func TestObjectThatIsChangedAgainAndAgainIsContested(t *testing.T) {
 	if len(all) != 1 || all[0].State != Contested || !strings.Contains(all[0].Message, "kubectl") {
 		t.Errorf("%+v", all)
 	}
-	c.clock.now = c.clock.now.Add(contestedWithin / 2)
+	c.clock.now = c.clock.now.Add(conflictWithin / 2)
 	c.live(2)
 	c.run(t)
-	if c.keeper.heals != contestedAfter {
-		t.Error("a contested object is healed at once")
+	if c.keeper.heals != conflictAfter {
+		t.Error("an object in conflict is healed at once")
 	}
-	c.clock.now = c.clock.now.Add(contestedWithin)
+	c.clock.now = c.clock.now.Add(conflictWithin)
 	c.run(t)
-	if c.keeper.heals != contestedAfter+1 {
-		t.Error("a contested object is never tried again")
+	if c.keeper.heals != conflictAfter+1 {
+		t.Error("an object in conflict is never tried again")
 	}
 	c.live(1)
 	c.run(t)
 	if all := c.Findings("s"); len(all) != 0 {
-		t.Errorf("after the contest: %+v", all)
+		t.Errorf("after the conflict: %+v", all)
 	}
 }
 
 // A heal counts although its effect is seen before it is known to have ended.
 func TestHealThatIsSeenAtOnceCounts(t *testing.T) {
-	c := newContest(t)
+	c := newConflict(t)
 	c.keeper.seen = func() {
 		c.live(1)
 		c.round(t.Context())
@@ -136,7 +136,7 @@ func TestHealThatIsSeenAtOnceCounts(t *testing.T) {
 		c.run(t)
 		c.clock.now = c.clock.now.Add(10 * time.Second)
 	}
-	if c.keeper.heals > contestedAfter {
+	if c.keeper.heals > conflictAfter {
 		t.Errorf("%d heals in 200 s", c.keeper.heals)
 	}
 	c.live(2)
@@ -147,7 +147,7 @@ func TestHealThatIsSeenAtOnceCounts(t *testing.T) {
 }
 
 func TestHealThatNeedsARenderAsksForAPass(t *testing.T) {
-	c := newContest(t)
+	c := newConflict(t)
 	asked := ""
 	c.cfg.NeedPass = func(service string) { asked = service }
 	c.keeper.err = errcode.New(errcode.NotFound, "not rendered")
@@ -200,7 +200,7 @@ func TestJudge(t *testing.T) {
 // A person's addition is only reported. A change of our fields meanwhile is healed at
 // once: a report causes no back-off, because nothing was written.
 func TestAReportHoldsNoHealBack(t *testing.T) {
-	c := newContest(t)
+	c := newConflict(t)
 	seen := func(print kubeobj.Fingerprint) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -228,7 +228,7 @@ func TestAReportHoldsNoHealBack(t *testing.T) {
 // A failed attempt is repeated with growing delays. A drift that ended by itself and
 // begins again does not wait for that.
 func TestAFailedHealHoldsNoOtherBack(t *testing.T) {
-	c := newContest(t)
+	c := newConflict(t)
 	c.keeper.err = errors.New("the API server is away")
 	for n := 1; n < 8; n++ {
 		c.live(2)

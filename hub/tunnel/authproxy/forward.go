@@ -22,10 +22,10 @@ import (
 // handshakeLimit limits writing the head of an upgraded answer.
 const handshakeLimit = 10 * time.Second
 
-// carry forwards an admitted request to its cluster and the answer back. It
+// forward sends an admitted request to its cluster and the answer back. It
 // returns an error only while nothing was answered; a later failure cuts the
 // connection, so that a client does not take half an answer for a complete one.
-func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err error) {
+func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, a *parsedRequest) (err error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	t, err := p.begin(ctx, a)
@@ -54,7 +54,7 @@ func (p *Proxy) carry(w http.ResponseWriter, r *http.Request, a *asked) (err err
 }
 
 // openTo opens the stream. Its error for a missing tunnel names the cluster.
-func (p *Proxy) openTo(ctx context.Context, a *asked) (Stream, error) {
+func (p *Proxy) openTo(ctx context.Context, a *parsedRequest) (Stream, error) {
 	stream, err := p.Open(ctx, a.cluster.ID, a.head)
 	if errors.Is(err, tunnel.ErrNone) {
 		return nil, errcode.New(errcode.Unavailable, "cluster %[1]s has no tunnel to this hub now; axle clusters get %[1]s shows since when, and axle-agent doctor, run where its agent runs, what keeps it down", a.cluster.Name).After(errcode.RetryAfter(err))
@@ -72,7 +72,7 @@ func reasonOf(ctx context.Context, err error) error {
 }
 
 // reply writes an answer's head and body to the client.
-func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *asked, answer *agentv1.StreamAnswer, stream Stream, l *live, t *trail) error {
+func (p *Proxy) reply(ctx context.Context, w http.ResponseWriter, a *parsedRequest, answer *agentv1.StreamAnswer, stream Stream, l *live, t *auditTrail) error {
 	if s := answer.GetStatus(); s < 200 || s > 599 {
 		return errcode.New(errcode.Unavailable, "the cluster's agent answered with the invalid status %d", s)
 	}
@@ -121,14 +121,14 @@ func (w pieces) Write(p []byte) (n int, err error) {
 
 // broken ends a connection whose answer has begun, after its record was
 // written.
-func (p *Proxy) broken(ctx context.Context, a *asked, t *trail, err error) {
+func (p *Proxy) broken(ctx context.Context, a *parsedRequest, t *auditTrail, err error) {
 	err = reasonOf(ctx, err)
 	p.log(ctx, a, err)
 	t.end(ctx, err)
 	panic(http.ErrAbortHandler)
 }
 
-func (p *Proxy) log(ctx context.Context, a *asked, err error) {
+func (p *Proxy) log(ctx context.Context, a *parsedRequest, err error) {
 	p.Log.LogAttrs(ctx, slog.LevelDebug, "a request to a cluster broke off", slog.String("request", a.head.GetRequestId()),
 		slog.String(logkey.Cluster, a.cluster.Name), slog.String(logkey.User, a.caller.Name), slog.Any(logkey.Error, err))
 }
@@ -143,7 +143,7 @@ type upload struct {
 
 // sendBody sends the body in parallel to the answer: an API server may answer
 // before it has read everything.
-func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *trail) *upload {
+func sendBody(r *http.Request, w http.ResponseWriter, stream Stream, t *auditTrail) *upload {
 	u := &upload{done: make(chan struct{}), control: http.NewResponseController(w), stream: stream}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		// A broken stream reports its error with the answer.
@@ -183,7 +183,7 @@ func (u *upload) stop() {
 
 // upgraded waits until the cluster switches protocols and then joins the two
 // connections.
-func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, stream Stream, l *live, t *trail) error {
+func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *parsedRequest, stream Stream, l *live, t *auditTrail) error {
 	answer, err := stream.Answer(ctx)
 	if err != nil {
 		return reasonOf(ctx, err)
@@ -204,7 +204,7 @@ func (p *Proxy) upgraded(ctx context.Context, w http.ResponseWriter, a *asked, s
 	// The server's own deadlines apply only to the head.
 	_ = conn.SetDeadline(time.Time{})
 	t.status = http.StatusSwitchingProtocols
-	word := newFarewell(a.head.GetUpgrade(), answer)
+	word := newTerminator(a.head.GetUpgrade(), answer)
 	first := firstOf(stream)
 	if word != nil {
 		word.came(first)
@@ -247,7 +247,7 @@ func firstOf(stream Stream) []byte {
 
 // writeSwitch writes the head of the answer itself, and the bytes that came
 // after it.
-func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer, first []byte) error {
+func (a *parsedRequest) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.StreamAnswer, first []byte) error {
 	a.setHeaders(h, answer)
 	h.Del("Content-Length")
 	h.Set("Connection", "Upgrade")
@@ -273,7 +273,7 @@ func (a *asked) writeSwitch(conn net.Conn, h http.Header, answer *agentv1.Stream
 // join copies raw bytes in both directions until the cluster's side ends. When
 // the client ends its direction, that is passed on, and the other direction
 // continues. word, unless nil, tells a client that its connection was cut.
-func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream Stream, word farewell, l *live, t *trail) error {
+func (p *Proxy) join(ctx context.Context, conn net.Conn, from io.Reader, stream Stream, word terminator, l *live, t *auditTrail) error {
 	l.setCut(func() { hurry(conn) })
 	var to io.Reader = stream
 	if word != nil {

@@ -23,7 +23,7 @@ func chosen(name, protocol string) *agentv1.StreamAnswer {
 	return &agentv1.StreamAnswer{Status: 101, Headers: []*agentv1.StreamHeader{{Name: name, Values: []string{protocol}}}}
 }
 
-func TestFarewellIsForCommandsAlone(t *testing.T) {
+func TestTerminatorIsForCommandsAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		upgrade string
 		answer  *agentv1.StreamAnswer
@@ -39,7 +39,7 @@ func TestFarewellIsForCommandsAlone(t *testing.T) {
 		"SPDY without a version":     {"SPDY/3.1", &agentv1.StreamAnswer{Status: 101}, false},
 		"a WebSocket of other kinds": {"websocket", chosen("Sec-WebSocket-Protocol", "chat"), false},
 	} {
-		if got := newFarewell(tc.upgrade, tc.answer) != nil; got != tc.says {
+		if got := newTerminator(tc.upgrade, tc.answer) != nil; got != tc.says {
 			t.Errorf("%s: %t, want %t", name, got, tc.says)
 		}
 	}
@@ -57,7 +57,7 @@ func webSocketFrame(first byte, payload string) string {
 	}
 }
 
-func TestWebSocketFarewellFitsBetweenMessages(t *testing.T) {
+func TestWebSocketTerminatorFitsBetweenMessages(t *testing.T) {
 	const binaryMessage, ping, end = 0x82, 0x89, 0x88
 	output := webSocketFrame(binaryMessage, "\x01output")
 	for name, tc := range map[string]struct {
@@ -84,7 +84,7 @@ func TestWebSocketFarewellFitsBetweenMessages(t *testing.T) {
 		"a later part after a ping, as": {webSocketFrame(0x02, "\x01") + webSocketFrame(ping, "") + webSocketFrame(0x80, "\x03{}"), true},
 	} {
 		for _, step := range []int{1, 3, 1 << 20} {
-			w := newFarewell("websocket", chosen("Sec-WebSocket-Protocol", "v5.channel.k8s.io"))
+			w := newTerminator("websocket", chosen("Sec-WebSocket-Protocol", "v5.channel.k8s.io"))
 			feed(w.came, tc.came, step)
 			words := w.say(errCut)
 			if got := words != nil; got != tc.says {
@@ -139,7 +139,7 @@ func data(id spdy.StreamId, text string) spdy.Frame {
 	return &spdy.DataFrame{StreamId: id, Data: []byte(text)}
 }
 
-func TestSPDYFarewellGoesToTheErrorStream(t *testing.T) {
+func TestSPDYTerminatorGoesToTheErrorStream(t *testing.T) {
 	reply := &spdy.SynReplyFrame{StreamId: 3}
 	all := spdyText(t, opening(1, "stdin"), data(1, "input"), &spdy.PingFrame{Id: 1}, opening(3, "error"), opening(5, "stdout"), data(1, strings.Repeat("more", 9000)))
 	whole := spdyText(t, reply, data(5, "output"), &spdy.WindowUpdateFrame{StreamId: 1, DeltaWindowSize: 7})
@@ -160,7 +160,7 @@ func TestSPDYFarewellGoesToTheErrorStream(t *testing.T) {
 		"an opening without an end":       {"\x80\x03\x00\x01\x00\xff\xff\xff" + strings.Repeat("x", 100), whole, false},
 	} {
 		for _, step := range []int{1, 7, 1 << 20} {
-			w := newFarewell("SPDY/3.1", chosen("X-Stream-Protocol-Version", "v4.channel.k8s.io"))
+			w := newTerminator("SPDY/3.1", chosen("X-Stream-Protocol-Version", "v4.channel.k8s.io"))
 			feed(w.sent, tc.sent, step)
 			feed(w.came, tc.came, step)
 			words := w.say(errCut)
@@ -181,29 +181,29 @@ func TestSPDYFarewellGoesToTheErrorStream(t *testing.T) {
 			}
 		}
 	}
-	plain := newFarewell("SPDY/3.1", chosen("X-Stream-Protocol-Version", "v3.channel.k8s.io"))
+	plain := newTerminator("SPDY/3.1", chosen("X-Stream-Protocol-Version", "v3.channel.k8s.io"))
 	plain.sent([]byte(all))
 	if words := plain.say(errCut); string(words[8:]) != "it was cut" {
 		t.Errorf("before version 4 an error is a text, not %q", words)
 	}
 }
 
-// FuzzFarewell checks that no bytes of client or cluster make it panic, or
+// FuzzTerminator checks that no bytes of client or cluster make it panic, or
 // write into the middle of a frame.
-func FuzzFarewell(f *testing.F) {
+func FuzzTerminator(f *testing.F) {
 	f.Add([]byte(spdyText(f, opening(1, "error"), data(1, "x"))), []byte(spdyText(f, data(3, "output"))), 3)
 	f.Add([]byte("\x82\x81abcd\x01"), []byte(webSocketFrame(0x82, "\x01output")), 1)
 	f.Fuzz(func(t *testing.T, sent, came []byte, step int) {
 		step = max(1, step&0xff)
-		for _, w := range []farewell{&webSocketFarewell{}, newSPDYFarewell(true)} {
+		for _, w := range []terminator{&webSocketTerminator{}, newSPDYTerminator(true)} {
 			feed(w.sent, string(sent), step)
 			feed(w.came, string(came), step)
 			words := w.say(errors.New("cut"))
 			// How the bytes were cut into pieces makes no difference.
-			again := newSPDYFarewell(true)
-			var other farewell = again
-			if _, ok := w.(*webSocketFarewell); ok {
-				other = &webSocketFarewell{}
+			again := newSPDYTerminator(true)
+			var other terminator = again
+			if _, ok := w.(*webSocketTerminator); ok {
+				other = &webSocketTerminator{}
 			}
 			other.sent(sent)
 			other.came(came)

@@ -22,24 +22,24 @@ const (
 	stepHelm      = "HELM"
 	stepKustomize = "KUSTOMIZE"
 	stepExec      = "EXEC"
-	// The rare kinds, which only the program with all makers renders.
+	// The rare kinds, which only the program with all renderers renders.
 	Jsonnet = "JSONNET"
 	Cue     = "CUE"
 	Wasm    = "WASM"
 )
 
-// Maker renders one folder for a rare kind of step.
-type Maker func(Input) (objects []manifest.Object, warnings []string, err error)
+// Renderer renders one folder for a rare kind of step.
+type Renderer func(Input) (objects []manifest.Object, warnings []string, err error)
 
 // Rare holds what only one of the programs has.
 type Rare struct {
-	// Makers are the makers by the kind of step.
-	Makers map[string]Maker
+	// Renderers are the renderers by the kind of step.
+	Renderers map[string]Renderer
 	// Judge judges objects with a health rule in CEL.
 	Judge func(*renderv1.Judge) *renderv1.Verdicts
 }
 
-// Input is the input of a maker.
+// Input is the input of a renderer.
 type Input struct {
 	Tree *tree.Tree
 	// Dir is the step's folder. Roots are the service's folder and the root of the
@@ -57,10 +57,10 @@ type Input struct {
 	Now  time.Time
 }
 
-// errRare says that the pass needs the program with all makers.
-var errRare = errors.New("the pass needs a maker that this program does not have")
+// errRare says that the pass needs the program with all renderers.
+var errRare = errors.New("the pass needs a renderer that this program does not have")
 
-// rarely renders a step with a maker that only one of the programs has.
+// rarely renders a step with a renderer that only one of the programs has.
 func (p *pass) rarely(kind string, step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
 	if len(p.rare) == 0 {
 		return nil, nil, errRare

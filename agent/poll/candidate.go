@@ -14,8 +14,9 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Shadowed is the result of rendering everything.
-type Shadowed struct {
+// CandidateRender is the result of rendering everything with another version of the
+// agent.
+type CandidateRender struct {
 	// Services counts rendered services, Compared those compared with the applied
 	// objects, Different those that differ.
 	Services, Compared, Different int
@@ -30,37 +31,37 @@ type Comparer interface {
 	Differs(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (string, error)
 }
 
-// Shadow polls, reads the inventories and renders every service. It writes nothing to
+// RenderCandidate polls, reads the inventories and renders every service. It writes nothing to
 // the cluster or the hub. A service is compared if its last pass wrote everything for
 // exactly the files and settings in the list; one that is changing says nothing about
 // this agent. skip leaves a service out. Run must not have been called.
-func (l *Loop) Shadow(ctx context.Context, compare Comparer, skip func(*agentv1.ServiceSpec) bool) (Shadowed, error) {
+func (l *Loop) RenderCandidate(ctx context.Context, compare Comparer, skip func(*agentv1.ServiceSpec) bool) (CandidateRender, error) {
 	answer, err := l.Hub.Desired(ctx, "")
 	if err != nil {
-		return Shadowed{}, err
+		return CandidateRender{}, err
 	}
 	if answer.List == nil {
-		return Shadowed{}, errcode.New(errcode.Unavailable, "the hub gave no list")
+		return CandidateRender{}, errcode.New(errcode.Unavailable, "the hub gave no list")
 	}
 	if err := l.Apply.Load(ctx); err != nil {
-		return Shadowed{}, err
+		return CandidateRender{}, err
 	}
 	l.takeList(answer)
 	l.fetchSpecs(ctx)
-	var found Shadowed
-	for _, j := range l.shadowJobs() {
+	var found CandidateRender
+	for _, j := range l.candidateJobs() {
 		if skip(j.spec) {
 			continue
 		}
-		if err := l.shadow(ctx, j, compare, &found); err != nil {
+		if err := l.compareCandidate(ctx, j, compare, &found); err != nil {
 			return found, fmt.Errorf("service %s: %w", j.want.GetName(), err)
 		}
 	}
 	return found, nil
 }
 
-// shadowJobs returns the services that are not held.
-func (l *Loop) shadowJobs() []*job {
+// candidateJobs returns the services that are not held.
+func (l *Loop) candidateJobs() []*job {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var jobs []*job
@@ -73,8 +74,8 @@ func (l *Loop) shadowJobs() []*job {
 	return jobs
 }
 
-// shadow renders one service. Its errors are transient.
-func (l *Loop) shadow(ctx context.Context, j *job, compare Comparer, found *Shadowed) error {
+// compareCandidate renders one service and compares it. Its errors are transient.
+func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, found *CandidateRender) error {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	found.Services++

@@ -1,4 +1,4 @@
-// Package stackroom grows the stack of a goroutine once, at its start, to the size
+// Package growstack grows the stack of a goroutine once, at its start, to the size
 // that it will need. A goroutine starts with some 2 KiB. One that parses, encrypts
 // and writes doubles that up to three times, and each time all its frames are walked
 // and copied. Here the stack grows while it holds few frames. The ends of the tunnel
@@ -7,7 +7,7 @@
 //
 // It keeps nothing: a goroutine that then waits loses the space at the next garbage
 // collection.
-package stackroom
+package growstack
 
 // bytes leaves space for what is in use below 16 KiB, the largest stack size that the
 // runtime pools.

@@ -2,30 +2,30 @@ package poll
 
 import "container/heap"
 
-// agenda holds the services that have a pass to come, ordered by due time, and counts
+// queue holds the services that have a pass to come, ordered by due time, and counts
 // those with a running pass. The next pass is looked up after every pass, so with
 // thousands of services this must not scan them all. Loop.mu guards it.
-type agenda struct {
+type queue struct {
 	heap    dueHeap
 	running int
 }
 
 // put gives a service the position for its due time: none while its pass runs, or if
 // no pass is to come.
-func (a *agenda) put(s *service) {
-	wanted, there := !s.due.IsZero() && !s.running, s.place > 0
+func (a *queue) put(s *service) {
+	wanted, there := !s.due.IsZero() && !s.running, s.queueIndex > 0
 	switch {
 	case wanted && there:
-		heap.Fix(&a.heap, s.place-1)
+		heap.Fix(&a.heap, s.queueIndex-1)
 	case wanted:
 		heap.Push(&a.heap, s)
 	case there:
-		heap.Remove(&a.heap, s.place-1)
+		heap.Remove(&a.heap, s.queueIndex-1)
 	}
 }
 
 // first is the service that is due first, nil if there is none.
-func (a *agenda) first() *service {
+func (a *queue) first() *service {
 	if len(a.heap.all) == 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (a *agenda) first() *service {
 }
 
 // begin records that a pass of the service runs, end that it ended.
-func (a *agenda) begin(s *service) {
+func (a *queue) begin(s *service) {
 	if !s.running {
 		s.running = true
 		a.running++
@@ -41,7 +41,7 @@ func (a *agenda) begin(s *service) {
 	a.put(s)
 }
 
-func (a *agenda) end(s *service) {
+func (a *queue) end(s *service) {
 	if s.running {
 		s.running = false
 		a.running--
@@ -66,19 +66,19 @@ func (h *dueHeap) Less(i, j int) bool {
 
 func (h *dueHeap) Swap(i, j int) {
 	h.all[i], h.all[j] = h.all[j], h.all[i]
-	h.all[i].place, h.all[j].place = i+1, j+1
+	h.all[i].queueIndex, h.all[j].queueIndex = i+1, j+1
 }
 
 func (h *dueHeap) Push(x any) {
 	s := x.(*service)
 	h.all = append(h.all, s)
-	s.place = len(h.all)
+	s.queueIndex = len(h.all)
 }
 
 func (h *dueHeap) Pop() any {
 	last := len(h.all) - 1
 	s := h.all[last]
 	h.all[last] = nil
-	h.all, s.place = h.all[:last], 0
+	h.all, s.queueIndex = h.all[:last], 0
 	return s
 }

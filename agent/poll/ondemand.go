@@ -14,9 +14,9 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Errands handles people's requests other than full syncs; *apply.Engine implements
+// OnDemand handles people's requests other than full syncs; *apply.Engine implements
 // it.
-type Errands interface {
+type OnDemand interface {
 	// Diff reports what an apply would change, and changes nothing.
 	Diff(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (difference.Comparison, error)
 	// Select applies the objects that service.Only names.
@@ -33,18 +33,18 @@ const (
 	reasonDryRun = "DryRun"
 )
 
-// asked reports whether a person has a request for a service that is otherwise held.
-func (s *service) asked() bool {
+// requested reports whether a person has a request for a service that is otherwise held.
+func (s *service) requested() bool {
 	if s.want == nil || s.spec == nil || !s.specFits() || s.want.GetTarballDigest() == "" && len(s.want.GetParts()) == 0 {
 		return false
 	}
 	return s.claiming || s.spec.GetDiffRequest() > s.diffed || len(s.spec.GetSyncResources()) > 0 && s.spec.GetSyncRequest() > s.selected
 }
 
-// errands handles people's requests to a service other than a full sync. again says
+// serveOnDemand handles people's requests to a service other than a full sync. again says
 // that something could not be done yet.
-func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
-	if l.Errands == nil {
+func (l *Loop) serveOnDemand(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
+	if l.OnDemand == nil {
 		return "", false
 	}
 	if l.Diffs != nil && (!preview.Only(j.spec, j.diffed) || j.spec.GetDryRun()) {
@@ -72,7 +72,7 @@ func (l *Loop) errands(ctx context.Context, permit tenancy.Permit, j *job, servi
 // selectSome applies single objects, once per request.
 func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
 	if state, _ := l.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
-		result, err := l.Errands.Select(ctx, permit, service, objects)
+		result, err := l.OnDemand.Select(ctx, permit, service, objects)
 		if err != nil || result.Again > 0 {
 			return true
 		}
@@ -97,7 +97,7 @@ func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service 
 		SourceRevision: j.spec.GetDisplay().GetSourceRevision(), TarballDigest: service.TarballDigest, SpecDigest: service.SpecDigest,
 		MadeAt: clock.Micros(l.Clock.Now()),
 	}
-	found, err := l.Errands.Diff(ctx, permit, service, objects)
+	found, err := l.OnDemand.Diff(ctx, permit, service, objects)
 	if errcode.Is(err, errcode.Unavailable) {
 		return "", err
 	}

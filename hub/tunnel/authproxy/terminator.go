@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// farewellLimit limits sending a command's error, and waiting until its
+	// terminatorLimit limits sending a command's error, and waiting until its
 	// client has received it.
-	farewellLimit = 2 * time.Second
+	terminatorLimit = 2 * time.Second
 	// maxHeadFrame limits a SPDY frame that opens a stream; client-go's have
 	// about 100 bytes. maxHeadField and maxHeadFields limit its size after
 	// decompression.
@@ -34,11 +34,11 @@ const (
 	channelError = 3
 )
 
-// farewell sends an error to the client of a command, within its own protocol,
+// terminator sends an error to the client of a command, within its own protocol,
 // when its connection to the cluster was cut. Without it a SPDY client takes
 // partial output for complete output and ends with success. It follows the
 // frames of both directions and changes none.
-type farewell interface {
+type terminator interface {
 	// sent sees what the client sends, and came what it receives; one goroutine
 	// calls each.
 	sent(p []byte)
@@ -49,21 +49,21 @@ type farewell interface {
 	say(err error) []byte
 }
 
-// newFarewell returns nil when the protocol is not used by commands, or cannot
+// newTerminator returns nil when the protocol is not used by commands, or cannot
 // carry an error.
-func newFarewell(upgrade string, answer *agentv1.StreamAnswer) farewell {
+func newTerminator(upgrade string, answer *agentv1.StreamAnswer) terminator {
 	switch {
 	case strings.EqualFold(upgrade, "websocket"):
 		switch answered(answer, "Sec-Websocket-Protocol") {
 		case "v4.channel.k8s.io", "v5.channel.k8s.io":
-			return &webSocketFarewell{}
+			return &webSocketTerminator{}
 		}
 	case strings.EqualFold(upgrade, "SPDY/3.1"):
 		switch version := answered(answer, "X-Stream-Protocol-Version"); version {
 		case "v2.channel.k8s.io", "v3.channel.k8s.io":
-			return newSPDYFarewell(false)
+			return newSPDYTerminator(false)
 		case "v4.channel.k8s.io":
-			return newSPDYFarewell(true)
+			return newSPDYTerminator(true)
 		}
 	}
 	return nil
@@ -78,9 +78,9 @@ func answered(answer *agentv1.StreamAnswer, name string) string {
 	return ""
 }
 
-// webSocketFarewell follows the frames of a WebSocket that are sent to the
+// webSocketTerminator follows the frames of a WebSocket that are sent to the
 // client.
-type webSocketFarewell struct {
+type webSocketTerminator struct {
 	head []byte
 	rest uint64 // of a frame's payload
 	// within is set between the frames of one message; fresh is set before the
@@ -90,9 +90,9 @@ type webSocketFarewell struct {
 	over bool
 }
 
-func (w *webSocketFarewell) sent([]byte) {}
+func (w *webSocketTerminator) sent([]byte) {}
 
-func (w *webSocketFarewell) came(p []byte) {
+func (w *webSocketTerminator) came(p []byte) {
 	for len(p) > 0 {
 		if w.rest > 0 {
 			if w.fresh {
@@ -121,7 +121,7 @@ func (w *webSocketFarewell) came(p []byte) {
 
 // whole reports whether the head is complete, and then sets rest. A cluster
 // does not mask frames; if it does, nothing is sent.
-func (w *webSocketFarewell) whole() bool {
+func (w *webSocketTerminator) whole() bool {
 	if len(w.head) < 2 {
 		return false
 	}
@@ -139,7 +139,7 @@ func (w *webSocketFarewell) whole() bool {
 	return true
 }
 
-func (w *webSocketFarewell) say(err error) []byte {
+func (w *webSocketTerminator) say(err error) []byte {
 	if len(w.head) > 0 || w.rest > 0 || w.within || w.over {
 		return nil
 	}
@@ -150,8 +150,8 @@ func (w *webSocketFarewell) say(err error) []byte {
 	return append(append(words, status...), 0x88, 2, 0x03, 0xe8)
 }
 
-// spdyFarewell follows the SPDY/3.1 frames of both directions.
-type spdyFarewell struct {
+// spdyTerminator follows the SPDY/3.1 frames of both directions.
+type spdyTerminator struct {
 	// asObject is set when the error is sent as an object of kind Status, not
 	// as text.
 	asObject bool
@@ -167,8 +167,8 @@ type spdyFarewell struct {
 	over   bool // the cluster has sent the result
 }
 
-// newSPDYFarewell returns a farewell that has seen nothing yet.
-func newSPDYFarewell(asObject bool) *spdyFarewell { return &spdyFarewell{asObject: asObject} }
+// newSPDYTerminator returns a terminator that has seen nothing yet.
+func newSPDYTerminator(asObject bool) *spdyTerminator { return &spdyTerminator{asObject: asObject} }
 
 // spdyFrames parses the heads of frames.
 type spdyFrames struct {
@@ -205,7 +205,7 @@ func (f *spdyFrames) kind() spdy.ControlFrameType {
 // between reports whether the last frame is complete.
 func (f *spdyFrames) between() bool { return f.rest == 0 && (len(f.head) == 0 || len(f.head) == 8) }
 
-func (w *spdyFarewell) sent(p []byte) {
+func (w *spdyTerminator) sent(p []byte) {
 	for len(p) > 0 && !w.lost {
 		n, started := w.up.next(p)
 		if started {
@@ -225,7 +225,7 @@ func (w *spdyFarewell) sent(p []byte) {
 }
 
 // opens reports whether the frame that began has headers.
-func (w *spdyFarewell) opens() bool {
+func (w *spdyTerminator) opens() bool {
 	if !w.up.control() {
 		return false
 	}
@@ -237,7 +237,7 @@ func (w *spdyFarewell) opens() bool {
 }
 
 // read parses one frame of headers.
-func (w *spdyFarewell) read() {
+func (w *spdyTerminator) read() {
 	if w.framer == nil {
 		framer, err := spdy.NewFramerWithOptions(io.Discard, &w.heads, spdy.WithMaxControlFramePayloadSize(maxHeadFrame),
 			spdy.WithMaxHeaderFieldSize(maxHeadField), spdy.WithMaxHeaderCount(maxHeadFields))
@@ -258,7 +258,7 @@ func (w *spdyFarewell) read() {
 	}
 }
 
-func (w *spdyFarewell) came(p []byte) {
+func (w *spdyTerminator) came(p []byte) {
 	for len(p) > 0 {
 		n, started := w.down.next(p)
 		p = p[n:]
@@ -271,7 +271,7 @@ func (w *spdyFarewell) came(p []byte) {
 	}
 }
 
-func (w *spdyFarewell) say(err error) []byte {
+func (w *spdyTerminator) say(err error) []byte {
 	id := w.errorStream.Load()
 	if id == 0 || w.over || !w.down.between() {
 		return nil
@@ -318,7 +318,7 @@ func sayTo(conn net.Conn, words []byte) {
 	if len(words) == 0 {
 		return
 	}
-	if err := conn.SetDeadline(time.Now().Add(farewellLimit)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(terminatorLimit)); err != nil {
 		return
 	}
 	if _, err := conn.Write(words); err != nil {
@@ -334,5 +334,5 @@ func sayTo(conn net.Conn, words []byte) {
 // time is left for writes.
 func hurry(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Unix(1, 0))
-	_ = conn.SetWriteDeadline(time.Now().Add(farewellLimit))
+	_ = conn.SetWriteDeadline(time.Now().Add(terminatorLimit))
 }

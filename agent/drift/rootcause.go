@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// blameEvery is how often to look for unhealthy workloads, blameAgain how often
+	// rootCauseEvery is how often to look for unhealthy workloads, rootCauseAgain how often
 	// to request the pods of one.
-	blameEvery = 3 * time.Second
-	blameAgain = 30 * time.Second
-	// blameDenied is how long to make no requests after a refusal.
-	blameDenied = 10 * time.Minute
-	// blamesAtOnce bounds the workloads per look, podsRead the pods per workload.
-	blamesAtOnce = 5
-	podsRead     = "100"
+	rootCauseEvery = 3 * time.Second
+	rootCauseAgain = 30 * time.Second
+	// rootCauseDenied is how long to make no requests after a refusal.
+	rootCauseDenied = 10 * time.Minute
+	// rootCausesAtOnce bounds the workloads per look, podsRead the pods per workload.
+	rootCausesAtOnce = 5
+	podsRead         = "100"
 )
 
 // workloads are kinds whose pods show why they are unhealthy.
@@ -37,21 +37,21 @@ var workloads = map[schema.GroupKind]bool{
 	helmRelease: true,
 }
 
-// blame is the root cause in the pods of a workload.
-type blame struct {
+// rootCause is the root cause in the pods of a workload.
+type rootCause struct {
 	text string
 	next time.Time
 }
 
-// findBlame requests the pods of unhealthy workloads until the context ends: two
+// findRootCauses requests the pods of unhealthy workloads until the context ends: two
 // requests for each, every 30 s, and none while all are healthy.
-func (w *Watcher) findBlame(ctx context.Context) {
+func (w *Watcher) findRootCauses(ctx context.Context) {
 	var denied time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.cfg.Clock.After(blameEvery):
+		case <-w.cfg.Clock.After(rootCauseEvery):
 		}
 		now := w.cfg.Clock.Now()
 		w.tellStalls(now)
@@ -59,22 +59,22 @@ func (w *Watcher) findBlame(ctx context.Context) {
 			continue
 		}
 		for _, s := range w.sick(now) {
-			text, err := w.blameOf(ctx, s.kind, s.ref)
+			text, err := w.rootCauseOf(ctx, s.kind, s.ref)
 			if ctx.Err() != nil {
 				return
 			}
 			if apierrors.IsForbidden(err) {
-				denied = now.Add(blameDenied)
+				denied = now.Add(rootCauseDenied)
 				break
 			}
 			w.mu.Lock()
 			if err != nil {
-				text = w.blames[s.ref].text
+				text = w.rootCauses[s.ref].text
 			}
-			if w.blames[s.ref].text != text {
+			if w.rootCauses[s.ref].text != text {
 				w.tellLocked(s.service)
 			}
-			w.blames[s.ref] = blame{text, now.Add(blameAgain)}
+			w.rootCauses[s.ref] = rootCause{text, now.Add(rootCauseAgain)}
 			w.mu.Unlock()
 		}
 	}
@@ -99,19 +99,19 @@ func (w *Watcher) sick(now time.Time) []sickWorkload {
 		for at, live := range k.objects {
 			bad := live.Health == string(health.Progressing) || live.Health == string(health.Degraded)
 			ref := kubeobj.Ref{Group: gk.Group, Kind: gk.Kind, Namespace: at.namespace, Name: at.name}
-			if bad && len(all) < blamesAtOnce && !w.blames[ref].next.After(now) {
+			if bad && len(all) < rootCausesAtOnce && !w.rootCauses[ref].next.After(now) {
 				all = append(all, sickWorkload{k.kind, ref, live.Service})
 			}
 		}
 	}
-	for ref := range w.blames {
+	for ref := range w.rootCauses {
 		k := w.kinds[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 		if k == nil {
-			delete(w.blames, ref)
+			delete(w.rootCauses, ref)
 			continue
 		}
 		if live, there := k.objects[name{ref.Namespace, ref.Name}]; !there || live.Health == string(health.Healthy) {
-			delete(w.blames, ref)
+			delete(w.rootCauses, ref)
 		}
 	}
 	return all

@@ -1,4 +1,4 @@
-// Package gcpace collects a program's garbage earlier than Go does by default:
+// Package gctuning collects a program's garbage earlier than Go does by default:
 // a program that holds much and allocates little would else hold the same again
 // in garbage all day. The hub and the agent call it once, at their start.
 //
@@ -8,7 +8,7 @@
 // of memory, whose approach would cost CPU without a bound. Invariants: at most
 // 96 MiB wait for a collection, or 15 percent of what is held when that is more;
 // at most one collection beside Go's own for each busy time.
-package gcpace
+package gctuning
 
 import (
 	"context"
