@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +70,7 @@ func (w *writer) leftToOthers(it *item) (paths []string, scaled bool) {
 	if !bytes.Contains(it.body, []byte(`"replicas"`)) {
 		return paths, false
 	}
-	live, found, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
+	live, found, synced := w.live.Lookup(it.kind, it.ref)
 	return paths, !synced || found && live.Print.Scaled || w.targets[it.ref]
 }
 
@@ -81,35 +80,4 @@ func scaledByOthers(all []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(all, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "scale" && !kubeobj.Human(e.Manager) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:replicas"`))
 	})
-}
-
-// targetsOf returns the objects that the autoscalers of a plan scale.
-func targetsOf(p *plan) map[kubeobj.Ref]bool {
-	var all map[kubeobj.Ref]bool
-	for _, it := range p.items {
-		if it.ref.Kind != "HorizontalPodAutoscaler" && it.ref.Kind != "ScaledObject" {
-			continue
-		}
-		var scaler struct {
-			Spec struct {
-				ScaleTargetRef struct{ APIVersion, Kind, Name string }
-			}
-		}
-		if json.Unmarshal(it.body, &scaler) != nil {
-			continue
-		}
-		aim := scaler.Spec.ScaleTargetRef
-		if aim.Kind == "" {
-			aim.Kind, aim.APIVersion = "Deployment", "apps/v1"
-		}
-		group, _, _ := strings.Cut(aim.APIVersion, "/")
-		if !strings.Contains(aim.APIVersion, "/") {
-			group = ""
-		}
-		if all == nil {
-			all = map[kubeobj.Ref]bool{}
-		}
-		all[kubeobj.Ref{Group: group, Kind: aim.Kind, Namespace: it.ref.Namespace, Name: aim.Name}] = true
-	}
-	return all
 }

@@ -44,7 +44,7 @@ func (c *claims) ofLocked(service string) *claim {
 
 // renew replaces the claims of a service by what it renders now. Objects that it no
 // longer renders are no longer claimed.
-func (c *claims) renew(service Service, renders func(kubeobj.Ref) bool, unable map[kubeobj.Ref]string, idle string) {
+func (c *claims) renew(service serviceInput, renders func(kubeobj.Ref) bool, unable map[kubeobj.Ref]string, idle string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.ofLocked(service.ID)

@@ -23,6 +23,9 @@ import (
 const (
 	// requestLimit is the deadline of one request; API servers give up after 60 s.
 	requestLimit = 30 * time.Second
+	// retryLimit bounds the retries of one request: a step of a pass starts writes for
+	// as long.
+	retryLimit = 10 * time.Second
 	// tries bounds how often a request is sent while the API server throttles or
 	// times out.
 	tries = 6
@@ -87,7 +90,7 @@ func (c *sender) do(ctx context.Context, build func() *rest.Request) (rest.Resul
 		if err == nil {
 			return result, nil
 		}
-		if try == tries || !busy(err) || ctx.Err() != nil || time.Since(began) > defaultStep {
+		if try == tries || !busy(err) || ctx.Err() != nil || time.Since(began) > retryLimit {
 			return result, err
 		}
 		wait := backoff.Next()
@@ -265,4 +268,33 @@ func (c *sender) write(ctx context.Context, verb, where string, object any) (*me
 		return nil, err
 	}
 	return metadataOf(result)
+}
+
+// whole reads an object; nil without an error if it does not exist.
+func (c *sender) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (map[string]any, error) {
+	var object map[string]any
+	err := c.raw(ctx, path(kind, ref.Namespace, ref.Name), nil, &object)
+	if apierrors.IsNotFound(err) && !unserved(err) {
+		return nil, nil
+	}
+	return object, err
+}
+
+// dryApply is apply as a dry run. It returns the whole object.
+func (c *sender) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
+	result, err := c.do(ctx, func() *rest.Request {
+		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
+	})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, errors.New("the answer to a dry run is not an object")
+	}
+	return object, nil
 }

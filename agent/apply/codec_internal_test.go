@@ -15,7 +15,7 @@ import (
 )
 
 func sample(count int) *inventory {
-	i := &inventory{service: "s", name: "web", namespace: "prod", tarballDigest: "axle1:a", specDigest: "s1:b", phase: PhaseWaiting,
+	i := &inventory{service: "s", name: "web", namespace: "prod", tarballDigest: "axle1:a", specDigest: "s1:b", phase: phaseWaiting,
 		appliedAt: time.UnixMicro(1).UTC(), waitUntil: time.UnixMicro(2).UTC(), approval: 3, held: 4, strict: true, entries: map[kubeobj.Ref]entry{}}
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range count {

@@ -8,10 +8,8 @@ package apply
 func (e *Engine) Confirm(service Service) (Result, bool) {
 	t := e.begin(service)
 	defer e.end(t)
-	e.mu.RLock()
-	known, stale := t.inventory, t.stale
-	e.mu.RUnlock()
-	if known == nil || stale || service.Partial != "" || len(service.Windows) > 0 || !known.appliedFor(service) {
+	known, stale := e.owners.known(t)
+	if known == nil || stale || service.Partial != "" || len(service.Windows) > 0 || !appliedFor(known, service) {
 		return Result{}, false
 	}
 	r := &run{Engine: e, service: service, state: t, before: known, next: known}
@@ -22,21 +20,17 @@ func (e *Engine) Confirm(service Service) (Result, bool) {
 	}
 	noted := known.clone()
 	noted.specDigest, noted.syncRequest = service.SpecDigest, max(known.syncRequest, service.SyncRequest)
-	e.commit(t, noted)
+	e.owners.commit(t, noted)
 	return Result{Phase: PhaseApplied, Sync: SyncSynced, Unchanged: len(known.entries)}, true
 }
 
 // appliedFor reports whether the inventory says that exactly the service's files and
 // settings are applied, completely.
-func (i *inventory) appliedFor(s Service) bool {
+func appliedFor(i *inventory, s Service) bool {
 	return i.phase == PhaseApplied && i.held == 0 && i.approval >= s.PruneApproval &&
-		i.tarballDigest == s.TarballDigest && i.goal == s.goal() && i.asSettled(s) &&
+		i.tarballDigest == s.TarballDigest && i.goal == s.goal() && i.asSettled(s.Settings) &&
 		i.name == s.Name && i.namespace == s.Namespace && i.strict == s.Strict
 }
-
-// asSettled reports whether the settings equal the stored ones, ignoring people's
-// requests to the service.
-func (i *inventory) asSettled(s Service) bool { return s.Settings != "" && i.settings == s.Settings }
 
 // asLeft reports whether an object needs no write, as unchanged does for an object
 // that was rendered again.

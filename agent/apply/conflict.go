@@ -15,38 +15,38 @@ const (
 	rewriteWithin = 10 * time.Minute
 )
 
-// ReasonContested says that another writer keeps changing an object.
-const ReasonContested = "Contested"
+// The reasons of a refusal. reasonContested: another writer keeps changing an object.
+const (
+	reasonOwnership = "NotOurs"
+	reasonContested = "Contested"
+)
 
 // mayRewrite refuses another write of an object with unchanged content.
-func (e *Engine) mayRewrite(ref kubeobj.Ref) *refusal {
-	now := e.cfg.Clock.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for other, times := range e.rewrites {
+func (s *shared) mayRewrite(ref kubeobj.Ref) *refusal {
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other, times := range s.rewrites {
 		for len(times) > 0 && now.Sub(times[0]) >= rewriteWithin {
 			times = times[1:]
 		}
 		if len(times) == 0 {
-			delete(e.rewrites, other)
+			delete(s.rewrites, other)
 		} else {
-			e.rewrites[other] = times
+			s.rewrites[other] = times
 		}
 	}
-	if len(e.rewrites[ref]) >= rewriteMost {
-		return &refusal{reason: ReasonContested, message: fmt.Sprintf(
+	if len(s.rewrites[ref]) >= rewriteMost {
+		return &refusal{reason: reasonContested, message: fmt.Sprintf(
 			"%s was put back %d times in %v and something changes it each time; stop the other writer, or ignore the field (syncConfig.diffNormalizers)", ref, rewriteMost, rewriteWithin)}
 	}
 	return nil
 }
 
 // rewrote counts such a write after it succeeded.
-func (e *Engine) rewrote(ref kubeobj.Ref) {
-	now := e.cfg.Clock.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.rewrites == nil {
-		e.rewrites = map[kubeobj.Ref][]time.Time{}
-	}
-	e.rewrites[ref] = append(e.rewrites[ref], now)
+func (s *shared) rewrote(ref kubeobj.Ref) {
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rewrites[ref] = append(s.rewrites[ref], now)
 }

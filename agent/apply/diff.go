@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/tenancy"
@@ -28,19 +27,17 @@ func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Servic
 		return difference.Comparison{}, err
 	}
 	r := &run{Engine: e, service: service, permit: permit, client: c, before: &inventory{entries: map[kubeobj.Ref]entry{}}}
-	e.mu.RLock()
-	if t := e.services[service.ID]; t != nil && t.inventory != nil {
-		r.before = t.inventory.clone()
+	if i := e.owners.inventoryOf(service.ID); i != nil {
+		r.before = i.clone()
 	}
-	e.mu.RUnlock()
-	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service, permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = e.planner(service, permit, r.before).plan(ctx, objects); err != nil {
 		return difference.Comparison{}, scrubbed(service, err)
 	}
 	r.next = r.before.clone()
 	r.next.goal = service.goal()
 	r.claim()
 	d := &differ{run: r}
-	r.writer = &writer{engine: e, client: c, service: service, targets: targetsOf(r.plan)}
+	r.writer = &writer{shared: e.written, client: c, service: service, targets: r.plan.targets()}
 	all, err := d.all(ctx)
 	if err != nil {
 		return difference.Comparison{}, scrubbed(service, err)
@@ -145,7 +142,7 @@ func (d *differ) written(ctx context.Context, it *item, had *entry, out differen
 	v, why := mayCreate, ""
 	object := &unstructured.Unstructured{Object: live}
 	if out.LiveObject = live; live != nil {
-		v, why = d.judge(d.service, it.ref, kubeobj.Reduce(it.ref, object), had)
+		v, why = d.owners.judge(d.service, it.ref, kubeobj.Reduce(it.ref, object), had)
 	}
 	body, theirs := onlyCreate(it.body), func(string) bool { return false }
 	switch {
@@ -254,7 +251,7 @@ func (d *differ) held(rendered []difference.Object, leaving []entry) string {
 	if limited := d.pruneLimit(leaving); limited != "" {
 		return limited + ": it waits for `axle services approve-prune`"
 	}
-	if awaited := d.awaited(d.service, leaving); len(awaited) > 0 && !d.next.released(heldForOthers, d.service.PruneApproval) {
+	if awaited := d.owners.awaited(d.service, leaving); len(awaited) > 0 && !d.next.released(heldForOthers, d.service.PruneApproval) {
 		return "it may be taken over by " + awaitedWords(awaited)
 	}
 	return ""
@@ -279,7 +276,7 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 	if what != decisionDelete && what != decisionWait {
 		return out, nil
 	}
-	heir, _ := d.claims.heir(d.service.ID, e.ref)
+	heir, _ := d.owners.claims.heir(d.service.ID, e.ref)
 	out.LiveObject = live
 	switch {
 	case held != "":
@@ -294,33 +291,4 @@ func (d *differ) left(ctx context.Context, e entry, held string) (difference.Obj
 		}
 	}
 	return out, nil
-}
-
-// whole reads an object; nil without an error if it does not exist.
-func (c *client) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (map[string]any, error) {
-	var object map[string]any
-	err := c.raw(ctx, path(kind, ref.Namespace, ref.Name), nil, &object)
-	if apierrors.IsNotFound(err) && !unserved(err) {
-		return nil, nil
-	}
-	return object, err
-}
-
-// dryApply is apply as a dry run. It returns the whole object.
-func (c *client) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
-	result, err := c.do(ctx, func() *rest.Request {
-		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
-	})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, err
-	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, errors.New("the answer to a dry run is not an object")
-	}
-	return object, nil
 }

@@ -13,16 +13,11 @@ import (
 // not change; empty if there is none. It compares with the inventory only and writes
 // nothing. Hooks do not count, because they run when something changed.
 func (e *Engine) Differs(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (string, error) {
-	e.mu.RLock()
-	var inv *inventory
-	if t := e.services[service.ID]; t != nil && t.inventory != nil {
-		inv = t.inventory.clone()
-	}
-	e.mu.RUnlock()
+	inv := e.owners.inventoryOf(service.ID)
 	if inv == nil {
 		return "", nil
 	}
-	wanted, err := (planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: inv}).plan(ctx, objects)
+	wanted, err := e.planner(service, permit, inv).plan(ctx, objects)
 	if err != nil {
 		return "", err
 	}

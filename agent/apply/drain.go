@@ -76,9 +76,7 @@ func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Servi
 }
 
 func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error) error {
-	d.mu.RLock()
-	known, stale := d.state.inventory, d.state.stale
-	d.mu.RUnlock()
+	known, stale := d.owners.known(d.state)
 	var err error
 	if stale || known == nil {
 		if known, err = d.reload(ctx, d.state, d.service.ID); err != nil {
@@ -131,14 +129,12 @@ func (d *drain) save(ctx context.Context) error {
 	err := d.store.save(ctx, stored)
 	if err != nil {
 		if errcode.Is(err, errcode.Conflict) {
-			d.mu.Lock()
-			d.state.stale = true
-			d.mu.Unlock()
+			d.owners.markStale(d.state, true)
 		}
 		return err
 	}
 	d.next.version, d.next.shards = stored.version, stored.shards
-	d.commit(d.state, stored)
+	d.owners.commit(d.state, stored)
 	return nil
 }
 
@@ -180,8 +176,8 @@ func (d *drain) deleteAll(ctx context.Context) error {
 // othersFirst reports whether the drain waits for other services, and sets the
 // message.
 func (d *drain) othersFirst() bool {
-	awaited := d.awaited(d.service, d.next.sorted())
-	since := d.claims.waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
+	awaited := d.owners.awaited(d.service, d.next.sorted())
+	since := d.owners.claims.waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
 	if len(awaited) == 0 || d.service.Released {
 		return false
 	}
@@ -236,7 +232,7 @@ func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err er
 }
 
 func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
-	if heir, _ := d.claims.heir(d.service.ID, e.ref); heir != "" {
+	if heir, _ := d.owners.claims.heir(d.service.ID, e.ref); heir != "" {
 		return false, d.done(e, decisionForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
 	if !prunable(d.next, e) {
@@ -273,14 +269,14 @@ func (d *drain) done(e entry, what decision, err error) error {
 // deleteNamespace deletes the namespace created for the service, if the service asks
 // for that and no other service of ours is in it.
 func (d *drain) deleteNamespace(ctx context.Context) error {
-	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.shared(d.service.Namespace) {
+	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.owners.namespaceUsed(d.service.ID, d.service.Namespace) {
 		return nil
 	}
 	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
 	meta, err := d.client.get(ctx, namespaceKind, ref)
 	if err == nil && meta != nil && meta.Annotations[kubeobj.CreatedForAnnotation] == d.service.ID {
 		_, err = d.client.remove(ctx, namespaceKind, ref, meta.UID, meta.ResourceVersion)
-		d.namespaceLost(ref.Name)
+		d.written.namespaceLost(ref.Name)
 	}
 	if away(err) {
 		return unavailable(err)
@@ -289,25 +285,6 @@ func (d *drain) deleteNamespace(ctx context.Context) error {
 		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: ref, Message: explain("delete", ref, err), Warning: true})
 	}
 	return nil
-}
-
-func (d *drain) shared(namespace string) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for id, t := range d.services {
-		if id == d.service.ID || t.inventory == nil {
-			continue
-		}
-		if t.inventory.namespace == namespace {
-			return true
-		}
-		for ref := range t.inventory.entries {
-			if ref.Namespace == namespace {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (d *drain) unmarkAll(ctx context.Context) error {
@@ -321,19 +298,8 @@ func (d *drain) unmarkAll(ctx context.Context) error {
 
 // forget drops a removed service from memory.
 func (e *Engine) forget(service string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.services[service]
-	if t == nil {
-		return
-	}
-	e.countLocked(t, nil)
-	e.claimLocked(t, nil)
-	if t.inventory != nil {
-		for ref := range t.inventory.entries {
-			e.disownLocked(ref, service)
-		}
-	}
-	e.claims.forget(service)
-	delete(e.services, service)
+	e.owners.forget(service)
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	delete(e.kept, service)
 }

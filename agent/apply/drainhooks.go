@@ -51,7 +51,7 @@ func sameDrainHooks(a, b []wireItem) bool {
 func (d *drain) runDrainHooks(ctx context.Context, when moment) (done bool, err error) {
 	r := &run{Engine: d.Engine, service: d.service, state: d.state, client: d.client, before: d.next, next: d.next,
 		plan: &plan{byRef: map[kubeobj.Ref]*item{}}, began: time.Now(),
-		writer: &writer{engine: d.Engine, client: d.client, service: d.service, newKinds: map[string]bool{}}}
+		writer: &writer{shared: d.written, client: d.client, service: d.service, newKinds: map[string]bool{}}}
 	fresh := false
 	for _, w := range d.next.drainHooks {
 		if w.Moment != when {

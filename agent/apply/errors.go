@@ -81,3 +81,14 @@ func immutable(cause metav1.StatusCause) bool {
 	}
 	return false
 }
+
+// unserved reports whether the API server does not know the resource, as opposed to
+// the object's namespace.
+func unserved(err error) bool {
+	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource")
+}
+
+// missingNamespace reports whether the object's namespace does not exist.
+func missingNamespace(err error) bool {
+	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `namespaces "`)
+}

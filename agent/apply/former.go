@@ -4,47 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/axle-cd/axle/internal/logkey"
 )
-
-// registrations are the ended registrations of this cluster, as signed by the hub.
-// Its methods are safe for concurrent use.
-type registrations struct {
-	mu    sync.RWMutex
-	ended map[string]bool
-	clear []string
-}
-
-func (r *registrations) has(cluster string) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.ended[cluster]
-}
-
-// put replaces the known registrations, and returns those that may have left
-// something.
-func (r *registrations) put(clusters []string) (left []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = map[string]bool{}
-	for _, id := range clusters {
-		r.ended[id] = true
-		if !slices.Contains(r.clear, id) {
-			left = append(left, id)
-		}
-	}
-	return left
-}
 
 // LetGo releases what ended registrations of this cluster left, so that services may
 // adopt it. It removes their marks and inventories; the objects stay. The next call
 // retries what failed. A call with nothing to do makes no requests.
 func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 	var failed []error
-	for _, id := range e.former.put(clusters) {
+	for _, id := range e.owners.former.put(clusters) {
 		if id == e.cfg.ClusterID {
 			continue
 		}
@@ -52,9 +21,7 @@ func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 			failed = append(failed, fmt.Errorf("release what registration %s left: %w", id, err))
 			continue
 		}
-		e.former.mu.Lock()
-		e.former.clear = append(e.former.clear, id)
-		e.former.mu.Unlock()
+		e.owners.former.released(id)
 	}
 	return errors.Join(failed...)
 }

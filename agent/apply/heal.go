@@ -6,41 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/fieldname"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/packedobj"
 )
 
-// rendered is the packed input of a service's last pass. The agent keeps it for every
+// kept is the packed input of a service's last pass. The agent keeps it for every
 // service, so that a heal needs no render.
-type rendered struct {
+type kept struct {
 	packed []byte
 	client *client
-}
-
-// wireItem is an item in packed form.
-type wireItem struct {
-	Ref      kubeobj.Ref
-	Kind     kubeobj.Kind
-	Order    order `json:"Place"`
-	Body     json.RawMessage
-	Hash     uint64
-	Once     bool
-	Recreate bool
-	Prune    pruning
-	Moment   moment        `json:",omitempty"`
-	Runs     bool          `json:",omitempty"`
-	Policy   hookPolicy    `json:",omitempty"`
-	Limit    time.Duration `json:",omitempty"`
+	// targets are what the service's autoscalers scale.
+	targets map[kubeobj.Ref]bool
+	// service is that of the last turn.
+	service Service
 }
 
 // remember keeps a plan for heals.
-func (e *Engine) remember(t *serviceState, c *client, p *plan) {
+func (e *Engine) remember(service Service, c *client, p *plan) {
 	items := make([]wireItem, 0, len(p.items))
 	for _, it := range p.items {
 		items = append(items, it.wire())
@@ -50,12 +34,19 @@ func (e *Engine) remember(t *serviceState, c *client, p *plan) {
 		raw = []byte("[]")
 	}
 	packed := packedobj.Bytes(raw)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t.rendered, t.targets = rendered{packed: packed, client: c}, targetsOf(p)
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	e.kept[service.ID] = kept{packed: packed, client: c, targets: p.targets(), service: service}
 }
 
-func (r rendered) items() (map[kubeobj.Ref]*item, error) {
+// recall returns what was kept of a service.
+func (e *Engine) recall(service string) kept {
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	return e.kept[service]
+}
+
+func (r kept) items() (map[kubeobj.Ref]*item, error) {
 	raw, err := packedobj.Text(r.packed)
 	if err != nil {
 		return nil, err
@@ -76,22 +67,19 @@ func (r rendered) items() (map[kubeobj.Ref]*item, error) {
 // since the start and needs a Pass. Conflict: an object belongs to somebody else.
 // Unavailable: the API server is. It returns the healed objects, also with an error.
 func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
-	e.mu.RLock()
-	t := e.services[service]
-	e.mu.RUnlock()
-	if t == nil {
+	t, known := e.owners.interject(service)
+	if !known {
 		return nil, errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
 	}
-	if !t.pass.TryLock() {
+	if t == nil {
 		// The running pass takes care of it.
 		return nil, nil
 	}
-	defer t.pass.Unlock()
-	e.mu.RLock()
-	kept, i, spec, paused, targets := t.rendered, t.inventory, t.service, t.paused, t.targets
-	e.mu.RUnlock()
+	defer t.done()
+	kept := e.recall(service)
+	i, _ := e.owners.known(t)
 	switch {
-	case paused:
+	case e.owners.isPaused(t):
 		return nil, nil
 	case kept.packed == nil || i == nil:
 		return nil, errcode.New(errcode.NotFound, "service %s has not been rendered since the agent's start", service)
@@ -100,7 +88,7 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 	if err != nil {
 		return nil, errcode.New(errcode.NotFound, "read the rendered objects of service %s: %w", service, err)
 	}
-	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec, targets: targets}, i.clone(), items, refs)
+	return e.heal(ctx, t, &writer{shared: e.written, client: kept.client, service: kept.service, targets: kept.targets}, i.clone(), items, refs)
 }
 
 func (e *Engine) heal(ctx context.Context, t *serviceState, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
@@ -130,63 +118,17 @@ func (e *Engine) heal(ctx context.Context, t *serviceState, w *writer, next *inv
 	return healed, healFault(w.service, faults)
 }
 
-// heal reads the object first: the watches report an object that lost our label as
-// deleted.
-func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, kubeobj.Healed, error) {
-	what := kubeobj.Healed{Ref: it.ref}
-	if refused := w.engine.mayRewrite(it.ref); refused != nil {
-		return entry{}, what, refused
-	}
-	var before, meta *metav1.PartialObjectMetadata
-	var err error
-	for try := 0; ; try++ {
-		before, meta, err = w.healOnce(ctx, it, had)
-		if !raced(ctx, err, try) {
-			break
-		}
-	}
-	if err != nil {
-		return entry{}, what, w.explain(it, err)
-	}
-	w.engine.rewrote(it.ref)
-	if what.Made = before == nil; !what.Made {
-		what.Fields = fieldname.Taken(before.ManagedFields, meta.ManagedFields)
-		if w.service.Strict {
-			what.Fields = append(what.Fields, fieldname.Added(before.ManagedFields, kubeobj.Human)...)
-		}
-	}
-	return w.done(it, meta), what, nil
-}
-
-// healOnce returns the object's metadata before (nil if there was none) and after the
-// heal.
-func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, meta *metav1.PartialObjectMetadata, err error) {
-	v, why, before, err := w.engine.look(ctx, w.client, w.service, it, &had)
-	if err == nil {
-		meta, err = w.act(ctx, v, why, it, before)
-	}
-	if missingNamespace(err) && it.ref.Namespace == w.service.Namespace {
-		w.engine.namespaceLost(it.ref.Namespace)
-		if err = w.engine.makeNamespace(ctx, w.client, w.service); err == nil {
-			meta, err = w.act(ctx, v, why, it, before)
-		}
-	}
-	return before, meta, err
-}
-
 func (e *Engine) saveHealed(ctx context.Context, t *serviceState, next *inventory) error {
 	// Update memory first: the watches compare with it at once, while the stored
 	// state only matters after a restart, which would apply the object again.
-	e.commit(t, next)
+	e.owners.commit(t, next)
 	stored := next.clone()
 	err := e.store.save(ctx, stored)
 	if err == nil {
-		e.commit(t, stored)
+		e.owners.commit(t, stored)
 	}
 	if errcode.Is(err, errcode.Conflict) {
-		e.mu.Lock()
-		t.stale = true
-		e.mu.Unlock()
+		e.owners.markStale(t, true)
 	}
 	return err
 }

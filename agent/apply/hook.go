@@ -17,9 +17,6 @@ const (
 	// HookDeleteAnnotation says when a hook is deleted: BeforeHookCreation
 	// (the default), HookSucceeded, HookFailed.
 	HookDeleteAnnotation = "axle-cd.github.io/hook-delete-policy"
-	// hookRunAnnotation names the run on a hook's object, so that an agent that was
-	// killed after creating the object, but before recording it, finds it.
-	hookRunAnnotation = "axle-cd.github.io/hook-run"
 )
 
 // defaultHookLimit is how long a hook without its own limit may take. hookGrace is

@@ -4,20 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
-
-// runKey identifies one run of a hook: its object and the revision.
-func runKey(it *item, goal string) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %x %s", it.ref.Tracking(), it.hash, goal)
-	if sum := h.Sum64(); sum != 0 {
-		return sum
-	}
-	return 1
-}
 
 // ran reports whether a hook needs no new run for the revision.
 func (r *run) ran(it *item) bool {
@@ -27,34 +16,6 @@ func (r *run) ran(it *item) bool {
 // runName is the name of the run in the annotation of the hook's object.
 func (r *run) runName(it *item) string {
 	return fmt.Sprintf("%016x-%d", runKey(it, r.next.goal), r.next.attempt)
-}
-
-// start creates the object of a hook. It first deletes the object of an earlier run.
-// An object of this run, created before the agent was killed, is used as it is.
-func (w *writer) start(ctx context.Context, it *item, had *entry, run string) (entry, error) {
-	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, had)
-	if err != nil {
-		return entry{}, w.explain(it, err)
-	}
-	if v == mayApply && meta.Annotations[hookRunAnnotation] == run {
-		return w.done(it, meta), nil
-	}
-	again := judged(it.kind) || it.hook.policy&deleteBefore != 0
-	if v == mayApply && meta != nil && again && !keptKinds[it.kind.GroupKind()] {
-		if err := w.removeAndWait(ctx, it); err != nil {
-			return entry{}, w.explain(it, err)
-		}
-		v, meta = mayCreate, nil
-	}
-	running := *it
-	if running.body, err = withAnnotation(it.body, hookRunAnnotation, run); err != nil {
-		return entry{}, err
-	}
-	answer, err := w.act(ctx, v, why, &running, meta)
-	if err != nil {
-		return entry{}, w.explain(it, err)
-	}
-	return w.done(it, answer), nil
 }
 
 // started records a run that has begun.
@@ -156,28 +117,4 @@ func (r *run) sweep(ctx context.Context) error {
 		r.dirty = true
 	}
 	return nil
-}
-
-// withAnnotation adds one annotation to a body that has some.
-func withAnnotation(body []byte, key, value string) ([]byte, error) {
-	var top, meta map[string]json.RawMessage
-	var annotations map[string]string
-	if err := json.Unmarshal(body, &top); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(top["metadata"], &meta); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(meta["annotations"], &annotations); err != nil {
-		return nil, err
-	}
-	annotations[key] = value
-	var err error
-	if meta["annotations"], err = json.Marshal(annotations); err != nil {
-		return nil, err
-	}
-	if top["metadata"], err = json.Marshal(meta); err != nil {
-		return nil, err
-	}
-	return json.Marshal(top)
 }

@@ -61,7 +61,7 @@ type inventory struct {
 	service, name, namespace  string
 	tarballDigest, specDigest string
 	seen                      string
-	phase                     Phase
+	phase                     phase
 	appliedAt                 time.Time
 	waitUntil                 time.Time
 	approval                  int64
@@ -149,7 +149,7 @@ type wireState struct {
 	TarballDigest string `json:"tarballDigest,omitempty"`
 	SpecDigest    string `json:"specDigest,omitempty"`
 	Seen          string `json:"seen,omitempty"`
-	Phase         Phase  `json:"phase"`
+	Phase         phase  `json:"phase"`
 	AppliedAt     int64  `json:"appliedAt,omitempty"`
 	WaitUntil     int64  `json:"waitUntil,omitempty"`
 	Approval      int64  `json:"approval,omitempty"`

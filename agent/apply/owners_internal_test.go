@@ -14,8 +14,7 @@ import (
 // that of a scan, however objects move.
 func TestWhoHasAnObject(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	e := &Engine{services: map[string]*serviceState{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
-		inUse: map[kubeobj.Kind]int{}, claims: newClaims()}
+	e := newRegistry("c")
 	kinds := []kubeobj.Kind{{Version: "v1", Kind: "ConfigMap", Resource: "configmaps"}, {Version: "v1", Kind: "Service", Resource: "services"}}
 	ref := func(n int) kubeobj.Ref { return kubeobj.Ref{Kind: kinds[n%2].Kind, Name: fmt.Sprint(n)} }
 	for range 3000 {
@@ -79,8 +78,7 @@ func TestWhoHasAnObject(t *testing.T) {
 func BenchmarkWant(b *testing.B) {
 	for _, services := range []int{500, 8000} {
 		b.Run(fmt.Sprint(services), func(b *testing.B) {
-			e := &Engine{services: map[string]*serviceState{}, owner: map[kubeobj.Ref]string{}, shared: map[kubeobj.Ref]map[string]bool{},
-				inUse: map[kubeobj.Kind]int{}, claims: newClaims()}
+			e := newRegistry("c")
 			plans := make([]*plan, services)
 			for n := range services {
 				i := &inventory{service: fmt.Sprint("s", n), entries: map[kubeobj.Ref]entry{}}

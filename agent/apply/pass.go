@@ -74,37 +74,16 @@ func (e *Engine) Pass(ctx context.Context, permit tenancy.Permit, service Servic
 
 // begin waits for the service's turn.
 func (e *Engine) begin(service Service) *serviceState {
-	for {
-		e.mu.Lock()
-		t := e.stateLocked(service.ID)
-		e.mu.Unlock()
-		t.pass.Lock()
-		e.mu.Lock()
-		if e.services[service.ID] == t {
-			t.running, t.paused, t.service = true, false, service
-			e.mu.Unlock()
-			return t
-		}
-		// The service left while this call waited.
-		e.mu.Unlock()
-		t.pass.Unlock()
-	}
+	t := e.owners.begin(service.ID)
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	now := e.kept[service.ID]
+	now.service = service
+	e.kept[service.ID] = now
+	return t
 }
 
-func (e *Engine) end(t *serviceState) {
-	e.mu.Lock()
-	t.running = false
-	e.claimLocked(t, nil)
-	var refs []kubeobj.Ref
-	if t.inventory != nil {
-		for ref := range t.inventory.entries {
-			refs = append(refs, ref)
-		}
-	}
-	e.mu.Unlock()
-	t.pass.Unlock()
-	e.cfg.Live.Recheck(refs)
-}
+func (e *Engine) end(t *serviceState) { e.cfg.Live.Recheck(e.owners.end(t)) }
 
 func (e *Engine) pass(ctx context.Context, t *serviceState, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	r := &run{Engine: e, service: service, permit: permit, state: t, began: time.Now()}
@@ -115,10 +94,10 @@ func (e *Engine) pass(ctx context.Context, t *serviceState, permit tenancy.Permi
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
 	}
-	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner(r.service, r.permit, r.before).plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
-	e.want(service, r.before, r.plan, "it does not apply its present revision yet")
+	e.owners.want(service, r.before, r.plan, "it does not apply its present revision yet")
 	r.result.Problems = append(r.result.Problems, r.plan.problems...)
 	r.result.Missing = r.plan.missing
 	if err := r.advance(ctx); err != nil {
@@ -126,7 +105,7 @@ func (e *Engine) pass(ctx context.Context, t *serviceState, permit tenancy.Permi
 	}
 	r.finish()
 	if r.writer == nil && r.result.Message != "" {
-		e.claims.rests(service.ID, r.result.Message)
+		e.owners.claims.rests(service.ID, r.result.Message)
 	}
 	return r.result, nil
 }
@@ -139,7 +118,7 @@ func (r *run) advance(ctx context.Context) error {
 	if busy := r.takeGoal(); busy != "" {
 		return r.yield(ctx, busy)
 	}
-	r.remember(r.state, r.client, r.plan)
+	r.remember(r.service, r.client, r.plan)
 	if r.resting() {
 		if r.hookEnds() {
 			r.dirty = true
@@ -157,9 +136,7 @@ func (r *run) advance(ctx context.Context) error {
 
 // open loads the known state of the service.
 func (r *run) open(ctx context.Context) error {
-	r.mu.RLock()
-	known, stale := r.state.inventory, r.state.stale
-	r.mu.RUnlock()
+	known, stale := r.owners.known(r.state)
 	if stale {
 		var err error
 		if known, err = r.reload(ctx, r.state, r.service.ID); err != nil {
@@ -190,27 +167,23 @@ func (e *Engine) reload(ctx context.Context, t *serviceState, service string) (*
 		return nil, err
 	}
 	if i := all[service]; i != nil {
-		e.adoptInventory(service, i)
+		e.adoptInventory(i)
 		return i, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t.stale = false
+	e.owners.markStale(t, false)
 	return nil, nil
 }
 
 // applyAll writes what differs, stage by stage and wave by wave. The inventory lists
 // every object before it is created.
 func (r *run) applyAll(ctx context.Context) error {
-	r.claims.rests(r.service.ID, "")
+	r.owners.claims.rests(r.service.ID, "")
 	todo := r.claim()
-	r.mu.Lock()
-	r.claimLocked(r.state, kindsOf(r.next))
-	r.mu.Unlock()
+	r.owners.claim(r.state, r.next.kinds())
 	r.watch()
 	if len(r.before.entries) > 0 {
 		waitCtx, cancel := context.WithTimeout(ctx, syncLimit)
-		r.cfg.Live.Wait(waitCtx, kindsOf(r.before))
+		r.cfg.Live.Wait(waitCtx, r.before.kinds())
 		cancel()
 	}
 	if todo {
@@ -219,7 +192,7 @@ func (r *run) applyAll(ctx context.Context) error {
 			return err
 		}
 	}
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
+	r.writer = &writer{shared: r.written, client: r.client, service: r.service, targets: r.plan.targets(), newKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}
@@ -383,13 +356,8 @@ func (r *run) unchanged(it *item, had entry) bool {
 	return what == kubeobj.Intact || what == kubeobj.Added && !r.service.Strict
 }
 
-// expects is an object of the inventory in the form that drift compares.
-func expects(service string, had entry) kubeobj.Expected {
-	return kubeobj.Expected{Ref: had.ref, Kind: had.kind, Service: service, UID: had.uid, Print: had.print, Once: had.once}
-}
-
 func (r *run) wrote(it *item, written entry) {
-	r.claims.drop(it.ref)
+	r.owners.claims.drop(it.ref)
 	r.next.entries[it.ref] = written
 	r.result.Applied++
 	r.changed, r.dirty = true, true
@@ -442,14 +410,12 @@ func (r *run) save(ctx context.Context) error {
 	stored := r.next.clone()
 	if err := r.store.save(ctx, stored); err != nil {
 		if errcode.Is(err, errcode.Conflict) {
-			r.mu.Lock()
-			r.state.stale = true
-			r.mu.Unlock()
+			r.owners.markStale(r.state, true)
 		}
 		return err
 	}
 	r.next.version, r.next.shards, r.next.storedSync = stored.version, stored.shards, stored.storedSync
-	r.commit(r.state, stored)
+	r.owners.commit(r.state, stored)
 	r.dirty = false
 	return nil
 }
@@ -467,14 +433,6 @@ func (r *run) finish() {
 		r.cfg.Log.Info("pass of a service", logkey.Service, r.service.ID, "phase", string(res.Phase), "applied", res.Applied,
 			"unchanged", res.Unchanged, "pruned", res.Pruned, "problems", len(res.Problems))
 	}
-}
-
-func kindsOf(i *inventory) []kubeobj.Kind {
-	all := map[kubeobj.Kind]bool{}
-	for _, e := range i.entries {
-		all[e.kind] = true
-	}
-	return sortedKinds(all)
 }
 
 func scrubbed(service Service, err error) error {

@@ -21,30 +21,6 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// item is one object that a pass applies.
-type item struct {
-	ref      kubeobj.Ref
-	kind     kubeobj.Kind
-	order    order
-	body     []byte
-	hash     uint64
-	once     bool
-	recreate bool
-	prune    pruning
-	hook     hook
-}
-
-// wire is the item as it is packed.
-func (it *item) wire() wireItem {
-	return wireItem{Ref: it.ref, Kind: it.kind, Order: it.order, Body: it.body, Hash: it.hash, Once: it.once, Recreate: it.recreate, Prune: it.prune,
-		Moment: it.hook.moment, Runs: it.hook.runs, Policy: it.hook.policy, Limit: it.hook.limit}
-}
-
-func (w wireItem) item() *item {
-	return &item{ref: w.Ref, kind: w.Kind, order: w.Order, body: w.Body, hash: w.Hash, once: w.Once, recreate: w.Recreate, prune: w.Prune,
-		hook: hook{moment: w.Moment, runs: w.Runs, policy: w.Policy, limit: w.Limit}}
-}
-
 // plan is everything that a service renders, in the order of application.
 type plan struct {
 	items []*item
@@ -52,7 +28,7 @@ type plan struct {
 	fail, drainHooks []*item
 
 	byRef    map[kubeobj.Ref]*item
-	problems []Problem
+	problems []problemOf
 	// missing are kinds that the cluster does not serve.
 	missing []string
 	// defines holds the kinds of the plan's own CRDs, resource.group.
@@ -63,7 +39,7 @@ type plan struct {
 type planner struct {
 	kinds   *kinds
 	cluster string
-	service Service
+	service serviceInput
 	// permit says what may be planned.
 	permit tenancy.Permit
 	// before is the service's inventory; nil if it has none.
@@ -91,7 +67,7 @@ func (p planner) plan(ctx context.Context, objects []*unstructured.Unstructured)
 				out.lacks(unknown.gvk)
 			}
 			ref := kubeobj.Ref{Group: o.GroupVersionKind().Group, Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-			out.problems = append(out.problems, Problem{Source: "apply", Ref: ref, Message: fmt.Sprintf("%s: %v", ref, err)})
+			out.problems = append(out.problems, problemOf{Source: "apply", Ref: ref, Message: fmt.Sprintf("%s: %v", ref, err)})
 		case it != nil:
 			out.add(it)
 		}
@@ -114,7 +90,7 @@ func (p *plan) lacks(gvk schema.GroupVersionKind) {
 
 func (p *plan) add(it *item) {
 	if first, twice := p.byRef[it.ref]; twice {
-		p.problems = append(p.problems, Problem{Source: "apply", Ref: it.ref, Warning: true,
+		p.problems = append(p.problems, problemOf{Source: "apply", Ref: it.ref, Warning: true,
 			Message: fmt.Sprintf("%s is rendered twice; the later one is applied", it.ref)})
 		*first = *it
 		return
@@ -132,17 +108,6 @@ func (p *plan) add(it *item) {
 
 // groups splits the items into groups that may be applied together.
 func (p *plan) groups() [][]*item { return groupsOf(p.items) }
-
-func groupsOf(items []*item) [][]*item {
-	var all [][]*item
-	for i, it := range items {
-		if i == 0 || items[i-1].order != it.order {
-			all = append(all, nil)
-		}
-		all[len(all)-1] = append(all[len(all)-1], it)
-	}
-	return all
-}
 
 // flatten replaces lists by their items.
 func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {

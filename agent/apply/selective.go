@@ -49,7 +49,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner(r.service, r.permit, r.before).plan(ctx, objects); err != nil {
 		return err
 	}
 	r.plan.items = r.chosen()
@@ -66,7 +66,7 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 		}
 	}
 	r.watch()
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
+	r.writer = &writer{shared: r.written, client: r.client, service: r.service, targets: r.plan.targets(), newKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}

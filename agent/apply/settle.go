@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/internal/jitter"
-	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // settle decides, after everything possible was written, whether the rest of the pass
@@ -95,7 +94,7 @@ func (r *run) applied(ctx context.Context) error {
 	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
 	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
 	n.heldFor, n.heldApproval = "", 0
-	r.claims.waited(r.service.ID, 0, time.Time{})
+	r.owners.claims.waited(r.service.ID, 0, time.Time{})
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
@@ -108,7 +107,7 @@ func (r *run) applied(ctx context.Context) error {
 // onlyAsked reports whether only people's requests are new. These need not survive a
 // restart, unless windows depend on them.
 func (r *run) onlyAsked() bool {
-	return r.next.asSettled(r.service) && (len(r.service.Windows) == 0 || r.next.storedSync >= r.service.SyncRequest)
+	return r.next.asSettled(r.service.Settings) && (len(r.service.Windows) == 0 || r.next.storedSync >= r.service.SyncRequest)
 }
 
 // calm forgets which objects this pass wrote. That alone is no reason to store the
@@ -157,21 +156,6 @@ func (r *run) pruneLimit(leaving []entry) string {
 		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.entries))
 	}
 	return ""
-}
-
-// Stored reasons for which a prune is held, besides the prune limit.
-const (
-	heldForOthers = "others"
-	heldForParts  = "parts"
-)
-
-// released reports whether a person released the prune after it was first held for a
-// reason. Earlier approvals do not count.
-func (i *inventory) released(reason string, approval int64) bool {
-	if i.heldFor != reason {
-		i.heldFor, i.heldApproval = reason, approval
-	}
-	return approval > i.heldApproval
 }
 
 func (r *run) hold(ctx context.Context, leaving []entry, reason, why string) error {
@@ -239,7 +223,7 @@ func (r *run) wait(ctx context.Context, before string, sick []string) error {
 
 func (r *run) saveIfDirty(ctx context.Context) error {
 	if !r.dirty {
-		r.commit(r.state, r.next.clone()) // the pass may go on with its own
+		r.owners.commit(r.state, r.next.clone()) // the pass may go on with its own
 		return nil
 	}
 	return r.save(ctx)
@@ -259,13 +243,4 @@ func firstProblem(all []Problem) string {
 		first += fmt.Sprintf(" (and %d more)", more)
 	}
 	return first
-}
-
-func sortedKinds(all map[kubeobj.Kind]bool) []kubeobj.Kind {
-	list := make([]kubeobj.Kind, 0, len(all))
-	for kind := range all {
-		list = append(list, kind)
-	}
-	slices.SortFunc(list, func(a, b kubeobj.Kind) int { return strings.Compare(a.String(), b.String()) })
-	return list
 }

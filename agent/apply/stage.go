@@ -2,13 +2,8 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -17,15 +12,13 @@ import (
 // establishLimit bounds the wait for a CRD before its objects are written.
 const establishLimit = 30 * time.Second
 
-var namespaceKind = kubeobj.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
-
 // prepareNamespace creates the service's namespace unless it is rendered.
 func (r *run) prepareNamespace(ctx context.Context) error {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: r.service.Namespace}
 	if len(r.plan.items) == 0 || r.plan.byRef[ref] != nil || r.namespaceStands() {
 		return nil
 	}
-	err := r.makeNamespace(ctx, r.client, r.service)
+	err := r.written.makeNamespace(ctx, r.client, r.service)
 	if away(err) {
 		return unavailable(err)
 	}
@@ -38,7 +31,7 @@ func (r *run) prepareNamespace(ctx context.Context) error {
 // namespaceStands reports whether the same settings were applied before and an object
 // in the namespace still exists, so that the namespace must exist too.
 func (r *run) namespaceStands() bool {
-	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service) {
+	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service.Settings) {
 		return false
 	}
 	for _, it := range r.plan.items {
@@ -47,65 +40,6 @@ func (r *run) namespaceStands() bool {
 		}
 	}
 	return false
-}
-
-// makeNamespace creates the service's namespace if the service asks for it and it was
-// not created or found before.
-func (e *Engine) makeNamespace(ctx context.Context, c *client, service Service) error {
-	if !service.CreateNamespace || service.Namespace == "" {
-		return nil
-	}
-	add, err := namespaceBody(service, false)
-	if err != nil {
-		return err
-	}
-	e.mu.RLock()
-	done := e.spaces[service.Namespace] == string(add)
-	e.mu.RUnlock()
-	if done {
-		return nil
-	}
-	body, err := namespaceBody(service, true)
-	if err != nil {
-		return err
-	}
-	ref := kubeobj.Ref{Kind: "Namespace", Name: service.Namespace}
-	_, err = c.apply(ctx, namespaceKind, ref, onlyCreate(body))
-	if apierrors.IsConflict(err) {
-		err = nil
-		if len(service.NamespaceLabels)+len(service.NamespaceAnnotations) > 0 {
-			_, err = c.patch(ctx, namespaceKind, ref, types.MergePatchType, add)
-		}
-	}
-	if err == nil {
-		e.mu.Lock()
-		e.spaces[service.Namespace] = string(add)
-		e.mu.Unlock()
-	}
-	return err
-}
-
-// namespaceLost makes the next pass look for the namespace again.
-func (e *Engine) namespaceLost(namespace string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.spaces, namespace)
-}
-
-// namespaceBody is the body of a new namespace, or what is added to an existing one.
-func namespaceBody(service Service, fresh bool) ([]byte, error) {
-	annotations := maps.Clone(service.NamespaceAnnotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	if fresh {
-		annotations[kubeobj.CreatedForAnnotation] = service.ID
-	}
-	meta := map[string]any{"name": service.Namespace, "annotations": annotations}
-	if len(service.NamespaceLabels) > 0 {
-		meta["labels"] = service.NamespaceLabels
-	}
-	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
 }
 
 // waitDefinitions waits until the CRDs of a group are established, so that

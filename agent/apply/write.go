@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -46,11 +47,39 @@ const (
 	raceRestMost = time.Second
 )
 
+// watched is what is known of the cluster without a request.
+type watched interface {
+	// Lookup returns an object with our label, and whether its absence is certain
+	// (synced).
+	Lookup(kind kubeobj.Kind, ref kubeobj.Ref) (live kubeobj.Live, found, synced bool)
+	// Note takes the answer to an apply, before the watch delivers it.
+	Note(kind kubeobj.Kind, ref kubeobj.Ref, live kubeobj.Live)
+}
+
+// shared is what the writers of all services share. It is safe for concurrent use.
+type shared struct {
+	live   watched
+	owners *registry
+	kinds  *kinds
+	clock  clock.Clock
+
+	mu sync.Mutex
+	// spaces holds namespaces that were created or found, with the requested
+	// settings.
+	spaces map[string]string
+	// rewrites are the times of recent writes that put objects back.
+	rewrites map[kubeobj.Ref][]time.Time
+}
+
+func newShared(live watched, owners *registry, k *kinds, c clock.Clock) *shared {
+	return &shared{live: live, owners: owners, kinds: k, clock: c, spaces: map[string]string{}, rewrites: map[kubeobj.Ref][]time.Time{}}
+}
+
 // writer applies single objects for one service.
 type writer struct {
-	engine  *Engine
+	*shared
 	client  *client
-	service Service
+	service serviceInput
 	// targets are the objects that the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
 	// newKinds are kinds whose CRD this pass has just written.
@@ -60,10 +89,10 @@ type writer struct {
 // write brings one object to its desired state. had is its entry, nil if it was not
 // in the inventory before this pass.
 func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error) {
-	_, _, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
+	_, _, synced := w.live.Lookup(it.kind, it.ref)
 	again := synced && had != nil && had.hash == it.hash && had.uid != ""
 	if again {
-		if refused := w.engine.mayRewrite(it.ref); refused != nil {
+		if refused := w.mayRewrite(it.ref); refused != nil {
 			return entry{}, refused
 		}
 	}
@@ -73,14 +102,14 @@ func (w *writer) write(ctx context.Context, it *item, had *entry) (entry, error)
 		answer, err = w.act(ctx, v, why, it, meta)
 		if err == nil {
 			if again {
-				w.engine.rewrote(it.ref)
+				w.rewrote(it.ref)
 			}
 			return w.done(it, answer), nil
 		}
 		if !raced(ctx, err, try) {
 			break
 		}
-		v, why, meta, err = w.engine.look(ctx, w.client, w.service, it, had)
+		v, why, meta, err = w.look(ctx, it, had)
 	}
 	return entry{}, w.explain(it, err)
 }
@@ -97,10 +126,10 @@ func raced(ctx context.Context, err error, try int) bool {
 // judge decides from the watches if they are in sync. Otherwise it tries to create
 // the object; an existing one answers with a conflict and is then read.
 func (w *writer) judge(ctx context.Context, it *item, had *entry) (verdict, string, *metav1.PartialObjectMetadata, error) {
-	live, found, synced := w.engine.cfg.Live.Lookup(it.kind, it.ref)
+	live, found, synced := w.live.Lookup(it.kind, it.ref)
 	switch {
 	case found:
-		v, why := w.engine.judge(w.service, it.ref, live, had)
+		v, why := w.owners.judge(w.service, it.ref, live, had)
 		needsMeta := v == mayAdopt || v == mayApply && w.service.Strict && live.Print.Foreign != 0
 		if !needsMeta && v != mayNot && v != notYet {
 			return v, why, nil, nil
@@ -108,7 +137,7 @@ func (w *writer) judge(ctx context.Context, it *item, had *entry) (verdict, stri
 	case synced, had == nil:
 		return mayCreate, "", nil, nil
 	}
-	return w.engine.look(ctx, w.client, w.service, it, had)
+	return w.look(ctx, it, had)
 }
 
 func (w *writer) act(ctx context.Context, v verdict, why string, it *item, meta *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) {
@@ -130,10 +159,10 @@ func (w *writer) act(ctx context.Context, v verdict, why string, it *item, meta 
 	case mustWait:
 		return nil, &refusal{message: fmt.Sprintf("apply %s: %s", it.ref, why), soon: true}
 	case notYet:
-		w.engine.claims.put(it.ref, w.service.ID)
+		w.owners.claims.put(it.ref, w.service.ID)
 		fallthrough
 	default:
-		return nil, &refusal{reason: ReasonOwnership, message: fmt.Sprintf("apply %s: %s", it.ref, why)}
+		return nil, &refusal{reason: reasonOwnership, message: fmt.Sprintf("apply %s: %s", it.ref, why)}
 	}
 }
 
@@ -158,12 +187,6 @@ func (w *writer) send(ctx context.Context, it *item, body []byte) (*metav1.Parti
 		meta, err = w.client.apply(ctx, it.kind, it.ref, body)
 	}
 	return meta, err
-}
-
-// unserved reports whether the API server does not know the resource, as opposed to
-// the object's namespace.
-func unserved(err error) bool {
-	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "the server could not find the requested resource")
 }
 
 func (w *writer) sendOrRecreate(ctx context.Context, it *item) (*metav1.PartialObjectMetadata, error) {
@@ -204,7 +227,7 @@ func (w *writer) removeAndWait(ctx context.Context, it *item) error {
 
 func (w *writer) done(it *item, answer *metav1.PartialObjectMetadata) entry {
 	live := kubeobj.Reduce(it.ref, answer)
-	w.engine.cfg.Live.Note(it.kind, it.ref, live)
+	w.live.Note(it.kind, it.ref, live)
 	return entryOf(it, live)
 }
 
@@ -228,20 +251,16 @@ func (w *writer) explain(it *item, err error) error {
 		return unavailable(err)
 	}
 	if unserved(err) {
-		w.engine.kinds.forget(it.kind)
+		w.kinds.forget(it.kind)
 		return &refusal{message: fmt.Sprintf("apply %s: the cluster no longer serves %s: install its CustomResourceDefinition", it.ref, it.kind)}
 	}
 	// A lost race is over in a moment.
 	soon := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 	if missingNamespace(err) {
-		w.engine.namespaceLost(it.ref.Namespace)
+		w.namespaceLost(it.ref.Namespace)
 		soon = w.service.CreateNamespace && it.ref.Namespace == w.service.Namespace
 	}
 	return &refusal{message: explain("apply", it.ref, err), soon: soon}
-}
-
-func missingNamespace(err error) bool {
-	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), `namespaces "`)
 }
 
 // onlyCreate adds the version that no object has. Bodies are JSON objects from
@@ -279,4 +298,17 @@ func topLevel(body, key []byte) int {
 		}
 	}
 	return -1
+}
+
+// look reads an object's metadata from the API server and judges it.
+func (w *writer) look(ctx context.Context, it *item, had *entry) (verdict, string, *metav1.PartialObjectMetadata, error) {
+	meta, err := w.client.get(ctx, it.kind, it.ref)
+	if err != nil {
+		return mayNot, "", nil, err
+	}
+	if meta == nil {
+		return mayCreate, "", nil, nil
+	}
+	v, why := w.owners.judge(w.service, it.ref, kubeobj.Reduce(it.ref, meta), had)
+	return v, why, meta, nil
 }
