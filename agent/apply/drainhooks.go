@@ -9,6 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/plan"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -20,23 +24,23 @@ const maxDrainHooks = 128 << 10
 // keepDrainHooks stores the hooks of a drain: when the service leaves, there is nothing
 // left to render them from.
 func (r *run) keepDrainHooks() {
-	var all []wireItem
+	var all []wave.Packed
 	size := 0
-	for _, it := range r.plan.drainHooks {
-		if size += len(it.body); size > maxDrainHooks {
-			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref, Warning: true,
-				Message: fmt.Sprintf("the hooks of a deletion are larger than %d KiB together; %s and those after it will not run", maxDrainHooks>>10, it.ref)})
+	for _, it := range r.plan.DrainHooks {
+		if size += len(it.Body); size > maxDrainHooks {
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.Ref, Warning: true,
+				Message: fmt.Sprintf("the hooks of a deletion are larger than %d KiB together; %s and those after it will not run", maxDrainHooks>>10, it.Ref)})
 			break
 		}
-		all = append(all, it.wire())
+		all = append(all, it.Pack())
 	}
-	if !sameDrainHooks(all, r.next.drainHooks) {
-		r.next.drainHooks, r.dirty = all, true
+	if !sameDrainHooks(all, r.next.DrainHooks) {
+		r.next.DrainHooks, r.dirty = all, true
 	}
 }
 
 // sameDrainHooks reports whether the stored hooks equal the rendered ones.
-func sameDrainHooks(a, b []wireItem) bool {
+func sameDrainHooks(a, b []wave.Packed) bool {
 	if len(a) != len(b) || len(a) == 0 {
 		return len(a) == len(b)
 	}
@@ -48,33 +52,33 @@ func sameDrainHooks(a, b []wireItem) bool {
 // runDrainHooks runs the hooks of one moment of a drain and reports whether all of them
 // succeeded. A failed hook holds the drain and is retried after some minutes.
 // Detaching the service avoids the hooks.
-func (d *drain) runDrainHooks(ctx context.Context, when moment) (done bool, err error) {
+func (d *drain) runDrainHooks(ctx context.Context, when wave.Moment) (done bool, err error) {
 	r := &run{Engine: d.Engine, service: d.service, state: d.state, client: d.client, before: d.next, next: d.next,
-		plan: &plan{byRef: map[kubeobj.Ref]*item{}}, began: time.Now(),
-		writer: &writer{shared: d.written, client: d.client, service: d.service, newKinds: map[string]bool{}}}
+		plan: &plan.Plan{ByRef: map[kubeobj.Ref]*wave.Item{}}, began: time.Now(),
+		writer: &write.Writer{Common: d.written, Client: d.client, Service: d.service, NewKinds: map[string]bool{}}}
 	fresh := false
-	for _, w := range d.next.drainHooks {
+	for _, w := range d.next.DrainHooks {
 		if w.Moment != when {
 			continue
 		}
-		it := w.item()
+		it := w.Item()
 		// It may have been planned under an earlier permit.
-		if refused := d.permit.MayWrite(it.kind, it.ref); refused != nil {
-			d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
-				Message: fmt.Sprintf("%s hook %s may not run: %s; nothing is deleted before it has run; to skip it, detach the service instead", momentNames[when], it.ref, errcode.Message(refused))})
+		if refused := d.permit.MayWrite(it.Kind, it.Ref); refused != nil {
+			d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.Ref,
+				Message: fmt.Sprintf("%s hook %s may not run: %s; nothing is deleted before it has run; to skip it, detach the service instead", wave.MomentNames[when], it.Ref, errcode.Message(refused))})
 			return false, nil
 		}
-		r.plan.items, r.plan.byRef[it.ref] = append(r.plan.items, it), it
-		if _, claimed := d.next.entries[it.ref]; !claimed {
-			d.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, order: it.order, once: true, prune: it.prune, hook: hookRun{moment: when, runs: true}}
+		r.plan.Items, r.plan.ByRef[it.Ref] = append(r.plan.Items, it), it
+		if _, claimed := d.next.Entries[it.Ref]; !claimed {
+			d.next.Entries[it.Ref] = inventory.Entry{Kind: it.Kind, Ref: it.Ref, Order: it.Order, Once: true, Prune: it.Prune, Hook: inventory.HookRun{Moment: when, Runs: true}}
 			fresh = true
 		}
 	}
-	if len(r.plan.items) == 0 {
+	if len(r.plan.Items) == 0 {
 		return true, nil
 	}
-	if d.next.goal != drainGoal {
-		d.next.goal, d.next.attempt, d.next.retryAt = drainGoal, 0, time.Time{}
+	if d.next.Goal != drainGoal {
+		d.next.Goal, d.next.Attempt, d.next.RetryAt = drainGoal, 0, time.Time{}
 		fresh = true
 	}
 	if fresh {
@@ -85,7 +89,7 @@ func (d *drain) runDrainHooks(ctx context.Context, when moment) (done bool, err 
 	}
 	if done, err = d.runHookWaves(ctx, r); done && err == nil {
 		// They must not run again after their objects are gone.
-		d.next.drainHooks = slices.DeleteFunc(slices.Clone(d.next.drainHooks), func(w wireItem) bool { return w.Moment == when })
+		d.next.DrainHooks = slices.DeleteFunc(slices.Clone(d.next.DrainHooks), func(w wave.Packed) bool { return w.Moment == when })
 	}
 	return done, err
 }
@@ -94,7 +98,7 @@ func (d *drain) runDrainHooks(ctx context.Context, when moment) (done bool, err 
 const drainGoal = "leave"
 
 func (d *drain) runHookWaves(ctx context.Context, r *run) (bool, error) {
-	groups := r.plan.groups()
+	groups := r.plan.Groups()
 	for n := 0; n <= len(groups); n++ {
 		if r.hookEnds() {
 			if err := d.save(ctx); err != nil {
@@ -125,23 +129,23 @@ func (d *drain) runHookWaves(ctx context.Context, r *run) (bool, error) {
 }
 
 // hookHolds reports whether the drain waits for a hook, and sets the message.
-func (d *drain) hookHolds(r *run, it *item) bool {
-	e, now := d.next.entries[it.ref], d.cfg.Clock.Now()
+func (d *drain) hookHolds(r *run, it *wave.Item) bool {
+	e, now := d.next.Entries[it.Ref], d.cfg.Clock.Now()
 	switch {
-	case e.hook.end == hookSucceeded:
+	case e.Hook.End == wave.HookSucceeded:
 		return false
-	case e.hook.end == hookOpen:
-		d.result.Message = fmt.Sprintf("%s hook %s runs, until %s at the latest", momentNames[e.hook.moment], it.ref, e.hook.until.UTC().Format(time.RFC3339))
+	case e.Hook.End == wave.HookOpen:
+		d.result.Message = fmt.Sprintf("%s hook %s runs, until %s at the latest", wave.MomentNames[e.Hook.Moment], it.Ref, e.Hook.Until.UTC().Format(time.RFC3339))
 		return true
-	case d.next.retryAt.IsZero():
-		d.next.why = fmt.Sprintf("%s hook %s failed: %s", momentNames[e.hook.moment], it.ref, cmp.Or(r.hookWhy[it.ref], "it failed"))
-		d.next.attempt++
-		d.next.retryAt = now.Add(retryMin + jitter.Full(retryMax-retryMin))
-	case !now.Before(d.next.retryAt):
-		e.hook.key, e.hook.end = 0, hookOpen
-		d.next.entries[it.ref], d.next.retryAt = e, time.Time{}
+	case d.next.RetryAt.IsZero():
+		d.next.Why = fmt.Sprintf("%s hook %s failed: %s", wave.MomentNames[e.Hook.Moment], it.Ref, cmp.Or(r.hookWhy[it.Ref], "it failed"))
+		d.next.Attempt++
+		d.next.RetryAt = now.Add(retryMin + jitter.Full(retryMax-retryMin))
+	case !now.Before(d.next.RetryAt):
+		e.Hook.Key, e.Hook.End = 0, wave.HookOpen
+		d.next.Entries[it.Ref], d.next.RetryAt = e, time.Time{}
 	}
-	d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.ref,
-		Message: d.next.why + "; nothing is deleted until it succeeds; it is retried; to skip it, detach the service instead"})
+	d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: it.Ref,
+		Message: d.next.Why + "; nothing is deleted until it succeeds; it is retried; to skip it, detach the service instead"})
 	return true
 }

@@ -8,6 +8,11 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/plan"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
@@ -73,13 +78,13 @@ const (
 // service run one after the other.
 type Engine struct {
 	cfg   Config
-	gate  *gate
-	kinds *kinds
-	store *store
+	gate  *kubeclient.Gate
+	kinds *kubeclient.Kinds
+	store *inventory.Store
 	// owners knows which service has an object.
-	owners *registry
+	owners *ownership.Registry
 	// clients make requests for services.
-	clients tenancy.Clients[*client]
+	clients tenancy.Clients[*kubeclient.Client]
 
 	// watching is held while the watches are told the kinds, so that an older set
 	// never replaces a newer one.
@@ -87,11 +92,10 @@ type Engine struct {
 	// masker hides secret values in diffs.
 	masker *difference.Masker
 	// written is what the writers of all services share.
-	written *shared
+	written *write.Common
 
 	// kept are the inputs of the services' last passes, for heals.
-	keeping sync.Mutex
-	kept    map[string]kept
+	kept keeper
 }
 
 // New returns an Engine. Load must run before the first Pass.
@@ -123,33 +127,33 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.NeedPass == nil {
 		cfg.NeedPass = func(string) {}
 	}
-	e := &Engine{cfg: cfg, gate: newGate(cfg.Concurrency), owners: newRegistry(cfg.ClusterID), masker: difference.NewMasker(), kept: map[string]kept{}}
-	e.clients.Make = func(cfg *rest.Config) (*client, error) {
-		s, err := newSender(cfg, e.gate)
-		return &client{s}, err
+	e := &Engine{cfg: cfg, gate: kubeclient.NewGate(cfg.Concurrency), owners: ownership.NewRegistry(cfg.ClusterID), masker: difference.NewMasker(), kept: keeper{all: map[string]kept{}}}
+	e.clients.Make = func(cfg *rest.Config) (*kubeclient.Client, error) {
+		s, err := kubeclient.NewSender(cfg, e.gate)
+		return &kubeclient.Client{Sender: s}, err
 	}
-	own, err := newSender(cfg.REST, e.gate)
+	own, err := kubeclient.NewSender(cfg.REST, e.gate)
 	if err != nil {
 		return nil, err
 	}
-	if e.kinds, err = newKinds(cfg.REST, cfg.Clock); err != nil {
+	if e.kinds, err = kubeclient.NewKinds(cfg.REST, cfg.Clock); err != nil {
 		return nil, err
 	}
-	e.written = newShared(cfg.Live, e.owners, e.kinds, cfg.Clock)
-	e.store = &store{client: own, namespace: cfg.Namespace, cluster: cfg.ClusterID}
+	e.written = write.NewCommon(cfg.Live, e.owners, e.kinds, cfg.Clock)
+	e.store = &inventory.Store{Client: own, Namespace: cfg.Namespace, Cluster: cfg.ClusterID}
 	return e, nil
 }
 
 // Load reads the inventories of all services with one list. It returns Unavailable if
 // the API server is; try again.
 func (e *Engine) Load(ctx context.Context) error {
-	all, broken, err := e.store.list(ctx, "")
+	all, broken, err := e.store.List(ctx, "")
 	if err != nil {
 		return err
 	}
 	for id, err := range broken {
 		e.cfg.Log.Error("cannot read an inventory", logkey.Service, id, logkey.Error, err)
-		e.owners.unread(id)
+		e.owners.Unread(id)
 	}
 	for _, i := range all {
 		e.adoptInventory(i)
@@ -159,63 +163,63 @@ func (e *Engine) Load(ctx context.Context) error {
 }
 
 // APIsChanged says that the kinds that the cluster serves changed.
-func (e *Engine) APIsChanged() { e.kinds.askNow() }
+func (e *Engine) APIsChanged() { e.kinds.AskNow() }
 
 // watch tells the watches the present kinds.
 func (e *Engine) watch() {
 	e.watching.Lock()
 	defer e.watching.Unlock()
-	e.cfg.Live.Watch(e.owners.watchedKinds())
+	e.cfg.Live.Watch(e.owners.WatchedKinds())
 }
 
 // adoptInventory stores an inventory that was read in memory.
-func (e *Engine) adoptInventory(i *inventory) {
-	e.owners.adopt(i)
-	for _, entry := range i.entries {
-		e.kinds.learn(entry.kind)
+func (e *Engine) adoptInventory(i *inventory.Inventory) {
+	e.owners.Adopt(i)
+	for _, entry := range i.Entries {
+		e.kinds.Learn(entry.Kind)
 	}
 }
 
 // Services returns the ids of all services that have an inventory.
-func (e *Engine) Services() []string { return e.owners.serviceIDs() }
+func (e *Engine) Services() []string { return e.owners.ServiceIDs() }
 
 // Objects returns the objects of a service as they were applied, in order of
 // application, for drift.Watcher.Components.
-func (e *Engine) Objects(service string) []kubeobj.Expected { return e.owners.objects(service) }
+func (e *Engine) Objects(service string) []kubeobj.Expected { return e.owners.Objects(service) }
 
 // Expected returns one object as it was applied.
 func (e *Engine) Expected(ref kubeobj.Ref) (kubeobj.Expected, bool) {
-	return e.owners.expectedObject(ref)
+	return e.owners.Expected(ref)
 }
 
 // ExpectedOf returns all applied objects of a kind.
-func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected { return e.owners.expectedOf(kind) }
+func (e *Engine) ExpectedOf(kind kubeobj.Kind) []kubeobj.Expected { return e.owners.ExpectedOf(kind) }
 
 // Pause stops heals of a paused service until the next Pass.
-func (e *Engine) Pause(service string) { e.owners.pause(service) }
+func (e *Engine) Pause(service string) { e.owners.Pause(service) }
 
 // State returns what the service's inventory says; false if it has none.
 func (e *Engine) State(service string) (State, bool) {
-	i := e.owners.inventoryOf(service)
+	i := e.owners.InventoryOf(service)
 	if i == nil {
 		return State{}, false
 	}
-	return State{ServiceID: service, Name: i.name, Namespace: i.namespace, TarballDigest: i.tarballDigest, SpecDigest: i.specDigest, Seen: i.seen, Settings: i.settings,
-		Phase: i.phase, Objects: len(i.entries), AppliedAt: i.appliedAt, PruneApproval: i.approval,
-		SyncRequest: i.syncRequest, User: i.user, Hooks: i.hooks()}, true
+	return State{ServiceID: service, Name: i.Name, Namespace: i.Namespace, TarballDigest: i.TarballDigest, SpecDigest: i.SpecDigest, Seen: i.Seen, Settings: i.Settings,
+		Phase: i.Phase, Objects: len(i.Entries), AppliedAt: i.AppliedAt, PruneApproval: i.Approval,
+		SyncRequest: i.SyncRequest, User: i.User, Hooks: i.Hooks()}, true
 }
 
 // clientOf returns the client that acts with a service's permit. Forbidden if the
 // permit is zero or belongs to another service.
-func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*client, error) {
+func (e *Engine) clientOf(permit tenancy.Permit, service Service) (*kubeclient.Client, error) {
 	if permit.Service() != service.ID || service.ID == "" {
 		return nil, errcode.New(errcode.Forbidden, "service %s has no permit", service.ID)
 	}
 	return e.clients.For(permit)
 }
 
-func (e *Engine) planner(service Service, permit tenancy.Permit, before *inventory) planner {
-	return planner{kinds: e.kinds, cluster: e.cfg.ClusterID, service: service, permit: permit, before: before}
+func (e *Engine) planner(service Service, permit tenancy.Permit, before *inventory.Inventory) plan.Planner {
+	return plan.Planner{Kinds: e.kinds, Cluster: e.cfg.ClusterID, Service: service, Permit: permit, Before: before}
 }
 
 // blind is the Live of an engine without one.

@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/prune"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -35,20 +38,20 @@ func awaitedWords(awaited []string) string {
 
 // othersFirst reports whether the prune waits for other services. A person may
 // release it once it is reported.
-func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err error) {
-	awaited := r.owners.awaited(r.service, leaving)
-	since := r.owners.claims.waited(r.service.ID, len(awaited), r.cfg.Clock.Now())
+func (r *run) othersFirst(ctx context.Context, leaving []inventory.Entry) (waits bool, err error) {
+	awaited := r.owners.Claims.Awaited(r.service, leaving)
+	since := r.owners.Claims.Waited(r.service.ID, len(awaited), r.cfg.Clock.Now())
 	if len(awaited) == 0 {
 		return false, nil
 	}
 	r.result.Awaits = true
-	if since <= othersQuiet && r.next.heldFor != heldForOthers {
-		r.next.phase, r.dirty = PhaseWaiting, true
+	if since <= othersQuiet && r.next.HeldFor != inventory.HeldForOthers {
+		r.next.Phase, r.dirty = PhaseWaiting, true
 		r.result.Sync, r.result.Again = SyncApplying, jitter.Around(againOthers, againOthers/4)
 		r.result.Message = "the prune waits for " + awaitedWords(awaited) + ", which may take objects over"
 		return true, r.saveIfDirty(ctx)
 	}
-	if r.next.released(heldForOthers, r.service.PruneApproval) {
+	if r.next.Released(inventory.HeldForOthers, r.service.PruneApproval) {
 		return false, nil
 	}
 	r.result.Again = jitter.Around(againRefused, againRefused/4)
@@ -60,28 +63,28 @@ func (r *run) othersFirst(ctx context.Context, leaving []entry) (waits bool, err
 // services keep these objects. why says why it is not applied. Errors are those of
 // Pass.
 func (e *Engine) Claim(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured, why string) error {
-	inv := e.owners.inventoryOf(service.ID)
+	inv := e.owners.InventoryOf(service.ID)
 	if inv == nil {
-		inv = &inventory{entries: map[kubeobj.Ref]entry{}}
+		inv = &inventory.Inventory{Entries: map[kubeobj.Ref]inventory.Entry{}}
 	}
-	p, err := e.planner(service, permit, inv).plan(ctx, objects)
+	p, err := e.planner(service, permit, inv).Plan(ctx, objects)
 	if err != nil {
 		return scrubbed(service, err)
 	}
-	e.owners.want(service, inv, p, why)
+	e.owners.Want(service, inv, p, why)
 	return nil
 }
 
 // Unclaim forgets the claims of a service that leaves the cluster.
-func (e *Engine) Unclaim(service string) { e.owners.claims.forget(service) }
+func (e *Engine) Unclaim(service string) { e.owners.Claims.Forget(service) }
 
 // handOver gives an object to another service of ours, which then applies it.
-func (e *Engine) handOver(ctx context.Context, c *client, service, heir string, entry entry) error {
+func (e *Engine) handOver(ctx context.Context, c *kubeclient.Client, service, heir string, entry inventory.Entry) error {
 	annotations := map[string]any{kubeobj.ServiceAnnotation: heir}
-	if strings.EqualFold(entry.ref.Group, kubeobj.OwningInventoryGroup) {
+	if strings.EqualFold(entry.Ref.Group, kubeobj.OwningInventoryGroup) {
 		annotations[kubeobj.OwningInventory] = heir
 	}
-	if err := remark(ctx, c, service, entry, nil, annotations); err != nil {
+	if err := prune.Remark(ctx, c, service, entry, nil, annotations); err != nil {
 		return err
 	}
 	e.cfg.NeedPass(heir)

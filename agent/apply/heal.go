@@ -6,7 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/plan"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/packedobj"
@@ -16,48 +23,70 @@ import (
 // service, so that a heal needs no render.
 type kept struct {
 	packed []byte
-	client *client
+	client *kubeclient.Client
 	// targets are what the service's autoscalers scale.
 	targets map[kubeobj.Ref]bool
 	// service is that of the last turn.
 	service Service
 }
 
+// keeper keeps the inputs of all services' last passes. It is safe for concurrent use.
+type keeper struct {
+	mu  sync.Mutex
+	all map[string]kept
+}
+
 // remember keeps a plan for heals.
-func (e *Engine) remember(service Service, c *client, p *plan) {
-	items := make([]wireItem, 0, len(p.items))
-	for _, it := range p.items {
-		items = append(items, it.wire())
+func (k *keeper) remember(service Service, c *kubeclient.Client, p *plan.Plan) {
+	items := make([]wave.Packed, 0, len(p.Items))
+	for _, it := range p.Items {
+		items = append(items, it.Pack())
 	}
 	raw, err := json.Marshal(items)
 	if err != nil {
 		raw = []byte("[]")
 	}
 	packed := packedobj.Bytes(raw)
-	e.keeping.Lock()
-	defer e.keeping.Unlock()
-	e.kept[service.ID] = kept{packed: packed, client: c, targets: p.targets(), service: service}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all[service.ID] = kept{packed: packed, client: c, targets: p.Targets(), service: service}
 }
 
-// recall returns what was kept of a service.
-func (e *Engine) recall(service string) kept {
-	e.keeping.Lock()
-	defer e.keeping.Unlock()
-	return e.kept[service]
+// serve records the service of the present turn.
+func (k *keeper) serve(service Service) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.all[service.ID]
+	now.service = service
+	k.all[service.ID] = now
 }
 
-func (r kept) items() (map[kubeobj.Ref]*item, error) {
+// of returns what was kept of a service.
+func (k *keeper) of(service string) kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[service]
+}
+
+// forget drops a removed service.
+func (k *keeper) forget(service string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.all, service)
+}
+
+func (r kept) items() (map[kubeobj.Ref]*wave.Item, error) {
 	raw, err := packedobj.Text(r.packed)
 	if err != nil {
 		return nil, err
 	}
-	var list []wireItem
+	var list []wave.Packed
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
-	all := make(map[kubeobj.Ref]*item, len(list))
+	all := make(map[kubeobj.Ref]*wave.Item, len(list))
 	for _, w := range list {
-		all[w.Ref] = w.item()
+		all[w.Ref] = w.Item()
 	}
 	return all, nil
 }
@@ -67,7 +96,7 @@ func (r kept) items() (map[kubeobj.Ref]*item, error) {
 // since the start and needs a Pass. Conflict: an object belongs to somebody else.
 // Unavailable: the API server is. It returns the healed objects, also with an error.
 func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
-	t, known := e.owners.interject(service)
+	t, known := e.owners.Interject(service)
 	if !known {
 		return nil, errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
 	}
@@ -75,11 +104,11 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 		// The running pass takes care of it.
 		return nil, nil
 	}
-	defer t.done()
-	kept := e.recall(service)
-	i, _ := e.owners.known(t)
+	defer t.Done()
+	kept := e.kept.of(service)
+	i, _, paused := e.owners.Known(t)
 	switch {
-	case e.owners.isPaused(t):
+	case paused:
 		return nil, nil
 	case kept.packed == nil || i == nil:
 		return nil, errcode.New(errcode.NotFound, "service %s has not been rendered since the agent's start", service)
@@ -88,47 +117,47 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 	if err != nil {
 		return nil, errcode.New(errcode.NotFound, "read the rendered objects of service %s: %w", service, err)
 	}
-	return e.heal(ctx, t, &writer{shared: e.written, client: kept.client, service: kept.service, targets: kept.targets}, i.clone(), items, refs)
+	return e.heal(ctx, t, &write.Writer{Common: e.written, Client: kept.client, Service: kept.service, Targets: kept.targets}, i.Clone(), items, refs)
 }
 
-func (e *Engine) heal(ctx context.Context, t *serviceState, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
+func (e *Engine) heal(ctx context.Context, t *ownership.State, w *write.Writer, next *inventory.Inventory, items map[kubeobj.Ref]*wave.Item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	var faults []error
 	var healed []kubeobj.Healed
 	for _, ref := range refs {
-		it, had := items[ref], next.entries[ref]
-		if it == nil || had.hash != it.hash || had.leaving {
+		it, had := items[ref], next.Entries[ref]
+		if it == nil || had.Hash != it.Hash || had.Leaving {
 			// The next pass changes it anyway.
 			continue
 		}
-		written, what, err := w.heal(ctx, it, had)
+		written, what, err := w.Heal(ctx, it, had)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		written.fresh = had.fresh
-		next.entries[ref] = written
+		written.Fresh = had.Fresh
+		next.Entries[ref] = written
 		healed = append(healed, what)
 	}
 	if len(healed) > 0 {
-		next.appliedAt = e.cfg.Clock.Now()
+		next.AppliedAt = e.cfg.Clock.Now()
 		if err := e.saveHealed(ctx, t, next); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	return healed, healFault(w.service, faults)
+	return healed, healFault(w.Service, faults)
 }
 
-func (e *Engine) saveHealed(ctx context.Context, t *serviceState, next *inventory) error {
+func (e *Engine) saveHealed(ctx context.Context, t *ownership.State, next *inventory.Inventory) error {
 	// Update memory first: the watches compare with it at once, while the stored
 	// state only matters after a restart, which would apply the object again.
-	e.owners.commit(t, next)
-	stored := next.clone()
-	err := e.store.save(ctx, stored)
+	e.owners.Commit(t, next)
+	stored := next.Clone()
+	err := e.store.Save(ctx, stored)
 	if err == nil {
-		e.owners.commit(t, stored)
+		e.owners.Commit(t, stored)
 	}
 	if errcode.Is(err, errcode.Conflict) {
-		e.owners.markStale(t, true)
+		e.owners.MarkStale(t, true)
 	}
 	return err
 }
@@ -140,9 +169,9 @@ func healFault(service Service, faults []error) error {
 	code := errcode.Unprocessable
 	var texts []string
 	for _, err := range faults {
-		var refused *refusal
+		var refused *write.Refusal
 		switch {
-		case errors.As(err, &refused) && refused.reason == ReasonOwnership:
+		case errors.As(err, &refused) && refused.Reason == ReasonOwnership:
 			code = errcode.Conflict
 		case !errors.As(err, &refused):
 			code = errcode.Of(err)

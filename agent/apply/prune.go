@@ -3,11 +3,15 @@ package apply
 import (
 	"context"
 	"fmt"
+
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/prune"
 )
 
 // pruneAll deletes what the service no longer renders, last waves first, then records
 // the revision as applied.
-func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
+func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 	if waits, err := r.othersFirst(ctx, leaving); err != nil || waits {
 		return err
 	}
@@ -19,28 +23,28 @@ func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
 	}
 	for _, e := range leaving {
 		if err := r.pruneOne(ctx, e); err != nil {
-			if away(err) {
-				return unavailable(err)
+			if kubeclient.Away(err) {
+				return kubeclient.Unavailable(err)
 			}
-			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
+			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.Ref, Message: kubeclient.Explain("delete", e.Ref, err)})
 		}
 	}
 	left := r.leaving()
 	if len(left) == 0 {
 		return r.applied(ctx)
 	}
-	r.next.phase, r.dirty = PhaseWaiting, true
+	r.next.Phase, r.dirty = PhaseWaiting, true
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
-	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].ref)
+	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].Ref)
 	if text := firstProblem(r.result.Problems); text != "" {
 		r.result.Sync, r.result.Message, r.result.Again = SyncFailed, text, againRefused
 	}
 	return r.saveIfDirty(ctx)
 }
 
-func (r *run) pruneOne(ctx context.Context, e entry) error {
-	forget := func() { delete(r.next.entries, e.ref); r.dirty = true }
-	if heir, _ := r.owners.claims.heir(r.service.ID, e.ref); heir != "" {
+func (r *run) pruneOne(ctx context.Context, e inventory.Entry) error {
+	forget := func() { delete(r.next.Entries, e.Ref); r.dirty = true }
+	if heir, _ := r.owners.Claims.Heir(r.service.ID, e.Ref); heir != "" {
 		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
 			return err
 		}
@@ -48,20 +52,20 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 		forget()
 		return nil
 	}
-	if !prunable(r.next, e) {
-		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
+	if !prune.Prunable(r.next, e) {
+		if err := prune.Unmark(ctx, r.client, r.service.ID, e); err != nil {
 			return err
 		}
 		r.result.Left++
 		forget()
 		return nil
 	}
-	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
-	what, err := dispose(ctx, r.client, r.service.ID, e, live, found, synced)
+	live, found, synced := r.cfg.Live.Lookup(e.Kind, e.Ref)
+	what, err := prune.Dispose(ctx, r.client, r.service.ID, e, live, found, synced)
 	switch {
-	case err != nil || what == decisionWait:
+	case err != nil || what == prune.Wait:
 		return err
-	case what == decisionForget:
+	case what == prune.Forget:
 		r.result.Left++
 	default:
 		r.result.Pruned++

@@ -3,20 +3,22 @@ package apply
 import (
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/write"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
 // Phase is how far a service's last pass got.
-type Phase = phase
+type Phase = inventory.Phase
 
 // The phases.
 const (
-	PhaseApplying  = phaseApplying
-	PhaseWaiting   = phaseWaiting
-	PhaseApplied   = phaseApplied
-	PhasePruneHeld = phasePruneHeld
-	PhaseFailed    = phaseFailed
-	PhaseDraining  = phaseDraining
+	PhaseApplying  = inventory.Applying
+	PhaseWaiting   = inventory.Waiting
+	PhaseApplied   = inventory.Applied
+	PhasePruneHeld = inventory.PruneHeld
+	PhaseFailed    = inventory.Failed
+	PhaseDraining  = inventory.Draining
 )
 
 // Sync words and reasons of a Result, as statuses use them.
@@ -28,7 +30,7 @@ const (
 
 	ReasonPruneHeld = "PruneHeld"
 	ReasonLeftOut   = "PartLeftOut"
-	ReasonOwnership = reasonOwnership
+	ReasonOwnership = write.ReasonOwnership
 	ReasonHealth    = "HealthTimeout"
 	ReasonAPIServer = "APIServerAway"
 )

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/axle-cd/axle/agent/apply/plan"
 	"github.com/axle-cd/axle/agent/ignore"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/scrub"
@@ -10,9 +11,9 @@ import (
 // Service is what a pass needs besides the objects, Pending a service that has not been
 // rendered, Problem one object that could not be handled.
 type (
-	Service = serviceInput
-	Pending = pendingService
-	Problem = problemOf
+	Service = plan.Service
+	Pending = plan.Pending
+	Problem = plan.Problem
 )
 
 // FromSpec converts the hub's spec. The scrubber knows its secrets.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -15,15 +17,15 @@ const establishLimit = 30 * time.Second
 // prepareNamespace creates the service's namespace unless it is rendered.
 func (r *run) prepareNamespace(ctx context.Context) error {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: r.service.Namespace}
-	if len(r.plan.items) == 0 || r.plan.byRef[ref] != nil || r.namespaceStands() {
+	if len(r.plan.Items) == 0 || r.plan.ByRef[ref] != nil || r.namespaceStands() {
 		return nil
 	}
-	err := r.written.makeNamespace(ctx, r.client, r.service)
-	if away(err) {
-		return unavailable(err)
+	err := r.written.MakeNamespace(ctx, r.client, r.service)
+	if kubeclient.Away(err) {
+		return kubeclient.Unavailable(err)
 	}
 	if err != nil {
-		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: explain("make", ref, err)})
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: kubeclient.Explain("make", ref, err)})
 	}
 	return nil
 }
@@ -31,11 +33,11 @@ func (r *run) prepareNamespace(ctx context.Context) error {
 // namespaceStands reports whether the same settings were applied before and an object
 // in the namespace still exists, so that the namespace must exist too.
 func (r *run) namespaceStands() bool {
-	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service.Settings) {
+	if r.before.SpecDigest != r.service.SpecDigest && !r.before.AsSettled(r.service.Settings) {
 		return false
 	}
-	for _, it := range r.plan.items {
-		if it.ref.Namespace == r.service.Namespace && r.unchanged(it, r.before.entries[it.ref]) && !it.once {
+	for _, it := range r.plan.Items {
+		if it.Ref.Namespace == r.service.Namespace && r.unchanged(it, r.before.Entries[it.Ref]) && !it.Once {
 			return true
 		}
 	}
@@ -44,28 +46,28 @@ func (r *run) namespaceStands() bool {
 
 // waitDefinitions waits until the CRDs of a group are established, so that
 // their objects can be written next. It returns how many are not.
-func (r *run) waitDefinitions(ctx context.Context, group []*item) (failed int, err error) {
+func (r *run) waitDefinitions(ctx context.Context, group []*wave.Item) (failed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, establishLimit)
 	defer cancel()
 	for _, it := range group {
-		if it.kind.GroupKind() != crdKind || !r.next.entries[it.ref].fresh {
+		if it.Kind.GroupKind() != wave.CRDKind || !r.next.Entries[it.Ref].Fresh {
 			continue
 		}
-		r.writer.newKinds[it.ref.Name] = true
+		r.writer.NewKinds[it.Ref.Name] = true
 		why, err := r.established(ctx, it)
 		if err != nil {
 			return failed, err
 		}
 		if why != "" {
 			failed++
-			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref,
-				Message: fmt.Sprintf("%s is not established within %v: %s", it.ref, establishLimit, why)})
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.Ref,
+				Message: fmt.Sprintf("%s is not established within %v: %s", it.Ref, establishLimit, why)})
 		}
 	}
 	return failed, nil
 }
 
-func (r *run) established(ctx context.Context, it *item) (why string, err error) {
+func (r *run) established(ctx context.Context, it *wave.Item) (why string, err error) {
 	backoff := jitter.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 	for {
 		var crd struct {
@@ -73,12 +75,12 @@ func (r *run) established(ctx context.Context, it *item) (why string, err error)
 				Conditions []struct{ Type, Status, Message string }
 			}
 		}
-		err := r.client.raw(ctx, path(it.kind, "", it.ref.Name), nil, &crd)
+		err := r.client.Raw(ctx, kubeclient.Path(it.Kind, "", it.Ref.Name), nil, &crd)
 		if err != nil && ctx.Err() == nil {
-			if away(err) {
-				return "", unavailable(err)
+			if kubeclient.Away(err) {
+				return "", kubeclient.Unavailable(err)
 			}
-			return serverMessage(err), nil
+			return kubeclient.ServerMessage(err), nil
 		}
 		why = "the API server has not processed it yet"
 		for _, c := range crd.Status.Conditions {
