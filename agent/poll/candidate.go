@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -69,7 +71,7 @@ func (l *Loop) candidateJobs() []*job {
 		if s.want == nil || s.held || s.spec == nil || !s.specFits() {
 			continue
 		}
-		jobs = append(jobs, &job{id: s.id, want: s.want, spec: s.spec, fits: true})
+		jobs = append(jobs, &job{id: s.Id, want: s.want, spec: s.spec, fits: true})
 	}
 	return jobs
 }
@@ -82,7 +84,7 @@ func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, f
 	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
 	state, applied := l.Inventory.State(j.id)
 	if !applied || state.TarballDigest == "" || state.TarballDigest != now.TarballDigest ||
-		state.SpecDigest != now.SpecDigest && (state.Settings == "" || state.Settings != settingsOf(j.spec)) {
+		state.SpecDigest != now.SpecDigest && (state.Settings == "" || state.Settings != content.Settings(j.spec)) {
 		return nil
 	}
 	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
@@ -97,10 +99,10 @@ func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, f
 		return errcode.New(errcode.Unavailable, "%s", partial)
 	}
 	p := &passing{loop: l, job: j, now: now, permit: permit, caps: caps}
-	if p.trees, _, err = l.trees(ctx, j); err != nil {
+	if p.trees, err = content.Fetch(ctx, l.Cache, l.Hub.Tarball, j.id, j.want); err != nil {
 		return err
 	}
-	defer p.trees.release()
+	defer p.trees.Release()
 	found.Compared++
 	first := ""
 	if err := p.rendered(ctx); err != nil {
@@ -141,8 +143,8 @@ func (l *Loop) Settled() error {
 	for _, s := range l.services {
 		switch {
 		case s.want == nil || s.held:
-		case s.trouble != nil && s.trouble.source == sourceAgent:
-			return fmt.Errorf("service %s: %w", s.name, s.trouble.err)
+		case s.trouble != nil && s.trouble.Source == report.SourceAgent:
+			return fmt.Errorf("service %s: %w", s.name, s.trouble.Err)
 		case !s.known:
 			return errcode.New(errcode.Unavailable, "service %s has not had a pass yet", s.name)
 		}

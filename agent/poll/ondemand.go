@@ -2,10 +2,12 @@ package poll
 
 import (
 	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/difference"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/preview"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
@@ -29,7 +31,7 @@ type Diffs interface {
 }
 
 const (
-	syncDryRun   = syncHeld
+	syncDryRun   = report.SyncHeld
 	reasonDryRun = "DryRun"
 )
 

@@ -1,10 +1,11 @@
-package poll
+package report
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -12,9 +13,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/drift"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
@@ -25,18 +30,24 @@ const (
 	maxReportBytes = 6 << 20
 	// statusHashDigits is how many digits of the hash over all statuses are sent.
 	statusHashDigits = 16
+	// quiet is how long the reporter waits for more changes.
+	quiet = 500 * time.Millisecond
+	// WholePeriod is how often all statuses and facts are sent without a request.
+	WholePeriod = 2 * time.Hour
 	// mismatchesTolerated: a replica may not know the last report yet.
 	mismatchesTolerated = 1
 )
 
-// reporter sends only changes to the hub. For each service it knows the hash that the
+// Reporter sends only changes to the hub. For each service it knows the hash that the
 // hub acknowledged. A report names it as its base, so that the hub notices a lost or
 // reordered report. The status hash of a poll reveals a lost answer.
-type reporter struct {
-	loop *Loop
+type Reporter struct {
+	cfg  Config
 	wake chan struct{}
 
 	mu sync.Mutex
+	// since is when each message of a service first appeared.
+	since map[string]map[string]time.Time
 	// acked are the hashes that the hub has, as far as known.
 	acked map[string]string
 	// sum is the hash over acked, empty if it must be computed again.
@@ -52,56 +63,110 @@ type reporter struct {
 	sequence   int64
 }
 
-func newReporter(l *Loop) *reporter {
-	return &reporter{
-		loop: l, wake: make(chan struct{}, 1), acked: map[string]string{}, dirty: map[string]bool{}, gone: map[string]string{},
-		wholeAt: l.Clock.Now().Add(jitter.Around(wholePeriod, wholePeriod/8)),
+// Config is what a reporter needs. All fields but heals and tests are required.
+type Config struct {
+	BootID string
+	Clock  clock.Clock
+	Log    *slog.Logger
+	// Send sends a report to the hub; Counted is called with taken or failed.
+	Send    func(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error)
+	Counted func(result string)
+	// View returns the state of a service, false if it has nothing to report.
+	View func(id string) (View, bool)
+	// Each counts the services that can be reported, and whether these are all; it
+	// calls the function with their ids if there is one.
+	Each func(func(id string)) (count int, complete bool)
+	// WholeTaken is called after the hub took a report of everything.
+	WholeTaken func()
+
+	Watch     statuses
+	Inventory applied
+	Tests     failedTests
+	Heals     healed
+}
+
+// statuses tells from memory what objects look like now.
+type statuses interface {
+	Findings(service string) []drift.Finding
+	Components(objects []kubeobj.Expected) []*agentv1.Component
+}
+
+// applied tells from memory what was applied.
+type applied interface {
+	State(service string) (apply.State, bool)
+	Objects(service string) []kubeobj.Expected
+}
+
+// failedTests says which tests of a service failed.
+type failedTests interface{ Problems(service string) []string }
+
+// healed are the heals to report to the hub.
+type healed interface {
+	// Heals returns those not acknowledged by the hub, in order of number.
+	Heals() []*agentv1.Heal
+	// HealsTaken acknowledges the heals up to a number.
+	HealsTaken(number int64)
+}
+
+// New returns a reporter; Run must be called.
+func New(c Config) *Reporter {
+	return &Reporter{
+		cfg: c, since: map[string]map[string]time.Time{}, wake: make(chan struct{}, 1), acked: map[string]string{}, dirty: map[string]bool{}, gone: map[string]string{},
+		wholeAt: c.Clock.Now().Add(jitter.Around(WholePeriod, WholePeriod/8)),
 	}
 }
 
-// touch marks services to be checked again.
-func (r *reporter) touch(ids map[string]bool) {
+// Touch marks services to be checked again.
+func (r *Reporter) Touch(ids map[string]bool) {
 	if len(ids) == 0 {
 		return
 	}
 	r.mu.Lock()
 	maps.Copy(r.dirty, ids)
 	r.mu.Unlock()
-	poke(r.wake)
+	r.poke()
 }
 
-// wantWhole requests a report of everything.
-func (r *reporter) wantWhole() {
+func (r *Reporter) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// WantWhole requests a report of everything.
+func (r *Reporter) WantWhole() {
 	r.mu.Lock()
 	r.whole = true
 	r.mu.Unlock()
-	poke(r.wake)
+	r.poke()
 }
 
-// drained records that a tombstone is completed.
-func (r *reporter) drained(t *agentv1.Tombstone) {
+// Drained records that a tombstone is completed.
+func (r *Reporter) Drained(t *agentv1.Tombstone) {
 	if t == nil {
 		return
 	}
 	r.mu.Lock()
 	r.gone[t.GetTombstoneId()] = t.GetServiceId()
 	r.mu.Unlock()
-	poke(r.wake)
+	r.poke()
 }
 
-// forget drops a service that this agent no longer has.
-func (r *reporter) forget(id string) {
+// Forget drops a service that this agent no longer has.
+func (r *Reporter) Forget(id string) {
 	r.mu.Lock()
 	delete(r.dirty, id)
 	delete(r.acked, id)
+	delete(r.since, id)
 	r.sum = ""
 	r.mu.Unlock()
 }
 
-// compare checks the hash in a poll's answer over the statuses that the hub has. A
+// Compare checks the hash in a poll's answer over the statuses that the hub has. A
 // mismatch twice in a row means that reports were lost.
-func (r *reporter) compare(theirs string) {
-	count, complete := r.loop.reportables(nil)
+func (r *Reporter) Compare(theirs string) {
+	count, complete := r.cfg.Each(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !complete || len(r.dirty) > 0 || len(r.gone) > 0 || r.whole || len(r.acked) < count {
@@ -113,14 +178,14 @@ func (r *reporter) compare(theirs string) {
 	if theirs == r.sum {
 		r.mismatches = 0
 	} else if r.mismatches++; r.mismatches > mismatchesTolerated {
-		r.loop.Log.Info("the hub's statuses differ from what was reported; sending everything again")
+		r.cfg.Log.Info("the hub's statuses differ from what was reported; sending everything again")
 		r.mismatches, r.whole = 0, true
 	}
-	if r.loop.Clock.Now().After(r.wholeAt) {
+	if r.cfg.Clock.Now().After(r.wholeAt) {
 		r.whole = true
 	}
 	if r.whole {
-		poke(r.wake)
+		r.poke()
 	}
 }
 
@@ -137,8 +202,8 @@ func hashAll(hashes map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil))[:statusHashDigits]
 }
 
-// run sends changes after a moment of quiet, so that one report carries all of them.
-func (r *reporter) run(ctx context.Context) error {
+// Run sends changes after a moment of quiet, so that one report carries all of them.
+func (r *Reporter) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
 		select {
@@ -151,7 +216,7 @@ func (r *reporter) run(ctx context.Context) error {
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-r.loop.Clock.After(wait):
+			case <-r.cfg.Clock.After(wait):
 			}
 			err := r.flush(ctx)
 			if err == nil {
@@ -165,28 +230,27 @@ func (r *reporter) run(ctx context.Context) error {
 
 // flush sends everything that is not acknowledged. Failed reports remain pending,
 // together with changes that arrive meanwhile.
-func (r *reporter) flush(ctx context.Context) error {
-	l := r.loop
+func (r *Reporter) flush(ctx context.Context) error {
 	r.mu.Lock()
 	whole, ids := r.whole, slices.Sorted(maps.Keys(r.dirty))
 	r.mu.Unlock()
 	if whole {
 		var complete bool
-		if ids, complete = l.reportable(); !complete {
+		if ids, complete = r.reportable(); !complete {
 			whole = false // until every service has a status
 		}
 	}
 	wholeSent := false
 	for start := 0; ; {
 		batch := r.batch(ids[start:], whole)
-		if start == 0 && l.Heals != nil {
-			batch.request.Heals = l.Heals.Heals()
+		if start == 0 && r.cfg.Heals != nil {
+			batch.request.Heals = r.cfg.Heals.Heals()
 		}
 		start += batch.looked
 		wholeSent = whole && batch.looked == len(ids)
 		batch.request.Whole = wholeSent
 		if len(batch.request.GetServices()) > 0 || len(batch.request.GetHeals()) > 0 || len(batch.request.GetDrainedTombstones()) > 0 || batch.request.GetWhole() {
-			if err := r.send(ctx, batch); err != nil {
+			if err := r.deliver(ctx, batch); err != nil {
 				return err
 			}
 		}
@@ -195,41 +259,25 @@ func (r *reporter) flush(ctx context.Context) error {
 		}
 	}
 	if whole && !wholeSent {
-		if err := r.send(ctx, r.listing(ids)); err != nil {
+		if err := r.deliver(ctx, r.listing(ids)); err != nil {
 			return err
 		}
 	}
 	if whole {
 		r.mu.Lock()
 		r.whole = false
-		r.wholeAt = l.Clock.Now().Add(jitter.Around(wholePeriod, wholePeriod/8))
+		r.wholeAt = r.cfg.Clock.Now().Add(jitter.Around(WholePeriod, WholePeriod/8))
 		r.mu.Unlock()
-		l.wholeTaken()
+		r.cfg.WholeTaken()
 	}
 	return nil
 }
 
 // reportable returns the services that can be reported, and whether these are all.
-func (l *Loop) reportable() (ids []string, complete bool) {
-	_, complete = l.reportables(func(id string) { ids = append(ids, id) })
+func (r *Reporter) reportable() (ids []string, complete bool) {
+	_, complete = r.cfg.Each(func(id string) { ids = append(ids, id) })
 	slices.Sort(ids)
 	return ids, complete
-}
-
-// reportables counts them, and calls each with their ids if it is set.
-func (l *Loop) reportables(each func(id string)) (count int, complete bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	complete = l.list != nil && l.loaded
-	for id, s := range l.services {
-		if s.known {
-			if count++; each != nil {
-				each(id)
-			}
-		}
-		complete = complete && (s.known || s.tombstone != nil)
-	}
-	return count, complete
 }
 
 // batch is one report and what its acknowledgement settles.
@@ -242,9 +290,8 @@ type batch struct {
 
 // batch makes the next report, with as many services as fit. They are clean from here
 // on; later changes mark them dirty again.
-func (r *reporter) batch(ids []string, whole bool) batch {
-	l := r.loop
-	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: l.BootID}}
+func (r *Reporter) batch(ids []string, whole bool) batch {
+	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: r.cfg.BootID}}
 	size := 0
 	for _, id := range ids {
 		if len(b.request.GetServices()) >= maxReports || size >= maxReportBytes {
@@ -256,13 +303,13 @@ func (r *reporter) batch(ids []string, whole bool) batch {
 		delete(r.dirty, id)
 		base := r.acked[id]
 		r.mu.Unlock()
-		v, ok := l.viewOf(id)
+		v, ok := r.cfg.View(id)
 		if !ok {
 			continue
 		}
-		status, err := proto.MarshalOptions{Deterministic: true}.Marshal(l.statusOf(v))
+		status, err := proto.MarshalOptions{Deterministic: true}.Marshal(r.statusOf(v))
 		if err != nil {
-			l.Log.Error("cannot encode a status", logkey.Service, id, logkey.Error, err)
+			r.cfg.Log.Error("cannot encode a status", logkey.Service, id, logkey.Error, err)
 			continue
 		}
 		sum := sha256.Sum256(status)
@@ -287,8 +334,8 @@ func (r *reporter) batch(ids []string, whole bool) batch {
 // listing makes the last part of a whole report that did not fit into one. It names
 // every service with its acknowledged hash, without statuses, so that the hub drops
 // all others.
-func (r *reporter) listing(ids []string) batch {
-	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: r.loop.BootID, Whole: true}}
+func (r *Reporter) listing(ids []string) batch {
+	b := batch{hashes: map[string]string{}, request: &agentv1.ReportRequest{BootId: r.cfg.BootID, Whole: true}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range ids {
@@ -300,26 +347,25 @@ func (r *reporter) listing(ids []string) batch {
 	return b
 }
 
-// send sends a report and applies what the answer settles.
-func (r *reporter) send(ctx context.Context, b batch) error {
+// deliver sends a report and applies what the answer settles.
+func (r *Reporter) deliver(ctx context.Context, b batch) error {
 	r.mu.Lock()
 	r.sequence++
 	b.request.Sequence = r.sequence
 	r.mu.Unlock()
-	answer, err := r.loop.Hub.Report(ctx, b.request)
-	r.loop.noteDuplicate(err)
+	answer, err := r.cfg.Send(ctx, b.request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
 		for _, id := range b.ids {
 			r.dirty[id] = true
 		}
-		r.loop.metrics.reports.WithLabelValues("failed").Inc()
+		r.cfg.Counted("failed")
 		return err
 	}
-	r.loop.metrics.reports.WithLabelValues("taken").Inc()
+	r.cfg.Counted("taken")
 	if heals := b.request.GetHeals(); len(heals) > 0 {
-		r.loop.Heals.HealsTaken(heals[len(heals)-1].GetNumber())
+		r.cfg.Heals.HealsTaken(heals[len(heals)-1].GetNumber())
 	}
 	r.sum = ""
 	if b.request.GetWhole() {

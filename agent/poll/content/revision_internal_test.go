@@ -1,4 +1,4 @@
-package poll
+package content
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ func TestWhatMakesARevisionForHooks(t *testing.T) {
 	spec := func() *agentv1.ServiceSpec {
 		return &agentv1.ServiceSpec{Id: "s", SpecDigest: "s1:a", Configuration: map[string]string{"a": "1", "b": "2"}, Secrets: map[string]string{"c": "3"}}
 	}
-	before := revisionOf(spec(), change.Inputs{TarballDigest: "axle1:a"})
+	before := Revision(spec(), change.Inputs{TarballDigest: "axle1:a"})
 	for name, test := range map[string]struct {
 		change func(*agentv1.ServiceSpec, *change.Inputs)
 		same   bool
@@ -29,7 +29,7 @@ func TestWhatMakesARevisionForHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, in := spec(), change.Inputs{TarballDigest: "axle1:a"}
 			test.change(s, &in)
-			if got := revisionOf(s, in); (got == before) != test.same {
+			if got := Revision(s, in); (got == before) != test.same {
 				t.Errorf("%s, before %s", got, before)
 			}
 		})

@@ -1,4 +1,4 @@
-package poll
+package content
 
 import (
 	"crypto/sha256"
@@ -11,9 +11,9 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
-// settingsOf names a service's settings without people's requests: while the settings
+// Settings names a service's settings without people's requests: while the settings
 // and the files are the same, so are the rendered objects.
-func settingsOf(spec *agentv1.ServiceSpec) string {
+func Settings(spec *agentv1.ServiceSpec) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Display = "", nil
 	bare.SyncRequest, bare.SyncResources, bare.DiffRequest = 0, nil, 0
@@ -25,10 +25,10 @@ func settingsOf(spec *agentv1.ServiceSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// revisionOf names what hooks run once for: the service's files and settings.
+// Revision names what hooks run once for: the service's files and settings.
 // People's requests (a sync, the release of a prune), its windows, and data of its
 // cluster are no reason to run a migration again.
-func revisionOf(spec *agentv1.ServiceSpec, in change.Inputs) string {
+func Revision(spec *agentv1.ServiceSpec, in change.Inputs) string {
 	bare := proto.Clone(spec).(*agentv1.ServiceSpec)
 	bare.SpecDigest, bare.Cluster, bare.Display = "", nil, nil
 	bare.PruneApproval, bare.SyncRequest, bare.DiffRequest = 0, 0, 0
