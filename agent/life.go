@@ -24,7 +24,7 @@ const (
 func (a *Agent) newKeeper() (*upgrade.Keeper, error) {
 	c := a.cfg
 	return upgrade.New(upgrade.Config{
-		Client: a.kube.client, Namespace: c.Namespace, Version: buildinfo.Version, Pod: c.PodName, Candidate: c.Candidate,
+		Client: a.kube.Client, Namespace: c.Namespace, Version: buildinfo.Version, Pod: c.PodName, Candidate: c.Candidate,
 		Within: c.UpgradeWithin, Tick: c.UpgradeTick, Clock: c.Clock, Log: c.Log,
 	})
 }
@@ -57,11 +57,11 @@ func (a *Agent) live(ctx context.Context, renderer *render.Runner) error {
 // renderCandidate renders everything with the data of the working agent: it reads that agent's
 // identity and never renews it, and the hub sees only polls.
 func (a *Agent) renderCandidate(ctx context.Context, renderer *render.Runner) (upgrade.CandidateRender, error) {
-	id, err := a.identities.load(ctx)
+	id, err := a.identities.Load(ctx)
 	if err != nil {
 		return upgrade.CandidateRender{}, err
 	}
-	if id == nil || !id.registered() {
+	if id == nil || !id.Registered() {
 		return upgrade.CandidateRender{}, errcode.New(errcode.Unavailable, "the working agent has no identity yet")
 	}
 	p, err := a.assemble(id, false, renderer)

@@ -1,9 +1,10 @@
-package agent_test
+package doctor_test
 
 import (
 	"bytes"
 	"context"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
@@ -28,6 +29,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/agent/doctor"
+	"github.com/axle-cd/axle/agent/identity"
+	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/seal"
 	"github.com/axle-cd/axle/internal/wsconn"
 	"github.com/axle-cd/axle/test/bin"
@@ -40,6 +44,15 @@ type broken struct {
 	flags, env []string
 	// check is the one that must fail; says and fix are parts of its words.
 	check, says, fix string
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // healthyHub answers a doctor as a hub does, and can be made to answer differently.
@@ -349,8 +362,8 @@ func TestDoctorSaysWhatTheTunnelDoes(t *testing.T) {
 		"no hub":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "on", "the hub is not reached"},
 		"no such API": {problemOf(http.StatusNotFound, "not_found"), "on", "this version of the hub does not support"},
 	} {
-		var got agent.Check
-		for check := range agent.Doctor(t.Context(), agent.Config{HubURL: serve(t, c.hub), Tunnel: c.mode, DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+		var got doctor.Check
+		for check := range doctor.Run(t.Context(), agent.Config{HubURL: serve(t, c.hub), Tunnel: c.mode, DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
 			if check.Name == "tunnel" {
 				got = check
 				break
@@ -368,5 +381,72 @@ func problemOf(status int, code string) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"code":%q,"message":"some words"}`, code)
+	}
+}
+
+func TestDoctorNamesTheFix(t *testing.T) {
+	for check := range doctor.Run(t.Context(), agent.Config{HubURL: "http://127.0.0.1:1", DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+		if check.Problem != "" && check.Fix == "" {
+			t.Errorf("%s fails without saying what to do: %s", check.Name, check.Problem)
+		}
+		if (check.Name == "hub" || check.Name == "cluster") && check.Problem == "" {
+			t.Errorf("%s is well though nothing is there", check.Name)
+		}
+	}
+}
+
+func TestDoctorBlamesTheHubOnce(t *testing.T) {
+	for check := range doctor.Run(t.Context(), agent.Config{DataDir: t.TempDir(), Kubeconfig: "/nowhere"}) {
+		blames := strings.Contains(check.Problem+check.Fix, "hub-url")
+		if want := check.Name == "dns" || check.Name == "hub"; blames != want {
+			t.Errorf("%s says %s %s", check.Name, check.Problem, check.Fix)
+		}
+	}
+}
+
+// A token without a key of the hub is reported before and after the registration.
+func TestDoctorWarnsOfATokenWithoutAKey(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identityCheck := func(cfg agent.Config) doctor.Check {
+		for check := range doctor.Run(t.Context(), cfg) {
+			if check.Name == "identity" {
+				return check
+			}
+		}
+		t.Fatal("the doctor does not look at the identity")
+		return doctor.Check{}
+	}
+	for name, test := range map[string]struct {
+		token        string
+		warns, fails bool
+	}{
+		"the hub's key": {bootstrap.Join("axle_secret", public), false, false},
+		"no key":        {"axle_secret", true, false},
+		"half a key":    {bootstrap.Join("axle_secret", other)[:40], false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := write(t, dir, "token", test.token+"\n")
+			cfg := agent.Config{HubURL: serve(t, healthyHub), TokenFile: file, DataDir: dir, Kubeconfig: "/nowhere"}
+			before := identityCheck(cfg)
+			if got := strings.Contains(before.Detail, "warning"); got != test.warns || (before.Problem != "") != test.fails {
+				t.Errorf("before the registration it is %+v", before)
+			}
+			id := &identity.Identity{PrivateKey: private.Seed(), SealKey: "line", HubURL: cfg.HubURL, ClusterUID: "uid", ClusterID: "cl_1", ClusterName: "edge-1",
+				SigningKeys: map[string]ed25519.PublicKey{"k1": public}, FirstHeard: test.warns}
+			if err := (identity.File{Path: cfg.Dir(identity.FileName)}).Save(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			if after := identityCheck(cfg); strings.Contains(after.Detail+after.Problem, "warning") != test.warns {
+				t.Errorf("after it it is %+v", after)
+			}
+		})
 	}
 }

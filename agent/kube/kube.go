@@ -1,4 +1,4 @@
-package agent
+package kube
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,18 +29,21 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// kube is what renders and the hub need to know of the cluster. Its served kinds are
+// Timeout bounds one request to the API server.
+const Timeout = 15 * time.Second
+
+// Cluster is what renders and the hub need to know of the cluster. Its served kinds are
 // read once, and again when a CRD or an APIService changes.
-type kube struct {
-	rest     *rest.Config
-	client   kubernetes.Interface
-	dynamic  dynamic.Interface
+type Cluster struct {
+	REST     *rest.Config
+	Client   kubernetes.Interface
+	Dynamic  dynamic.Interface
 	metadata metadata.Interface
-	clock    clock.Clock
-	log      *slog.Logger
+	Clock    clock.Clock
+	Log      *slog.Logger
 
 	mu     sync.Mutex
-	served *served // nil until it is read
+	served *Served // nil until it is read
 	stale  bool
 	// told is the set of served kinds that run's caller knows.
 	told render.Capabilities
@@ -47,14 +51,16 @@ type kube struct {
 	lookups tenancy.Clients[dynamic.Interface]
 }
 
-// served is what the API server serves.
-type served struct {
-	caps    render.Capabilities
-	partial string
-	kinds   map[schema.GroupVersionKind]metav1.APIResource
+// Served is what the API server serves.
+type Served struct {
+	Caps    render.Capabilities
+	Partial string
+	Kinds   map[schema.GroupVersionKind]metav1.APIResource
 }
 
-func newKube(kubeconfig string, c clock.Clock, log *slog.Logger) (*kube, error) {
+// New returns the cluster that a kubeconfig names, or the one around this pod if it is
+// empty. It makes no requests.
+func New(kubeconfig string, c clock.Clock, log *slog.Logger) (*Cluster, error) {
 	conf, err := restConfig(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -62,12 +68,12 @@ func newKube(kubeconfig string, c clock.Clock, log *slog.Logger) (*kube, error) 
 	// The engine adapts to the API server's own answers.
 	conf.QPS = -1
 	conf.UserAgent = "axle-agent/" + buildinfo.Version
-	k := &kube{rest: conf, clock: c, log: log}
+	k := &Cluster{REST: conf, Clock: c, Log: log}
 	k.lookups.Make = func(cfg *rest.Config) (dynamic.Interface, error) { return dynamic.NewForConfig(cfg) }
-	if k.client, err = kubernetes.NewForConfig(conf); err != nil {
+	if k.Client, err = kubernetes.NewForConfig(conf); err != nil {
 		return nil, err
 	}
-	if k.dynamic, err = dynamic.NewForConfig(conf); err != nil {
+	if k.Dynamic, err = dynamic.NewForConfig(conf); err != nil {
 		return nil, err
 	}
 	if k.metadata, err = metadata.NewForConfig(conf); err != nil {
@@ -91,12 +97,12 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return conf, nil
 }
 
-// ensureNamespace creates the agent's namespace: an agent outside its cluster has no
+// EnsureNamespace creates the agent's namespace: an agent outside its cluster has no
 // manifests that would.
-func (k *kube) ensureNamespace(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+func (k *Cluster) EnsureNamespace(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	spaces := k.client.CoreV1().Namespaces()
+	spaces := k.Client.CoreV1().Namespaces()
 	_, err := spaces.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		space := &corev1.Namespace{}
@@ -104,23 +110,23 @@ func (k *kube) ensureNamespace(ctx context.Context, name string) error {
 		_, err = spaces.Create(ctx, space, metav1.CreateOptions{})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return kubeError("create namespace "+name, err)
+		return Explain("create namespace "+name, err)
 	}
 	return nil
 }
 
 // Capabilities implements poll.Cluster.
-func (k *kube) Capabilities(ctx context.Context) (render.Capabilities, string, error) {
-	s, err := k.serves(ctx)
+func (k *Cluster) Capabilities(ctx context.Context) (render.Capabilities, string, error) {
+	s, err := k.Serves(ctx)
 	if err != nil {
 		return render.Capabilities{}, "", err
 	}
-	return s.caps, s.partial, nil
+	return s.Caps, s.Partial, nil
 }
 
-// serves returns what is served, read again if it is unknown or stale. If that fails,
+// Serves returns what is served, read again if it is unknown or stale. If that fails,
 // the known set stays in use.
-func (k *kube) serves(ctx context.Context) (*served, error) {
+func (k *Cluster) Serves(ctx context.Context) (*Served, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.served != nil && !k.stale {
@@ -131,69 +137,69 @@ func (k *kube) serves(ctx context.Context) (*served, error) {
 		return nil, err
 	}
 	if k.served == nil {
-		k.told = s.caps
+		k.told = s.Caps
 	}
 	// If an aggregated API is broken, the next pass reads again.
-	k.served, k.stale = s, s.partial != ""
+	k.served, k.stale = s, s.Partial != ""
 	return s, nil
 }
 
-func (k *kube) discover(ctx context.Context) (*served, error) {
-	conf := rest.CopyConfig(k.rest)
-	conf.Timeout = kubeTimeout
+func (k *Cluster) discover(ctx context.Context) (*Served, error) {
+	conf := rest.CopyConfig(k.REST)
+	conf.Timeout = Timeout
 	d, err := discovery.NewDiscoveryClientForConfig(conf)
 	if err != nil {
 		return nil, err
 	}
 	version, err := d.ServerVersion()
 	if err != nil {
-		return nil, kubeError("read the API server's version", err)
+		return nil, Explain("read the API server's version", err)
 	}
 	_, lists, err := d.ServerGroupsAndResources()
-	s := &served{kinds: map[schema.GroupVersionKind]metav1.APIResource{}}
+	s := &Served{Kinds: map[schema.GroupVersionKind]metav1.APIResource{}}
 	switch {
 	case discovery.IsGroupDiscoveryFailedError(err):
-		s.partial = "the API server cannot list all its APIs: " + err.Error()
+		s.Partial = "the API server cannot list all its APIs: " + err.Error()
 	case err != nil:
-		return nil, kubeError("read what the API server serves", err)
+		return nil, Explain("read what the API server serves", err)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	s.caps.KubernetesVersion = version.GitVersion
+	s.Caps.KubernetesVersion = version.GitVersion
 	for _, list := range lists {
 		group, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			continue
 		}
-		s.caps.APIVersions = append(s.caps.APIVersions, list.GroupVersion)
+		s.Caps.APIVersions = append(s.Caps.APIVersions, list.GroupVersion)
 		for _, r := range list.APIResources {
 			if strings.Contains(r.Name, "/") {
 				continue
 			}
-			s.kinds[group.WithKind(r.Kind)] = r
-			s.caps.APIVersions = append(s.caps.APIVersions, list.GroupVersion+"/"+r.Kind)
+			s.Kinds[group.WithKind(r.Kind)] = r
+			s.Caps.APIVersions = append(s.Caps.APIVersions, list.GroupVersion+"/"+r.Kind)
 		}
 	}
-	slices.Sort(s.caps.APIVersions)
+	slices.Sort(s.Caps.APIVersions)
 	return s, nil
 }
 
 // Lookup implements poll.Cluster: it returns one live object, or a list if there is
 // no name.
-func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error) {
+func (k *Cluster) Lookup(ctx context.Context, permit tenancy.Permit, key render.LookupKey) ([]byte, error) {
 	gv, err := schema.ParseGroupVersion(key.APIVersion)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "look up %s: %w", key.Kind, err)
 	}
-	s, err := k.serves(ctx)
+	s, err := k.Serves(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resource, ok := s.kinds[gv.WithKind(key.Kind)]
+	resource, ok := s.Kinds[gv.WithKind(key.Kind)]
 	if !ok {
-		if s.partial != "" {
-			return nil, errcode.New(errcode.Unavailable, "look up %s: %s", key.Kind, s.partial)
+		if s.Partial != "" {
+			return nil, errcode.New(errcode.Unavailable, "look up %s: %s", key.Kind, s.Partial)
 		}
 		return nil, nil
 	}
@@ -209,12 +215,12 @@ func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.Loo
 	if resource.Namespaced {
 		client = as.Resource(gv.WithResource(resource.Name)).Namespace(key.Namespace)
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	if key.Name == "" {
 		list, err := client.List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil, kubeError("look up "+key.Kind, err)
+			return nil, Explain("look up "+key.Kind, err)
 		}
 		return list.MarshalJSON()
 	}
@@ -223,22 +229,22 @@ func (k *kube) Lookup(ctx context.Context, permit tenancy.Permit, key render.Loo
 		return nil, nil
 	}
 	if err != nil {
-		return nil, kubeError("look up "+key.Kind+" "+key.Name, err)
+		return nil, Explain("look up "+key.Kind+" "+key.Name, err)
 	}
 	return object.MarshalJSON()
 }
 
 // Facts implements poll.Cluster.
-func (k *kube) Facts(ctx context.Context) (poll.Facts, error) {
-	s, err := k.serves(ctx)
+func (k *Cluster) Facts(ctx context.Context) (poll.Facts, error) {
+	s, err := k.Serves(ctx)
 	if err != nil {
 		return poll.Facts{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	nodes, err := k.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
-		return poll.Facts{}, kubeError("count nodes", err)
+		return poll.Facts{}, Explain("count nodes", err)
 	}
 	n := len(nodes.Items)
 	if more := nodes.GetRemainingItemCount(); more != nil {
@@ -248,7 +254,7 @@ func (k *kube) Facts(ctx context.Context) (poll.Facts, error) {
 	if len(nodes.Items) > 0 {
 		labels = nodes.Items[0].Labels
 	}
-	return poll.Facts{KubernetesVersion: s.caps.KubernetesVersion, Distro: distro(s.caps.KubernetesVersion, labels), Nodes: rounded(n)}, nil
+	return poll.Facts{KubernetesVersion: s.Caps.KubernetesVersion, Distro: distro(s.Caps.KubernetesVersion, labels), Nodes: rounded(n)}, nil
 }
 
 // distro derives the vendor from the version and from a node's labels.
@@ -276,4 +282,23 @@ func rounded(n int) int {
 		step *= 10
 	}
 	return (n + step/2) / step * step
+}
+
+// UID identifies the cluster itself.
+func UID(ctx context.Context, client kubernetes.Interface) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return "", Explain("read namespace kube-system", err)
+	}
+	return string(ns.UID), nil
+}
+
+// Explain says what to do about an error of the API server.
+func Explain(what string, err error) error {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return errcode.New(errcode.Forbidden, "%s: the agent's account may not do that; give it the role in the agent's manifests: %w", what, err)
+	}
+	return errcode.New(errcode.Unavailable, "%s: %w", what, err)
 }

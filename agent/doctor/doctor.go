@@ -1,9 +1,11 @@
-package agent
+package doctor
 
 import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/axle-cd/axle/agent"
 )
 
 const (
@@ -28,11 +30,11 @@ type Check struct {
 	Fix string
 }
 
-// Doctor runs one check after the other; a later one may fail because of an earlier
+// Run runs one check after the other; a later one may fail because of an earlier
 // one. It changes nothing.
-func Doctor(ctx context.Context, cfg Config) iter.Seq[Check] {
+func Run(ctx context.Context, cfg agent.Config) iter.Seq[Check] {
 	return func(yield func(Check) bool) {
-		for _, check := range []func(context.Context, Config) Check{
+		for _, check := range []func(context.Context, agent.Config) Check{
 			checkDNS, checkHub, checkTunnel, checkIdentity, checkCluster, checkRights, checkDisk, checkRender,
 		} {
 			limited, cancel := context.WithTimeout(ctx, doctorTimeout)

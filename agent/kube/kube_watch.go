@@ -1,4 +1,4 @@
-package agent
+package kube
 
 import (
 	"context"
@@ -23,9 +23,9 @@ const (
 	servedMax = 16 * time.Second
 )
 
-// run watches the kinds that define what is served, metadata only, and calls changed
+// Run watches the kinds that define what is served, metadata only, and calls changed
 // when the set changed.
-func (k *kube) run(ctx context.Context, changed func()) error {
+func (k *Cluster) Run(ctx context.Context, changed func()) error {
 	events := make(chan struct{}, 1)
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -33,7 +33,7 @@ func (k *kube) run(ctx context.Context, changed func()) error {
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
 	} {
-		watches.Go(func() { k.watch(ctx, r, events) })
+		watches.Go(func() { k.Watch(ctx, r, events) })
 	}
 	for {
 		select {
@@ -49,12 +49,12 @@ func (k *kube) run(ctx context.Context, changed func()) error {
 // same for long enough. A CRD's events arrive together with its APIService's, and the
 // API server needs a moment to serve it; a busy one needs longer. An event that
 // arrives meanwhile restarts the wait.
-func (k *kube) look(ctx context.Context, events <-chan struct{}, changed func()) {
+func (k *Cluster) look(ctx context.Context, events <-chan struct{}, changed func()) {
 	for wait := servedMin; wait <= servedMax; wait *= 2 {
 		select {
 		case <-ctx.Done():
 			return
-		case <-k.clock.After(wait):
+		case <-k.Clock.After(wait):
 		}
 		more := false
 		select {
@@ -80,7 +80,7 @@ func (k *kube) look(ctx context.Context, events <-chan struct{}, changed func())
 // servesOther reads the served kinds again, if they were read before, and reports
 // whether the set differs from the one last reported: other readers in between report
 // nothing.
-func (k *kube) servesOther(ctx context.Context) (bool, error) {
+func (k *Cluster) servesOther(ctx context.Context) (bool, error) {
 	k.mu.Lock()
 	known := k.served != nil
 	k.stale = true
@@ -88,40 +88,40 @@ func (k *kube) servesOther(ctx context.Context) (bool, error) {
 	if !known {
 		return false, nil
 	}
-	now, err := k.serves(ctx)
+	now, err := k.Serves(ctx)
 	if err != nil {
 		return false, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before := k.told
-	k.told = now.caps
-	return !slices.Equal(before.APIVersions, now.caps.APIVersions) || before.KubernetesVersion != now.caps.KubernetesVersion, nil
+	k.told = now.Caps
+	return !slices.Equal(before.APIVersions, now.Caps.APIVersions) || before.KubernetesVersion != now.Caps.KubernetesVersion, nil
 }
 
-// watch pokes events when objects of one kind are added, deleted, or change their
+// Watch pokes events when objects of one kind are added, deleted, or change their
 // generation. It reopens the watch where it ended, so that an idle cluster costs only
 // an open connection.
-func (k *kube) watch(ctx context.Context, r schema.GroupVersionResource, events chan<- struct{}) {
+func (k *Cluster) Watch(ctx context.Context, r schema.GroupVersionResource, events chan<- struct{}) {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	state := &watchState{known: map[string]incarnation{}}
 	for {
-		start := k.clock.Now()
+		start := k.Clock.Now()
 		err := k.watchOnce(ctx, r, state, events)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			k.log.Debug("the watch of served APIs ended", logkey.Kind, r.Resource, logkey.Error, err)
+			k.Log.Debug("the watch of served APIs ended", logkey.Kind, r.Resource, logkey.Error, err)
 			state.version = ""
 		}
-		if k.clock.Now().Sub(start) > time.Minute {
+		if k.Clock.Now().Sub(start) > time.Minute {
 			backoff.Reset()
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-k.clock.After(backoff.Next()):
+		case <-k.Clock.After(backoff.Next()):
 		}
 	}
 }
@@ -137,7 +137,7 @@ type incarnation struct {
 	generation int64
 }
 
-func (k *kube) watchOnce(ctx context.Context, r schema.GroupVersionResource, state *watchState, events chan<- struct{}) error {
+func (k *Cluster) watchOnce(ctx context.Context, r schema.GroupVersionResource, state *watchState, events chan<- struct{}) error {
 	w, err := k.metadata.Resource(r).Watch(ctx, metav1.ListOptions{ResourceVersion: state.version, AllowWatchBookmarks: true})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -15,13 +15,16 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/identity"
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-func checkDNS(ctx context.Context, cfg Config) Check {
+func checkDNS(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "dns"}
 	if cfg.HubURL == "" {
 		return c.fails("no hub is named", "give --hub-url https://host[:port]")
@@ -63,12 +66,12 @@ func proxyFor(hubURL string) *url.URL {
 }
 
 // checkHub checks connection, TLS and clock with one request.
-func checkHub(ctx context.Context, cfg Config) Check {
+func checkHub(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "hub"}
 	if cfg.HubURL == "" {
 		return c.fails("no hub is named", "give --hub-url https://host[:port]")
 	}
-	ca, err := cfg.caPEM()
+	ca, err := cfg.CAPEM()
 	if err != nil {
 		return c.fails(err.Error(), "give --ca-file the hub's ca.pem")
 	}
@@ -93,7 +96,7 @@ func checkHub(ctx context.Context, cfg Config) Check {
 }
 
 // hubAnswered judges the answer.
-func (c Check) hubAnswered(cfg Config, answer *http.Response) Check {
+func (c Check) hubAnswered(cfg agent.Config, answer *http.Response) Check {
 	if to := answer.Header.Get("Location"); to != "" && answer.StatusCode/100 == 3 {
 		return c.fails(fmt.Sprintf("%s/healthz answers %s to %.200s", cfg.HubURL, answer.Status, to),
 			"a portal or a proxy answers instead of the hub: sign in to this network, or set --hub-url to the hub itself")
@@ -105,7 +108,7 @@ func (c Check) hubAnswered(cfg Config, answer *http.Response) Check {
 			"check whether a proxy or a portal answers instead of the hub, and read the hub's log")
 	}
 	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		if skew := cfg.clock().Now().Sub(at); skew.Abs() >= skewTolerated {
+		if skew := clockOf(cfg).Now().Sub(at); skew.Abs() >= skewTolerated {
 			return c.fails(fmt.Sprintf("this clock differs from the hub's by %v", skew.Round(time.Second)),
 				"set the clock of this machine or of the hub's, and synchronise both with NTP; otherwise the hub refuses renewals of the token")
 		}
@@ -117,12 +120,12 @@ func (c Check) hubAnswered(cfg Config, answer *http.Response) Check {
 	return c
 }
 
-// clock is the configured one.
-func (c *Config) clock() clock.Clock {
-	if c.Clock == nil {
+// clockOf is the configured clock.
+func clockOf(cfg agent.Config) clock.Clock {
+	if cfg.Clock == nil {
 		return clock.Real{}
 	}
-	return c.Clock
+	return cfg.Clock
 }
 
 // errorText adds the dates to an error that says "expired or is not yet valid".
@@ -165,19 +168,19 @@ func fixOf(err error, proxy *url.URL) string {
 const tokenFix = "`axle clusters create` or `axle clusters connect` makes one"
 
 // checkIdentity looks for the identity and presents it to the hub.
-func checkIdentity(ctx context.Context, cfg Config) Check {
+func checkIdentity(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "identity"}
-	cfg.setDefaults()
-	var store identityStore = fileIdentity{cfg.dir(identityFile)}
-	where := cfg.dir(identityFile)
+	cfg.SetDefaults()
+	var store identity.Store = identity.File{Path: cfg.Dir(identity.FileName)}
+	where := cfg.Dir(identity.FileName)
 	if cfg.Kubeconfig == "" {
-		k, err := newKube("", cfg.Clock, cfg.Log)
+		k, err := kube.New("", cfg.Clock, cfg.Log)
 		if err != nil {
 			return checkBootstrap(c, cfg)
 		}
-		store, where = secretIdentity{k.client, cfg.Namespace}, "Secret "+cfg.Namespace+"/"+identitySecret
+		store, where = identity.Secret{Client: k.Client, Namespace: cfg.Namespace}, "Secret "+cfg.Namespace+"/"+identity.SecretName
 	}
-	id, err := store.load(ctx)
+	id, err := store.Load(ctx)
 	switch {
 	case errcode.Is(err, errcode.Forbidden):
 		return c.fails(err.Error(), "bind the agent's account to the role of its manifests; `axle clusters connect NAME --print` shows them")
@@ -185,7 +188,7 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 		return c.fails(err.Error(), "let this machine or pod reach the API server")
 	case err != nil:
 		return c.fails(err.Error(), "delete it, and register the cluster again with a new bootstrap token; "+tokenFix)
-	case id == nil || !id.registered():
+	case id == nil || !id.Registered():
 		return checkBootstrap(c, cfg)
 	case id.HubURL != cfg.HubURL:
 		return c.fails(fmt.Sprintf("the identity in %s is for the hub %s, but --hub-url is %s", where, id.HubURL, cfg.HubURL),
@@ -199,7 +202,7 @@ func checkIdentity(ctx context.Context, cfg Config) Check {
 }
 
 // checkBootstrap checks what the first start needs.
-func checkBootstrap(c Check, cfg Config) Check {
+func checkBootstrap(c Check, cfg agent.Config) Check {
 	if cfg.TokenFile == "" {
 		return c.fails("there is no identity yet and no --token-file", "give --token-file with a bootstrap token; "+tokenFix)
 	}
@@ -215,8 +218,8 @@ func checkBootstrap(c Check, cfg Config) Check {
 
 // accepted requests the list once with the stored token. It renews nothing: that is
 // the task of a running agent.
-func (c Check) accepted(ctx context.Context, cfg Config, id *identity) Check {
-	ca, err := cfg.caPEM()
+func (c Check) accepted(ctx context.Context, cfg agent.Config, id *identity.Identity) Check {
+	ca, err := cfg.CAPEM()
 	if err != nil {
 		return c // the hub's check reports it
 	}
@@ -236,7 +239,7 @@ func (c Check) accepted(ctx context.Context, cfg Config, id *identity) Check {
 	case "":
 		c.Detail += ", and the hub knows it"
 	case hubclient.Unauthorized:
-		if id.ExpiresAt > 0 && cfg.clock().Now().After(clock.FromMicros(id.ExpiresAt)) {
+		if id.ExpiresAt > 0 && clockOf(cfg).Now().After(clock.FromMicros(id.ExpiresAt)) {
 			c.Detail += fmt.Sprintf("; its token ended at %s and is renewed by the agent when it runs", clock.FromMicros(id.ExpiresAt).Format(time.DateTime))
 			return c
 		}

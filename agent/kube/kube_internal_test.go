@@ -1,4 +1,4 @@
-package agent
+package kube
 
 import (
 	"context"
@@ -13,14 +13,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -31,9 +27,6 @@ type serving struct {
 	groups []string
 	away   bool
 	reads  int
-	// late is how often the kind of the rules is not found although it is said
-	// to be served, and asked how often it was asked for.
-	late, asked int
 }
 
 func (s *serving) set(do func()) {
@@ -57,21 +50,9 @@ func (s *serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.reads++
 		var groups []string
 		for _, g := range s.groups {
-			version := map[bool]string{true: "v1alpha1", false: "v1"}[strings.HasPrefix(g, "deployments.")]
-			groups = append(groups, fmt.Sprintf(`{"name":%q,"versions":[{"groupVersion":"%[1]s/%[2]s","version":%[2]q}],"preferredVersion":{"groupVersion":"%[1]s/%[2]s","version":%[2]q}}`, g, version))
+			groups = append(groups, fmt.Sprintf(`{"name":%q,"versions":[{"groupVersion":"%[1]s/v1","version":"v1"}],"preferredVersion":{"groupVersion":"%[1]s/v1","version":"v1"}}`, g))
 		}
 		fmt.Fprintf(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[%s]}`, strings.Join(groups, ","))
-	case r.URL.Path == "/apis/deployments.plural.sh/v1alpha1":
-		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"deployments.plural.sh/v1alpha1","resources":[{"name":"customhealths","kind":"CustomHealth","namespaced":true,"verbs":["list","watch"]}]}`)
-	case r.URL.Path == "/apis/deployments.plural.sh/v1alpha1/customhealths":
-		if s.asked++; s.asked <= s.late {
-			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
-			return
-		}
-		fmt.Fprint(w, `{"kind":"CustomHealthList","apiVersion":"deployments.plural.sh/v1alpha1","metadata":{"resourceVersion":"1"},"items":[
-			{"kind":"CustomHealth","apiVersion":"deployments.plural.sh/v1alpha1","metadata":{"name":"a","namespace":"ns","uid":"u"},
-			"spec":{"group":"example.org","version":"v1","kind":"Thing","script":"return {status = 'Degraded'}"}}]}`)
 	default:
 		fmt.Fprintf(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[]}`, strings.TrimPrefix(r.URL.Path, "/apis/"))
 	}
@@ -79,7 +60,7 @@ func (s *serving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // look is one look at an API server, moved by a clock.
 type look struct {
-	*kube
+	*Cluster
 	server *serving
 	now    *clock.Manual
 	events chan struct{}
@@ -92,8 +73,8 @@ func newLook(t *testing.T) *look {
 	l := &look{server: &serving{groups: []string{"apps"}}, now: clock.NewManual(time.Unix(1e9, 0)), events: make(chan struct{}, 1), told: make(chan []string, 10), ended: make(chan struct{})}
 	server := httptest.NewServer(l.server)
 	t.Cleanup(server.Close)
-	l.kube = &kube{rest: &rest.Config{Host: server.URL, QPS: -1}, clock: l.now, log: slog.New(slog.DiscardHandler)}
-	if _, err := l.serves(t.Context()); err != nil {
+	l.Cluster = &Cluster{REST: &rest.Config{Host: server.URL, QPS: -1}, Clock: l.now, Log: slog.New(slog.DiscardHandler)}
+	if _, err := l.Serves(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +83,7 @@ func newLook(t *testing.T) *look {
 		l.look(ctx, l.events, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.told <- l.served.caps.APIVersions
+			l.told <- l.served.Caps.APIVersions
 		})
 	}()
 	t.Cleanup(func() {
@@ -185,7 +166,7 @@ func TestLookTellsWhatAnotherReadFirst(t *testing.T) {
 	l.server.set(func() { l.server.away = true })
 	l.step(t)
 	l.server.set(func() { l.server.away, l.server.groups = false, append(l.server.groups, "new") })
-	if _, err := l.serves(t.Context()); err != nil {
+	if _, err := l.Serves(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	l.step(t)
@@ -214,37 +195,6 @@ func TestLookEnds(t *testing.T) {
 	})
 }
 
-// The kind of the rules is installed between the agent's first request for them and
-// its first read of the served APIs: no change of it is ever reported.
-func TestRulesWhoseKindComesAtTheStart(t *testing.T) {
-	server := &serving{groups: []string{"apps", "deployments.plural.sh"}, late: 1}
-	listener := httptest.NewServer(server)
-	defer listener.Close()
-	conf := &rest.Config{Host: listener.URL, QPS: -1}
-	k := &kube{rest: conf, clock: clock.Real{}, log: slog.New(slog.DiscardHandler)}
-	var err error
-	if k.dynamic, err = dynamic.NewForConfig(conf); err != nil {
-		t.Fatal(err)
-	}
-	if k.metadata, err = metadata.NewForConfig(conf); err != nil {
-		t.Fatal(err)
-	}
-	var rules health.Rules
-	h := newHealthRules(k, &rules, nil, func() {})
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	defer running.Wait()
-	defer cancel()
-	running.Go(func() { _ = h.run(ctx) })
-	thing := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Thing"}}
-	eventually.For(t, time.Minute, "the rule is in force", func() error {
-		if got := rules.Of(thing); got.Status != health.Degraded {
-			return fmt.Errorf("it is %+v", got)
-		}
-		return nil
-	})
-}
-
 func TestNewsOfWhatIsServed(t *testing.T) {
 	s := &watchState{known: map[string]incarnation{}}
 	object := func(uid string, generation int64) metav1.Object {
@@ -265,6 +215,30 @@ func TestNewsOfWhatIsServed(t *testing.T) {
 	} {
 		if got := s.news(step.kind, step.object); got != step.want {
 			t.Errorf("event %d: %v", n, got)
+		}
+	}
+}
+
+func TestDistro(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		labels  map[string]string
+		want    string
+	}{
+		"k3s":   {"v1.36.3+k3s1", nil, "K3S"},
+		"eks":   {"v1.36.3-eks-abc", nil, "EKS"},
+		"aks":   {"v1.36.3", map[string]string{"kubernetes.azure.com/cluster": "x"}, "AKS"},
+		"plain": {"v1.36.3", nil, "GENERIC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := distro(test.version, test.labels); got != test.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+	for n, want := range map[int]int{0: 0, 7: 7, 99: 99, 104: 100, 105: 110, 1234: 1200} {
+		if got := rounded(n); got != want {
+			t.Errorf("%d nodes are told as %d, want %d", n, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package configuration
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -35,32 +36,33 @@ const (
 
 var configurationResource = v1alpha1.GroupVersion.WithResource("agentconfigurations")
 
-// configured accepts settings; *poll.Loop implements it.
-type configured interface{ Configure(s poll.Settings) }
+// Configured accepts settings; *poll.Loop implements it.
+type Configured interface{ Configure(s poll.Settings) }
 
-// configuration follows the AgentConfiguration named default. If the cluster does not
+// Follower follows the AgentConfiguration named default. If the cluster does not
 // serve the kind, it waits for the CRD and makes no requests.
-type configuration struct {
-	kube *kube
-	loop configured
+type Follower struct {
+	kube *kube.Cluster
+	loop Configured
 	// apis receives a value when the served kinds change.
 	apis chan struct{}
 }
 
-func newConfiguration(k *kube, loop configured) *configuration {
-	return &configuration{kube: k, loop: loop, apis: make(chan struct{}, 1)}
+// New returns a follower; Run must be called.
+func New(k *kube.Cluster, loop Configured) *Follower {
+	return &Follower{kube: k, loop: loop, apis: make(chan struct{}, 1)}
 }
 
-// apisChanged says that the CRD may have been installed.
-func (c *configuration) apisChanged() {
+// APIsChanged says that the CRD may have been installed.
+func (c *Follower) APIsChanged() {
 	select {
 	case c.apis <- struct{}{}:
 	default:
 	}
 }
 
-// run applies every change until the context ends.
-func (c *configuration) run(ctx context.Context) error {
+// Run applies every change until the context ends.
+func (c *Follower) Run(ctx context.Context) error {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
 		if !c.served(ctx) {
@@ -72,49 +74,49 @@ func (c *configuration) run(ctx context.Context) error {
 			}
 			continue
 		}
-		start := c.kube.clock.Now()
+		start := c.kube.Clock.Now()
 		err := c.follow(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if apierrors.IsForbidden(err) {
-			c.kube.log.Warn("the agent's account may not read AgentConfiguration; only flags and the hub apply", logkey.Error, err)
+			c.kube.Log.Warn("the agent's account may not read AgentConfiguration; only flags and the hub apply", logkey.Error, err)
 			backoff.Reset()
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-c.apis:
-			case <-c.kube.clock.After(10 * time.Minute):
+			case <-c.kube.Clock.After(10 * time.Minute):
 			}
 			continue
 		}
 		if err != nil {
-			c.kube.log.Debug("the watch of AgentConfiguration ended", logkey.Error, err)
+			c.kube.Log.Debug("the watch of AgentConfiguration ended", logkey.Error, err)
 		}
-		if c.kube.clock.Now().Sub(start) > time.Minute {
+		if c.kube.Clock.Now().Sub(start) > time.Minute {
 			backoff.Reset()
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-c.kube.clock.After(backoff.Next()):
+		case <-c.kube.Clock.After(backoff.Next()):
 		}
 	}
 }
 
 // served reports from memory whether the cluster serves the kind.
-func (c *configuration) served(ctx context.Context) bool {
-	s, err := c.kube.serves(ctx)
+func (c *Follower) served(ctx context.Context) bool {
+	s, err := c.kube.Serves(ctx)
 	if err != nil {
 		return true // the watch will show it
 	}
-	_, ok := s.kinds[schema.GroupVersionKind(v1alpha1.GroupVersion.WithKind("AgentConfiguration"))]
+	_, ok := s.Kinds[schema.GroupVersionKind(v1alpha1.GroupVersion.WithKind("AgentConfiguration"))]
 	return ok
 }
 
 // follow reads the object, then each change of it, until the watch ends.
-func (c *configuration) follow(ctx context.Context) error {
-	all := c.kube.dynamic.Resource(configurationResource)
+func (c *Follower) follow(ctx context.Context) error {
+	all := c.kube.Dynamic.Resource(configurationResource)
 	only := metav1.ListOptions{FieldSelector: "metadata.name=" + configurationName}
 	list, err := all.List(ctx, only)
 	if err != nil {
@@ -147,14 +149,14 @@ func (c *configuration) follow(ctx context.Context) error {
 }
 
 // take applies the object's settings and writes the result to its status.
-func (c *configuration) take(ctx context.Context, object *unstructured.Unstructured) {
+func (c *Follower) take(ctx context.Context, object *unstructured.Unstructured) {
 	if object == nil {
 		c.loop.Configure(poll.Settings{})
 		return
 	}
 	var conf v1alpha1.AgentConfiguration
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &conf); err != nil {
-		c.kube.log.Warn("ignoring an AgentConfiguration that cannot be read", logkey.Error, err)
+		c.kube.Log.Warn("ignoring an AgentConfiguration that cannot be read", logkey.Error, err)
 		return
 	}
 	settings, problems := settingsOf(conf.Spec)
@@ -213,7 +215,7 @@ func notActing(spec v1alpha1.AgentConfigurationSpec) []string {
 
 // report writes the conditions if they changed. A missing permission for that does
 // not affect the settings.
-func (c *configuration) report(ctx context.Context, conf *v1alpha1.AgentConfiguration, problems, idle []string) {
+func (c *Follower) report(ctx context.Context, conf *v1alpha1.AgentConfiguration, problems, idle []string) {
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Taken", Message: "the agent uses this configuration", ObservedGeneration: conf.Generation}
 	if len(problems) > 0 {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "Invalid", strings.Join(problems, "; ")
@@ -235,10 +237,10 @@ func (c *configuration) report(ctx context.Context, conf *v1alpha1.AgentConfigur
 	if err != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kube.Timeout)
 	defer cancel()
-	_, err = c.kube.dynamic.Resource(configurationResource).Patch(ctx, conf.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
+	_, err = c.kube.Dynamic.Resource(configurationResource).Patch(ctx, conf.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
 	if err != nil {
-		c.kube.log.Debug("cannot write the status of the AgentConfiguration", logkey.Error, err)
+		c.kube.Log.Debug("cannot write the status of the AgentConfiguration", logkey.Error, err)
 	}
 }

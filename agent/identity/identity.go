@@ -1,4 +1,4 @@
-package agent
+package identity
 
 import (
 	"context"
@@ -7,28 +7,27 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/seal"
 )
 
 const (
-	identitySecret = "axle-agent-identity"
-	identityKey    = "identity.json"
-	identityFile   = "identity.json"
-	kubeTimeout    = 15 * time.Second
+	SecretName  = "axle-agent-identity"
+	identityKey = "identity.json"
+	FileName    = "identity.json"
 )
 
-// identity is the agent's identity at the hub, and the key of its disk. All of it is
+// Identity is the agent's identity at the hub, and the key of its disk. All of it is
 // secret.
-type identity struct {
+type Identity struct {
 	// PrivateKey is the seed of the Ed25519 key.
 	PrivateKey []byte `json:"privateKey"`
 	// SealKey is a line of a key file; it seals specs on disk.
@@ -57,8 +56,8 @@ type identity struct {
 // maxFormerKeys is enough for four years of keys that last 90 days.
 const maxFormerKeys = 16
 
-// pin sets the present keys and remembers the former ones.
-func (i *identity) pin(keys map[string]ed25519.PublicKey) {
+// Pin sets the present keys and remembers the former ones.
+func (i *Identity) Pin(keys map[string]ed25519.PublicKey) {
 	former := map[string]ed25519.PublicKey{}
 	for _, from := range []map[string]ed25519.PublicKey{i.SigningKeys, i.FormerKeys} {
 		for id, key := range from {
@@ -70,87 +69,94 @@ func (i *identity) pin(keys map[string]ed25519.PublicKey) {
 	i.SigningKeys, i.FormerKeys = keys, former
 }
 
-func newIdentity(hubURL, clusterUID string) (*identity, error) {
+// New returns an identity with new keys, which is not registered.
+func New(hubURL, clusterUID string) (*Identity, error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return nil, err
 	}
-	return &identity{PrivateKey: key.Seed(), SealKey: string(seal.NewKey()), HubURL: hubURL, ClusterUID: clusterUID}, nil
+	return &Identity{PrivateKey: key.Seed(), SealKey: string(seal.NewKey()), HubURL: hubURL, ClusterUID: clusterUID}, nil
 }
 
-func (i *identity) registered() bool { return i.ClusterID != "" && len(i.SigningKeys) > 0 }
+// Registered reports whether the hub knows the identity.
+func (i *Identity) Registered() bool { return i.ClusterID != "" && len(i.SigningKeys) > 0 }
 
-func (i *identity) key() (ed25519.PrivateKey, error) {
+// Key is the private key; Internal if the identity is damaged.
+func (i *Identity) Key() (ed25519.PrivateKey, error) {
 	if len(i.PrivateKey) != ed25519.SeedSize {
 		return nil, errcode.New(errcode.Internal, "the stored identity holds no key; delete it and register the cluster again")
 	}
 	return ed25519.NewKeyFromSeed(i.PrivateKey), nil
 }
 
-// identityStore stores the identity where only the agent can read it.
-type identityStore interface {
-	// load returns nil if there is none.
-	load(ctx context.Context) (*identity, error)
-	save(ctx context.Context, i *identity) error
+// Store stores the identity where only the agent can read it.
+type Store interface {
+	// Load returns nil if there is none.
+	Load(ctx context.Context) (*Identity, error)
+	Save(ctx context.Context, i *Identity) error
 }
 
-// fileIdentity is for agents outside their cluster.
-type fileIdentity struct{ path string }
+// File is for agents outside their cluster.
+type File struct{ Path string }
 
-func (f fileIdentity) load(context.Context) (*identity, error) {
-	text, err := os.ReadFile(f.path)
+// Load implements Store.
+func (f File) Load(context.Context) (*Identity, error) {
+	text, err := os.ReadFile(f.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return parseIdentity(text, f.path)
+	return parseIdentity(text, f.Path)
 }
 
-func (f fileIdentity) save(_ context.Context, i *identity) error {
+// Save implements Store.
+func (f File) Save(_ context.Context, i *Identity) error {
 	text, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return err
 	}
-	return atomicfile.Write(f.path, text, 0o600)
+	return atomicfile.Write(f.Path, text, 0o600)
 }
 
-// secretIdentity is for agents inside their cluster.
-type secretIdentity struct {
-	client    kubernetes.Interface
-	namespace string
+// Secret is for agents inside their cluster.
+type Secret struct {
+	Client    kubernetes.Interface
+	Namespace string
 }
 
-func (s secretIdentity) load(ctx context.Context) (*identity, error) {
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+// Load implements Store.
+func (s Secret) Load(ctx context.Context) (*Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, kube.Timeout)
 	defer cancel()
-	secret, err := s.client.CoreV1().Secrets(s.namespace).Get(ctx, identitySecret, metav1.GetOptions{})
+	secret, err := s.Client.CoreV1().Secrets(s.Namespace).Get(ctx, SecretName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, kubeError("read Secret "+s.namespace+"/"+identitySecret, err)
+		return nil, kube.Explain("read Secret "+s.Namespace+"/"+SecretName, err)
 	}
-	return parseIdentity(secret.Data[identityKey], "Secret "+s.namespace+"/"+identitySecret)
+	return parseIdentity(secret.Data[identityKey], "Secret "+s.Namespace+"/"+SecretName)
 }
 
-func (s secretIdentity) save(ctx context.Context, i *identity) error {
+// Save implements Store.
+func (s Secret) Save(ctx context.Context, i *Identity) error {
 	text, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, kube.Timeout)
 	defer cancel()
-	secrets := s.client.CoreV1().Secrets(s.namespace)
-	secret, err := secrets.Get(ctx, identitySecret, metav1.GetOptions{})
+	secrets := s.Client.CoreV1().Secrets(s.Namespace)
+	secret, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		secret = &corev1.Secret{Type: corev1.SecretTypeOpaque}
-		secret.Name, secret.Namespace = identitySecret, s.namespace
+		secret.Name, secret.Namespace = SecretName, s.Namespace
 		secret.Labels = map[string]string{"app.kubernetes.io/part-of": "axle"}
 		secret.Data = map[string][]byte{identityKey: text}
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
@@ -159,37 +165,19 @@ func (s secretIdentity) save(ctx context.Context, i *identity) error {
 		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return kubeError("write Secret "+s.namespace+"/"+identitySecret, err)
+		return kube.Explain("write Secret "+s.Namespace+"/"+SecretName, err)
 	}
 	return nil
 }
 
-func parseIdentity(text []byte, where string) (*identity, error) {
-	var i identity
+func parseIdentity(text []byte, where string) (*Identity, error) {
+	var i Identity
 	if err := json.Unmarshal(text, &i); err != nil || i.SealKey == "" {
 		// The text of a JSON error may quote the content, which is secret.
 		return nil, errcode.New(errcode.Internal, "%s is damaged; delete it and register the cluster again with a new bootstrap token", where)
 	}
-	if _, err := i.key(); err != nil {
+	if _, err := i.Key(); err != nil {
 		return nil, err
 	}
 	return &i, nil
-}
-
-// clusterUID identifies the cluster itself.
-func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, kubeTimeout)
-	defer cancel()
-	ns, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
-	if err != nil {
-		return "", kubeError("read namespace kube-system", err)
-	}
-	return string(ns.UID), nil
-}
-
-func kubeError(what string, err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return errcode.New(errcode.Forbidden, "%s: the agent's account may not do that; give it the role in the agent's manifests: %w", what, err)
-	}
-	return errcode.New(errcode.Unavailable, "%s: %w", what, err)
 }

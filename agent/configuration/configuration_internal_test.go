@@ -1,4 +1,4 @@
-package agent
+package configuration
 
 import (
 	"testing"
@@ -35,13 +35,5 @@ func TestSettingsOfAConfiguration(t *testing.T) {
 	idle := notActing(v1alpha1.AgentConfigurationSpec{PollImmediately: &yes, BaseRegistryURL: text("r"), ServicePollInterval: text("1m")})
 	if diff := cmp.Diff([]string{"baseRegistryURL", "pollImmediately"}, idle); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestProfilesAreForThisMachine(t *testing.T) {
-	for address, want := range map[string]bool{"127.0.0.1:6060": true, "localhost:6060": true, "[::1]:1": true, ":6060": false, "0.0.0.0:6060": false, "10.0.0.1:1": false, "x": false} {
-		if loopback(address) != want {
-			t.Errorf("%s: %v", address, !want)
-		}
 	}
 }

@@ -1,9 +1,10 @@
-package agent
+package doctor
 
 import (
 	"context"
 	"errors"
 
+	"github.com/axle-cd/axle/agent"
 	"github.com/axle-cd/axle/agent/hubclient"
 	"github.com/axle-cd/axle/agent/tunnel"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -14,13 +15,13 @@ const withoutTunnel = "; until then changes arrive only with polls, and nobody c
 
 // checkTunnel checks whether a WebSocket gets through to the hub. It does not affect
 // the tunnel of a running agent.
-func checkTunnel(ctx context.Context, cfg Config) Check {
+func checkTunnel(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "tunnel"}
-	if cfg.Tunnel == TunnelOff {
+	if cfg.Tunnel == agent.TunnelOff {
 		c.Detail = "off by --tunnel: changes arrive only with polls, and nobody can reach this cluster through the hub"
 		return c
 	}
-	ca, err := cfg.caPEM()
+	ca, err := cfg.CAPEM()
 	if cfg.HubURL == "" || err != nil {
 		return c.hubIsAway()
 	}

@@ -1,4 +1,4 @@
-package agent
+package doctor
 
 import (
 	"context"
@@ -12,28 +12,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-func checkCluster(ctx context.Context, cfg Config) Check {
+func checkCluster(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "cluster"}
-	cfg.setDefaults()
-	k, err := newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log)
+	cfg.SetDefaults()
+	k, err := kube.New(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
 		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")
 	}
-	s, err := k.serves(ctx)
+	s, err := k.Serves(ctx)
 	switch {
 	case errcode.Is(err, errcode.Forbidden):
 		return c.fails(errcode.Message(err), "give the agent a service account that the API server accepts")
 	case err != nil:
 		return c.fails(errcode.Message(err), "let this machine or pod reach the API server, and look at its health")
 	}
-	if s.partial != "" {
-		return c.fails(s.partial, "fix or remove the failing APIService; until then nothing is pruned")
+	if s.Partial != "" {
+		return c.fails(s.Partial, "fix or remove the failing APIService; until then nothing is pruned")
 	}
-	c.Detail = "Kubernetes " + s.caps.KubernetesVersion
+	c.Detail = "Kubernetes " + s.Caps.KubernetesVersion
 	return c
 }
 
@@ -63,10 +65,10 @@ func upgradeRights(namespace string) []authorizationv1.ResourceAttributes {
 
 const rightsFix = "bind the agent's account to the roles of its manifests; `axle clusters connect NAME --print` shows them"
 
-func checkRights(ctx context.Context, cfg Config) Check {
+func checkRights(ctx context.Context, cfg agent.Config) Check {
 	c := Check{Name: "rights"}
-	cfg.setDefaults()
-	k, err := newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log)
+	cfg.SetDefaults()
+	k, err := kube.New(cfg.Kubeconfig, cfg.Clock, cfg.Log)
 	if err != nil {
 		return c.fails(errcode.Message(err), "give --kubeconfig, or run in a pod of the cluster")
 	}
@@ -76,7 +78,7 @@ func checkRights(ctx context.Context, cfg Config) Check {
 	}
 	var missing []string
 	for _, need := range needs {
-		allowed, err := may(ctx, k.client, need)
+		allowed, err := may(ctx, k.Client, need)
 		if err != nil {
 			return c.fails(err.Error(), "let this machine or pod reach the API server")
 		}
@@ -87,7 +89,7 @@ func checkRights(ctx context.Context, cfg Config) Check {
 	if len(missing) > 0 {
 		return c.fails("may not "+strings.Join(missing, ", nor "), rightsFix)
 	}
-	everything, err := may(ctx, k.client, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
+	everything, err := may(ctx, k.Client, authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"})
 	switch {
 	case err != nil:
 		return c.fails(err.Error(), "let this machine or pod reach the API server")
@@ -119,7 +121,7 @@ func rightText(r authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-func checkDisk(_ context.Context, cfg Config) Check {
+func checkDisk(_ context.Context, cfg agent.Config) Check {
 	c := Check{Name: "disk"}
 	dir := cfg.DataDir
 	for {
@@ -143,7 +145,7 @@ func checkDisk(_ context.Context, cfg Config) Check {
 	return c
 }
 
-func checkRender(_ context.Context, cfg Config) Check {
+func checkRender(_ context.Context, cfg agent.Config) Check {
 	c := Check{Name: "render"}
 	binary, err := render.Find(cfg.RenderBinary)
 	if err != nil {
