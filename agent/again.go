@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/axle-cd/axle/agent/identity"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -14,14 +15,14 @@ import (
 // if somebody has installed another bootstrap token since, as `axle clusters connect`
 // does for a deleted cluster. A token that the hub rejects is not tried twice. While
 // the hub is unavailable, the stored identity stays in use.
-func registeredAgain(ctx context.Context, a *Agent, id *identity) (now *identity, fresh bool) {
+func registeredAgain(ctx context.Context, a *Agent, id *identity.Identity) (now *identity.Identity, fresh bool) {
 	token, _, err := bootstrap.Read(a.cfg.TokenFile)
 	if err != nil || tokenName(token) == id.TokenName {
 		return id, false
 	}
 	// An identity registered by an earlier version does not name its token.
 	if id.TokenName != "" {
-		next, err := newIdentity(a.cfg.HubURL, id.ClusterUID)
+		next, err := identity.New(a.cfg.HubURL, id.ClusterUID)
 		if err == nil {
 			err = a.register(ctx, next)
 		}
@@ -34,7 +35,7 @@ func registeredAgain(ctx context.Context, a *Agent, id *identity) (now *identity
 		}
 	}
 	id.TokenName = tokenName(token)
-	if err := a.identities.save(ctx, id); err != nil {
+	if err := a.identities.Save(ctx, id); err != nil {
 		a.cfg.Log.Warn("the identity cannot be stored", logkey.Error, err)
 	}
 	return id, false

@@ -15,9 +15,12 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/configuration"
 	"github.com/axle-cd/axle/agent/drift"
 	"github.com/axle-cd/axle/agent/health"
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/identity"
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/agent/poll"
 	"github.com/axle-cd/axle/agent/preview"
 	"github.com/axle-cd/axle/agent/render"
@@ -36,9 +39,9 @@ import (
 type Agent struct {
 	cfg        Config
 	bootID     string
-	kube       *kube
+	kube       *kube.Cluster
 	transport  *http.Transport
-	identities identityStore
+	identities identity.Store
 	page       *page
 	// registry measures the process, measured the current work: an agent may start
 	// its work again after a failed upgrade.
@@ -56,7 +59,7 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	ca, err := cfg.caPEM()
+	ca, err := cfg.CAPEM()
 	if err != nil {
 		return nil, err
 	}
@@ -70,13 +73,13 @@ func New(cfg Config) (*Agent, error) {
 	if _, err := hubclient.New(hubclient.Config{URL: cfg.HubURL, Transport: a.transport}); err != nil {
 		return nil, err
 	}
-	if a.kube, err = newKube(cfg.Kubeconfig, cfg.Clock, cfg.Log); err != nil {
+	if a.kube, err = kube.New(cfg.Kubeconfig, cfg.Clock, cfg.Log); err != nil {
 		return nil, err
 	}
 	if cfg.Kubeconfig != "" {
-		a.identities = fileIdentity{cfg.dir(identityFile)}
+		a.identities = identity.File{Path: cfg.Dir(identity.FileName)}
 	} else {
-		a.identities = secretIdentity{a.kube.client, cfg.Namespace}
+		a.identities = identity.Secret{Client: a.kube.Client, Namespace: cfg.Namespace}
 	}
 	if cfg.SelfUpgrade {
 		if a.keeper, err = a.newKeeper(); err != nil {
@@ -136,15 +139,15 @@ func (a *Agent) work(ctx context.Context, renderer *render.Runner) error {
 	}
 	a.loop.Store(p.loop)
 	a.tunnel.Store(p.tunnel)
-	conf := newConfiguration(a.kube, p.loop)
+	conf := configuration.New(a.kube, p.loop)
 	rules := newHealthRules(a.kube, &a.rules, verdicts{renderer}.check, p.watcher.RulesChanged)
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "poll", Run: p.loop.Run},
 		lifecycle.Part{Name: "drift", Run: func(ctx context.Context) error { return p.watcher.Run(ctx, p.engine) }},
 		lifecycle.Part{Name: "cluster", Run: func(ctx context.Context) error {
-			return a.kube.run(ctx, func() { p.engine.APIsChanged(); p.loop.APIsChanged(); conf.apisChanged(); rules.apisChanged() })
+			return a.kube.Run(ctx, func() { p.engine.APIsChanged(); p.loop.APIsChanged(); conf.APIsChanged(); rules.apisChanged() })
 		}},
-		lifecycle.Part{Name: "configuration", Run: conf.run},
+		lifecycle.Part{Name: "configuration", Run: conf.Run},
 		lifecycle.Part{Name: "health rules", Run: rules.run},
 		lifecycle.Part{Name: "tests", Run: p.tests.Run},
 		lifecycle.Part{Name: "tunnel", Run: p.tunnel.run},
@@ -162,7 +165,7 @@ type parts struct {
 }
 
 // assemble wires the parts; it contacts nothing.
-func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*parts, error) {
+func (a *Agent) assemble(id *identity.Identity, fresh bool, renderer *render.Runner) (*parts, error) {
 	a.page.named(id.ClusterName)
 	sealer, err := seal.Parse([]byte(id.SealKey))
 	if err != nil {
@@ -193,9 +196,9 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 	if err != nil {
 		return nil, err
 	}
-	gate := tenancy.New(a.kube.rest, a.cfg.Namespace)
+	gate := tenancy.New(a.kube.REST, a.cfg.Namespace)
 	loop, err := poll.New(poll.Config{
-		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: placed{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, Errands: engine, Diffs: session,
+		Hub: session, Cache: store, Gate: gate, Render: renderer, Apply: applier{engine, a}, Claims: engine, Inventory: engine, Watch: watcher, Cluster: a.kube, Tests: tests, Heals: watcher, Previews: &preview.Maker{Gate: gate, Cache: store, Tarball: session.Tarball, Render: renderer, Cluster: a.kube, Differ: engine, Tests: true, Clock: a.cfg.Clock}, OnDemand: engine, Diffs: session,
 		List: list, Remembered: remembered, Fresh: fresh, BootID: a.bootID, AgentVersion: buildinfo.Version, Installation: a.installation(),
 		Former:   func(ctx context.Context, ids []string) error { return apply.LetGo(ctx, engine, ids) },
 		Interval: a.cfg.PollInterval, Fixed: a.cfg.PollInterval != 0, Clock: a.cfg.Clock, Log: a.cfg.Log, Registerer: registry,
@@ -212,7 +215,7 @@ func (a *Agent) assemble(id *identity, fresh bool, renderer *render.Runner) (*pa
 
 // connect makes the client, and trusts the stored list only if a pinned key signed
 // it.
-func (a *Agent) connect(id *identity, remembered *cache.Remembered) (*hubclient.Client, *agentv1.Desired, error) {
+func (a *Agent) connect(id *identity.Identity, remembered *cache.Remembered) (*hubclient.Client, *agentv1.Desired, error) {
 	seen, err := hubclient.ParsePosition(remembered.Seen)
 	if err != nil {
 		a.cfg.Log.Warn("cannot read the stored position", logkey.Error, err)
@@ -243,7 +246,7 @@ func (a *Agent) tell(do func(*poll.Loop, string)) func(string) {
 // testRunner makes the runner of services' tests.
 func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 	return testrun.New(testrun.Config{
-		File: a.cfg.dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		File: a.cfg.Dir("tests.json"), Hub: hub, BootID: a.bootID, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: a.tell((*poll.Loop).Touched),
 		Ready: func(service string) (bool, string) {
 			if loop := a.loop.Load(); loop != nil {
@@ -257,28 +260,28 @@ func (a *Agent) testRunner(hub testrun.Hub) (*testrun.Runner, error) {
 // steps makes the parts that handle the cluster's objects.
 func (a *Agent) steps(clusterID string, renderer *render.Runner) (*drift.Watcher, *apply.Engine, error) {
 	watcher, err := drift.New(drift.Config{
-		REST: a.kube.rest, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		REST: a.kube.REST, ClusterID: clusterID, Rules: &a.rules, Expressions: verdicts{renderer}, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		Changed: a.tell((*poll.Loop).Touched), NeedPass: a.tell((*poll.Loop).NeedPass),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	engine, err := apply.New(apply.Config{
-		REST: a.kube.rest, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
+		REST: a.kube.REST, ClusterID: clusterID, Namespace: a.cfg.Namespace, Live: watcher, Clock: a.cfg.Clock, Log: a.cfg.Log,
 		NeedPass: a.tell((*poll.Loop).NeedPass),
 	})
 	return watcher, engine, err
 }
 
-// placed is the engine with a namespace for its inventories.
-type placed struct {
+// applier is the engine with a namespace for its inventories.
+type applier struct {
 	*apply.Engine
 	agent *Agent
 }
 
 // Load implements poll.Applier.
-func (p placed) Load(ctx context.Context) error {
-	if err := p.agent.kube.ensureNamespace(ctx, p.agent.cfg.Namespace); err != nil {
+func (p applier) Load(ctx context.Context) error {
+	if err := p.agent.kube.EnsureNamespace(ctx, p.agent.cfg.Namespace); err != nil {
 		return err
 	}
 	return p.Engine.Load(ctx)

@@ -98,11 +98,12 @@ func (c *Config) check() error {
 	if err := c.Proxy.Check(); err != nil {
 		return err
 	}
-	c.setDefaults()
+	c.SetDefaults()
 	return nil
 }
 
-func (c *Config) setDefaults() {
+// SetDefaults fills in what a doctor needs too.
+func (c *Config) SetDefaults() {
 	if c.Namespace == "" {
 		c.Namespace = DefaultNamespace
 	}
@@ -114,7 +115,8 @@ func (c *Config) setDefaults() {
 	}
 }
 
-func (c *Config) caPEM() ([]byte, error) {
+// CAPEM reads CAFile; nil if none is named.
+func (c *Config) CAPEM() ([]byte, error) {
 	if c.CAFile == "" {
 		return nil, nil
 	}
@@ -125,4 +127,5 @@ func (c *Config) caPEM() ([]byte, error) {
 	return pem, nil
 }
 
-func (c *Config) dir(name string) string { return filepath.Join(c.DataDir, name) }
+// Dir is a path in the data folder.
+func (c *Config) Dir(name string) string { return filepath.Join(c.DataDir, name) }

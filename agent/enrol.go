@@ -7,6 +7,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/identity"
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
@@ -21,7 +23,7 @@ const protocolVersion = 2
 // enrol returns the agent's identity, and creates one with the bootstrap token at the
 // first start. It tries until it has one or the context ends, and shows on the health
 // page what it waits for. fresh is true after a registration.
-func (a *Agent) enrol(ctx context.Context) (id *identity, fresh bool, err error) {
+func (a *Agent) enrol(ctx context.Context) (id *identity.Identity, fresh bool, err error) {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
 		id, fresh, err = a.tryEnrol(ctx)
@@ -41,30 +43,30 @@ func (a *Agent) enrol(ctx context.Context) (id *identity, fresh bool, err error)
 	}
 }
 
-func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
-	id, err := a.identities.load(ctx)
+func (a *Agent) tryEnrol(ctx context.Context) (*identity.Identity, bool, error) {
+	id, err := a.identities.Load(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	if id != nil && id.registered() {
+	if id != nil && id.Registered() {
 		// Use the present uid, so that a copy of this cluster can be told apart.
-		if uid, err := clusterUID(ctx, a.kube.client); err == nil {
+		if uid, err := kube.UID(ctx, a.kube.Client); err == nil {
 			id.ClusterUID = uid
 		}
 		id, fresh := registeredAgain(ctx, a, id)
 		a.page.say("identity", nil)
 		return id, fresh, nil
 	}
-	uid, err := clusterUID(ctx, a.kube.client)
+	uid, err := kube.UID(ctx, a.kube.Client)
 	if err != nil {
 		return nil, false, err
 	}
 	if id == nil || id.ClusterUID != uid || id.HubURL != a.cfg.HubURL {
-		if id, err = newIdentity(a.cfg.HubURL, uid); err != nil {
+		if id, err = identity.New(a.cfg.HubURL, uid); err != nil {
 			return nil, false, err
 		}
 		// Store it first: if the answer is lost, the next try uses the same key.
-		if err := a.identities.save(ctx, id); err != nil {
+		if err := a.identities.Save(ctx, id); err != nil {
 			return nil, false, err
 		}
 	}
@@ -75,12 +77,12 @@ func (a *Agent) tryEnrol(ctx context.Context) (*identity, bool, error) {
 	return id, true, nil
 }
 
-func (a *Agent) register(ctx context.Context, id *identity) error {
+func (a *Agent) register(ctx context.Context, id *identity.Identity) error {
 	token, named, err := bootstrap.Read(a.cfg.TokenFile)
 	if err != nil {
 		return err
 	}
-	key, err := id.key()
+	key, err := id.Key()
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (a *Agent) register(ctx context.Context, id *identity) error {
 	id.ReceivedAt = clock.Micros(a.cfg.Clock.Now())
 	id.TokenName = tokenName(token)
 	id.SigningKeys, id.FirstHeard = hubclient.Keys(answer.GetSigningKeys()), !named
-	if err := a.identities.save(ctx, id); err != nil {
+	if err := a.identities.Save(ctx, id); err != nil {
 		return err
 	}
 	a.cfg.Log.Info("registered the cluster", logkey.Cluster, id.ClusterName)

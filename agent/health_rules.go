@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/kube"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -37,7 +38,7 @@ const (
 // healthRules keeps the rules of users in line with the cluster. It makes no requests
 // while nothing changes: a watch of metadata triggers the reads.
 type healthRules struct {
-	kube  *kube
+	kube  *kube.Cluster
 	rules *health.Rules
 	// check reports whether a rule in CEL compiles, as verdicts.check does.
 	check func(context.Context, *health.Expressions) error
@@ -56,7 +57,7 @@ type uncheckedRule struct {
 	rule   *health.Expressions
 }
 
-func newHealthRules(k *kube, rules *health.Rules, check func(context.Context, *health.Expressions) error, changed func()) *healthRules {
+func newHealthRules(k *kube.Cluster, rules *health.Rules, check func(context.Context, *health.Expressions) error, changed func()) *healthRules {
 	return &healthRules{kube: k, rules: rules, check: check, changed: changed, apis: make(chan struct{}, 1)}
 }
 
@@ -84,15 +85,15 @@ func (h *healthRules) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			h.kube.log.Warn("cannot read the health rules; the known ones stay in force", logkey.Error, err)
-			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
+			h.kube.Log.Warn("cannot read the health rules; the known ones stay in force", logkey.Error, err)
+			retry = h.kube.Clock.After(max(backoff.Next(), time.Second))
 		case !served && (again > 0 || h.comes):
 			// A kind that was just defined is served a moment later, without any
 			// event.
 			again = max(0, again-1)
-			retry = h.kube.clock.After(time.Second)
+			retry = h.kube.Clock.After(time.Second)
 		case len(h.unchecked) > 0:
-			retry = h.kube.clock.After(max(backoff.Next(), time.Second))
+			retry = h.kube.Clock.After(max(backoff.Next(), time.Second))
 		default:
 			backoff.Reset()
 		}
@@ -102,7 +103,7 @@ func (h *healthRules) run(ctx context.Context) error {
 			if served {
 				inner, cancel := context.WithCancel(ctx)
 				stop = cancel
-				running.Go(func() { h.kube.watch(inner, customHealths, events) })
+				running.Go(func() { h.kube.Watch(inner, customHealths, events) })
 			}
 		}
 		select {
@@ -116,7 +117,7 @@ func (h *healthRules) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-h.kube.clock.After(rulesQuiet):
+		case <-h.kube.Clock.After(rulesQuiet):
 		}
 	}
 }
@@ -127,14 +128,14 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	h.comes = false
-	list, err := h.kube.dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
+	list, err := h.kube.Dynamic.Resource(customHealths).List(ctx, metav1.ListOptions{Limit: maxRules})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		h.take(ctx, nil, "")
 		// The served kinds must be known before their changes can be noticed. The
 		// kind may exist by now, and then it does not change any more.
-		s, serveErr := h.kube.serves(ctx)
+		s, serveErr := h.kube.Serves(ctx)
 		if serveErr == nil && apierrors.IsNotFound(err) {
-			_, h.comes = s.kinds[customHealths.GroupVersion().WithKind("CustomHealth")]
+			_, h.comes = s.Kinds[customHealths.GroupVersion().WithKind("CustomHealth")]
 		}
 		return false, serveErr
 	}
@@ -146,7 +147,7 @@ func (h *healthRules) read(ctx context.Context) (served bool, err error) {
 	for _, item := range list.Items {
 		var one v1alpha1.CustomHealth
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &one); err != nil {
-			h.kube.log.Warn("cannot read a health rule", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
+			h.kube.Log.Warn("cannot read a health rule", logkey.Object, item.GetNamespace()+"/"+item.GetName(), logkey.Error, err)
 			continue
 		}
 		objects = append(objects, one)
@@ -171,13 +172,13 @@ func (h *healthRules) take(ctx context.Context, objects []v1alpha1.CustomHealth,
 	list, problems := health.FromObjects(objects)
 	list = h.checked(ctx, objects, list, problems)
 	for _, problem := range problems {
-		h.kube.log.Warn("ignoring a health rule", logkey.Error, problem)
+		h.kube.Log.Warn("ignoring a health rule", logkey.Error, problem)
 	}
 	shadowed := h.rules.Replace(list)
 	for _, name := range shadowed {
-		h.kube.log.Warn("a health rule is shadowed by another one for its kind", logkey.Object, name)
+		h.kube.Log.Warn("a health rule is shadowed by another one for its kind", logkey.Object, name)
 	}
-	h.kube.log.Info("health rules are in force", logkey.Count, len(list))
+	h.kube.Log.Info("health rules are in force", logkey.Count, len(list))
 	h.changed()
 	for _, one := range objects {
 		name := one.Namespace + "/" + one.Name
@@ -208,7 +209,7 @@ func (h *healthRules) checked(ctx context.Context, objects []v1alpha1.CustomHeal
 			return true
 		}
 		if err != nil {
-			h.kube.log.Warn("cannot check a health rule", logkey.Object, c.Name, logkey.Error, err)
+			h.kube.Log.Warn("cannot check a health rule", logkey.Object, c.Name, logkey.Error, err)
 			at := slices.IndexFunc(objects, func(o v1alpha1.CustomHealth) bool { return o.Namespace+"/"+o.Name == c.Name })
 			h.unchecked[c.Name] = uncheckedRule{objects[at], rule}
 		}
@@ -246,10 +247,10 @@ func (h *healthRules) say(ctx context.Context, one v1alpha1.CustomHealth, ready 
 	}
 	patch, err := json.Marshal(map[string]any{"status": map[string]any{"observedGeneration": one.Generation, "conditions": conditions}})
 	if err == nil {
-		_, err = h.kube.dynamic.Resource(customHealths).Namespace(one.Namespace).
+		_, err = h.kube.Dynamic.Resource(customHealths).Namespace(one.Namespace).
 			Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "axle-agent"}, "status")
 	}
 	if err != nil {
-		h.kube.log.Debug("cannot write the status of a health rule", logkey.Object, one.Namespace+"/"+one.Name, logkey.Error, err)
+		h.kube.Log.Debug("cannot write the status of a health rule", logkey.Object, one.Namespace+"/"+one.Name, logkey.Error, err)
 	}
 }

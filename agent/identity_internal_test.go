@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/identity"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -95,10 +94,10 @@ func (h *tokenHub) renew(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *tokenHub) session(t *testing.T, c clock.Clock) (*session, fileIdentity) {
+func (h *tokenHub) session(t *testing.T, c clock.Clock) (*session, identity.File) {
 	t.Helper()
-	store := fileIdentity{filepath.Join(t.TempDir(), "identity.json")}
-	id, err := newIdentity(h.URL, "uid")
+	store := identity.File{Path: filepath.Join(t.TempDir(), "identity.json")}
+	id, err := identity.New(h.URL, "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +125,7 @@ func TestRefusedTokenIsRenewed(t *testing.T) {
 	if err := s.Ping(t.Context(), &agentv1.PingRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := store.load(t.Context())
+	kept, err := store.Load(t.Context())
 	if err != nil || kept.Token != "renewed" || h.renewals != 1 {
 		t.Errorf("stored %v, %v after %d renewals", kept, err, h.renewals)
 	}
@@ -181,24 +180,24 @@ func TestRenewedAfterTwoThirdsOfItsLife(t *testing.T) {
 }
 
 func TestIdentityOnDisk(t *testing.T) {
-	store := fileIdentity{filepath.Join(t.TempDir(), "a", "identity.json")}
-	if id, err := store.load(t.Context()); id != nil || err != nil {
+	store := identity.File{Path: filepath.Join(t.TempDir(), "a", "identity.json")}
+	if id, err := store.Load(t.Context()); id != nil || err != nil {
 		t.Fatalf("got %v, %v without a file", id, err)
 	}
-	id, err := newIdentity("https://hub", "uid")
+	id, err := identity.New("https://hub", "uid")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.save(t.Context(), id); err != nil {
+	if err := store.Save(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(store.path); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(store.Path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the identity can be read by others: %v, %v", info.Mode(), err)
 	}
-	if err := os.WriteFile(store.path, []byte("{damaged canary"), 0o600); err != nil {
+	if err := os.WriteFile(store.Path, []byte("{damaged canary"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.load(context.Background()); !errcode.Is(err, errcode.Internal) || strings.Contains(err.Error(), "canary") {
+	if _, err := store.Load(context.Background()); !errcode.Is(err, errcode.Internal) || strings.Contains(err.Error(), "canary") {
 		t.Errorf("got %v from a damaged file", err)
 	}
 }
@@ -217,30 +216,6 @@ func TestOneAgentAFolder(t *testing.T) {
 		t.Errorf("after the first one ended: %v", err)
 	}
 	unlock()
-}
-
-func TestDistro(t *testing.T) {
-	for name, test := range map[string]struct {
-		version string
-		labels  map[string]string
-		want    string
-	}{
-		"k3s":   {"v1.36.3+k3s1", nil, "K3S"},
-		"eks":   {"v1.36.3-eks-abc", nil, "EKS"},
-		"aks":   {"v1.36.3", map[string]string{"kubernetes.azure.com/cluster": "x"}, "AKS"},
-		"plain": {"v1.36.3", nil, "GENERIC"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := distro(test.version, test.labels); got != test.want {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
-	for n, want := range map[int]int{0: 0, 7: 7, 99: 99, 104: 100, 105: 110, 1234: 1200} {
-		if got := rounded(n); got != want {
-			t.Errorf("%d nodes are told as %d, want %d", n, got, want)
-		}
-	}
 }
 
 // A bootstrap token is good once; what cannot work must be found before it is
@@ -272,25 +247,5 @@ func TestRenderChildIsLookedForBeforeTheTokenIsUsed(t *testing.T) {
 	}
 	if n := asked.Load(); n > 0 {
 		t.Errorf("%d requests were made before", n)
-	}
-}
-
-func TestKeysThatWereInForceAreRemembered(t *testing.T) {
-	key := func(b byte) ed25519.PublicKey {
-		return ed25519.PublicKey(bytes.Repeat([]byte{b}, ed25519.PublicKeySize))
-	}
-	id := &identity{SigningKeys: map[string]ed25519.PublicKey{"k0": key(0)}}
-	for i := byte(1); i < 30; i++ {
-		id.pin(map[string]ed25519.PublicKey{"k" + strconv.Itoa(int(i)): key(i)})
-		if before := "k" + strconv.Itoa(int(i-1)); id.FormerKeys[before] == nil {
-			t.Fatalf("%s is forgotten at once", before)
-		}
-	}
-	if len(id.SigningKeys) != 1 || len(id.FormerKeys) != maxFormerKeys {
-		t.Errorf("%d keys in force, %d former ones", len(id.SigningKeys), len(id.FormerKeys))
-	}
-	id.pin(map[string]ed25519.PublicKey{"k28": key(28)})
-	if id.FormerKeys["k28"] != nil || id.FormerKeys["k29"] == nil {
-		t.Error("a key is in force and a former one")
 	}
 }

@@ -24,7 +24,7 @@ const (
 func (a *Agent) newKeeper() (*upgrade.Keeper, error) {
 	c := a.cfg
 	return upgrade.New(upgrade.Config{
-		Client: a.kube.client, Namespace: c.Namespace, Version: buildinfo.Version, Pod: c.PodName, Candidate: c.Candidate,
+		Client: a.kube.Client, Namespace: c.Namespace, Version: buildinfo.Version, Pod: c.PodName, Candidate: c.Candidate,
 		Within: c.UpgradeWithin, Tick: c.UpgradeTick, Clock: c.Clock, Log: c.Log,
 	})
 }
@@ -49,28 +49,28 @@ func (a *Agent) live(ctx context.Context, renderer *render.Runner) error {
 		return a.keeper.Run(ctx, work)
 	}
 	return a.keeper.RunCandidate(ctx, upgrade.Work{
-		Shadow: func(ctx context.Context) (upgrade.Shadow, error) { return a.shadow(ctx, renderer) },
+		Render: func(ctx context.Context) (upgrade.CandidateRender, error) { return a.renderCandidate(ctx, renderer) },
 		Run:    work, Good: a.settled,
 	})
 }
 
-// shadow renders everything with the data of the working agent: it reads that agent's
+// renderCandidate renders everything with the data of the working agent: it reads that agent's
 // identity and never renews it, and the hub sees only polls.
-func (a *Agent) shadow(ctx context.Context, renderer *render.Runner) (upgrade.Shadow, error) {
-	id, err := a.identities.load(ctx)
+func (a *Agent) renderCandidate(ctx context.Context, renderer *render.Runner) (upgrade.CandidateRender, error) {
+	id, err := a.identities.Load(ctx)
 	if err != nil {
-		return upgrade.Shadow{}, err
+		return upgrade.CandidateRender{}, err
 	}
-	if id == nil || !id.registered() {
-		return upgrade.Shadow{}, errcode.New(errcode.Unavailable, "the working agent has no identity yet")
+	if id == nil || !id.Registered() {
+		return upgrade.CandidateRender{}, errcode.New(errcode.Unavailable, "the working agent has no identity yet")
 	}
 	p, err := a.assemble(id, false, renderer)
 	if err != nil {
-		return upgrade.Shadow{}, err
+		return upgrade.CandidateRender{}, err
 	}
 	p.session.frozen = true
-	found, err := p.loop.Shadow(ctx, p.engine, a.isOwn)
-	return upgrade.Shadow{Services: found.Services, Compared: found.Compared, Different: found.Different, First: found.First}, err
+	found, err := p.loop.RenderCandidate(ctx, p.engine, a.isOwn)
+	return upgrade.CandidateRender{Services: found.Services, Compared: found.Compared, Different: found.Different, First: found.First}, err
 }
 
 // settled reports on the present work, for a candidate.
@@ -89,7 +89,7 @@ func (a *Agent) isOwn(spec *agentv1.ServiceSpec) bool {
 
 // Pass implements poll.Applier. The agent's own Deployment goes to the keeper, which
 // applies it only if it is what already runs.
-func (p placed) Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
+func (p applier) Pass(ctx context.Context, permit tenancy.Permit, service apply.Service, objects []*unstructured.Unstructured) (apply.Result, error) {
 	k := p.agent.keeper
 	if k == nil || service.Name != upgrade.Name || service.Namespace != p.agent.cfg.Namespace {
 		return p.Engine.Pass(ctx, permit, service, objects)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/kube"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 
@@ -126,20 +127,20 @@ const newestKubernetes = "v1.36.0"
 func (r RenderRequest) ask(ctx context.Context, p *render.Pass) error {
 	p.Capabilities = render.Capabilities{KubernetesVersion: newestKubernetes, AndKnown: true}
 	if r.Kubeconfig != "" {
-		cluster, err := newKube(r.Kubeconfig, clock.Real{}, slog.New(slog.DiscardHandler))
+		cluster, err := kube.New(r.Kubeconfig, clock.Real{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return argument{err}
 		}
-		served, err := cluster.serves(ctx)
+		served, err := cluster.Serves(ctx)
 		if err != nil {
 			return err
 		}
 		// The person's own account is used.
-		permit, err := tenancy.New(cluster.rest, "").Permit(tenancy.Request{Service: p.ID, Namespace: p.Namespace})
+		permit, err := tenancy.New(cluster.REST, "").Permit(tenancy.Request{Service: p.ID, Namespace: p.Namespace})
 		if err != nil {
 			return err
 		}
-		p.Lookup, p.Capabilities = poll.Lookups{Cluster: cluster, Permit: permit}, served.caps
+		p.Lookup, p.Capabilities = poll.Lookups{Cluster: cluster, Permit: permit}, served.Caps
 	}
 	p.Capabilities.APIVersions = slices.Concat(p.Capabilities.APIVersions, r.APIVersions)
 	if r.KubernetesVersion != "" {

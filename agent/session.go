@@ -8,7 +8,9 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/hubclient"
+	"github.com/axle-cd/axle/agent/identity"
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -35,7 +37,7 @@ type session struct {
 	asked chan struct{}
 
 	mu      sync.Mutex // held during a renewal
-	id      *identity
+	id      *identity.Identity
 	renewed time.Time
 }
 
@@ -56,7 +58,7 @@ func (s *session) Desired(ctx context.Context, etag string) (poll.Answer, error)
 	}
 	return poll.Answer{
 		List: answer.List.Desired, Signed: answer.List.Signed, ETag: answer.List.ETag, Seen: s.client.Seen().String(), Shown: s.client.Proof.String(),
-		Lineage: poll.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
+		Lineage: lineage.Lineage(answer.List.Lineage), StatusHash: answer.StatusHash,
 	}, nil
 }
 
@@ -129,7 +131,7 @@ func (s *session) renew(ctx context.Context, refused bool) error {
 		return nil
 	}
 	s.renewed = now
-	key, err := s.id.key()
+	key, err := s.id.Key()
 	if err != nil {
 		return err
 	}
@@ -141,10 +143,10 @@ func (s *session) renew(ctx context.Context, refused bool) error {
 		return err
 	}
 	s.id.Token, s.id.ExpiresAt, s.id.ReceivedAt = got.Token, got.ExpiresAt, clock.Micros(now)
-	s.id.pin(got.Keys)
+	s.id.Pin(got.Keys)
 	// The hub keeps the old token until the new one is used, so a failed write costs
 	// only another renewal.
-	if err := s.agent.identities.save(ctx, s.id); err != nil {
+	if err := s.agent.identities.Save(ctx, s.id); err != nil {
 		s.agent.cfg.Log.Warn("cannot store the new token", logkey.Error, err)
 	}
 	s.agent.page.say("token", nil)

@@ -49,7 +49,7 @@ func (a *Agent) newTunnel(s *session, loop *poll.Loop, registry prometheus.Regis
 		URL: a.cfg.HubURL, Transport: tunnel.Transport(a.transport), Authorization: s.client.Authorization,
 		Seen: func() string { return s.client.Seen().String() }, Off: t.off,
 	}
-	proxy, err := authproxy.New(authproxy.Config{Rest: a.kube.rest, Policy: a.cfg.Proxy, Log: a.cfg.Log})
+	proxy, err := authproxy.New(authproxy.Config{Rest: a.kube.REST, Policy: a.cfg.Proxy, Log: a.cfg.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func probing() bool {
 	return true
 }
 
-// attempts are what a compromised maker could try.
+// attempts are what a compromised renderer could try.
 var attempts = map[string]func() error{
 	"tcp socket":  func() error { return socket(unix.AF_INET, unix.SOCK_STREAM) },
 	"udp socket":  func() error { return socket(unix.AF_INET6, unix.SOCK_DGRAM) },

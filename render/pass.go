@@ -31,12 +31,12 @@ type pass struct {
 	files    *tree.Tree
 	begin    *renderv1.Begin
 	parent   *parent
-	rare     map[string]Maker
+	rare     map[string]Renderer
 	warnings []string
 	asked    map[string]bool
 }
 
-func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent, rare map[string]Maker) *pass {
+func newPass(files *tree.Tree, begin *renderv1.Begin, parent *parent, rare map[string]Renderer) *pass {
 	return &pass{files: files, begin: begin, parent: parent, rare: rare, asked: map[string]bool{}}
 }
 
@@ -70,7 +70,7 @@ func (p *pass) render() (*renderv1.Result, error) {
 	return p.result(objects)
 }
 
-// step renders one folder with one maker.
+// step renders one folder with one renderer.
 func (p *pass) step(step *renderv1.Step, dir string, bindings map[string]any) ([]manifest.Object, []string, error) {
 	engine := p.liquid(bindings)
 	kind := step.GetType()

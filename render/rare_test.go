@@ -11,7 +11,7 @@ import (
 // printer is the tool and module of these tests.
 const printer = "render/rendertest/testdata/printer"
 
-// TestRareContract runs the contract for the makers that few services use.
+// TestRareContract runs the contract for the renderers that few services use.
 func TestRareContract(t *testing.T) {
 	for name, fixture := range rareFixtures(t) {
 		t.Run(name, func(t *testing.T) { rendertest.Contract(t, fixture) })

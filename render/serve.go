@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/internal/tree"
 )
 
-// Limits of one child. Both bound the effect of leaks in makers. An idle start costs
+// Limits of one child. Both bound the effect of leaks in renderers. An idle start costs
 // some 20 ms of CPU, which is negligible over 100 passes.
 const (
 	MaxPasses = 100
@@ -83,7 +83,7 @@ func serveOne(in io.Reader, out io.Writer, rare Rare) error {
 		if files.Bytes() > largeInput {
 			defer debug.SetGCPercent(debug.SetGCPercent(largeGC))
 		}
-		p := newPass(files, begin, &parent{in: in, out: out}, rare.Makers)
+		p := newPass(files, begin, &parent{in: in, out: out}, rare.Renderers)
 		result, refused = run(p)
 	}
 	switch {
@@ -148,7 +148,7 @@ func add(files *tree.Tree, f *renderv1.File) error {
 	return files.Add(f.GetPath(), f.GetContent())
 }
 
-// run renders one pass. A maker's panic is a failure of the pass; the parent discards
+// run renders one pass. A renderer's panic is a failure of the pass; the parent discards
 // a child after any failure.
 func run(p *pass) (result *renderv1.Result, err error) {
 	defer func() {

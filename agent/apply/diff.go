@@ -10,8 +10,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/prune"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/agent/difference"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/fieldname"
@@ -27,20 +32,18 @@ func (e *Engine) Diff(ctx context.Context, permit tenancy.Permit, service Servic
 	if err != nil {
 		return difference.Comparison{}, err
 	}
-	r := &run{Engine: e, service: service, permit: permit, client: c, before: &inventory{entries: map[kubeobj.Ref]entry{}}}
-	e.mu.RLock()
-	if t := e.services[service.ID]; t != nil && t.inventory != nil {
-		r.before = t.inventory.clone()
+	r := &run{Engine: e, service: service, permit: permit, client: c, before: &inventory.Inventory{Entries: map[kubeobj.Ref]inventory.Entry{}}}
+	if i := e.owners.InventoryOf(service.ID); i != nil {
+		r.before = i.Clone()
 	}
-	e.mu.RUnlock()
-	if r.plan, err = (planner{e.kinds, e.cfg.ClusterID, service, permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = e.planner(service, permit, r.before).Plan(ctx, objects); err != nil {
 		return difference.Comparison{}, scrubbed(service, err)
 	}
-	r.next = r.before.clone()
-	r.next.goal = service.goal()
+	r.next = r.before.Clone()
+	r.next.Goal = service.Goal()
 	r.claim()
 	d := &differ{run: r}
-	r.writer = &writer{engine: e, client: c, service: service, targets: targetsOf(r.plan)}
+	r.writer = &write.Writer{Common: e.written, Client: c, Service: service, Targets: r.plan.Targets()}
 	all, err := d.all(ctx)
 	if err != nil {
 		return difference.Comparison{}, scrubbed(service, err)
@@ -59,7 +62,7 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 		return nil, err
 	}
 	var work []func(context.Context) (difference.Object, error)
-	for _, it := range d.plan.items {
+	for _, it := range d.plan.Items {
 		work = append(work, func(ctx context.Context) (difference.Object, error) { return d.one(ctx, it) })
 	}
 	some, err := difference.Together(ctx, d.cfg.Concurrency, work)
@@ -67,7 +70,7 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 		return nil, err
 	}
 	out = append(out, some...)
-	for _, p := range d.plan.problems {
+	for _, p := range d.plan.Problems {
 		if !p.Warning {
 			out = append(out, difference.Object{Difference: difference.Difference{Ref: p.Ref, Action: difference.Refuse, Message: p.Message}})
 		}
@@ -76,7 +79,7 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 	why := d.held(out, leaving)
 	work = nil
 	for _, e := range leaving {
-		if e.uid != "" {
+		if e.UID != "" {
 			work = append(work, func(ctx context.Context) (difference.Object, error) { return d.left(ctx, e, why) })
 		}
 	}
@@ -87,83 +90,83 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 // namespace is the service's namespace if a pass would create it.
 func (d *differ) namespace(ctx context.Context) ([]difference.Object, error) {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
-	if !d.service.CreateNamespace || ref.Name == "" || len(d.plan.items) == 0 || d.plan.byRef[ref] != nil || d.namespaceStands() {
+	if !d.service.CreateNamespace || ref.Name == "" || len(d.plan.Items) == 0 || d.plan.ByRef[ref] != nil || d.namespaceStands() {
 		return nil, nil
 	}
-	body, err := namespaceBody(d.service, true)
+	body, err := write.NamespaceBody(d.service, true)
 	if err != nil {
 		return nil, err
 	}
 	out := difference.Object{Difference: difference.Difference{Ref: ref, Version: "v1", Action: difference.Create}}
-	out.DesiredObject, err = d.client.dryApply(ctx, namespaceKind, ref, onlyCreate(body))
+	out.DesiredObject, err = d.client.DryApply(ctx, write.NamespaceKind, ref, write.OnlyCreate(body))
 	switch {
 	case apierrors.IsConflict(err):
 		return nil, nil
-	case away(err):
-		return nil, unavailable(err)
+	case kubeclient.Away(err):
+		return nil, kubeclient.Unavailable(err)
 	case err != nil:
-		out.Action, out.Message = difference.Refuse, explain("make", ref, err)
+		out.Action, out.Message = difference.Refuse, kubeclient.Explain("make", ref, err)
 	}
 	return []difference.Object{out}, nil
 }
 
 // one compares a rendered object.
-func (d *differ) one(ctx context.Context, it *item) (difference.Object, error) {
-	out := difference.Object{Difference: difference.Difference{Ref: it.ref, Version: it.kind.Version}}
-	had := d.next.entries[it.ref]
-	if it.hook.runs {
+func (d *differ) one(ctx context.Context, it *wave.Item) (difference.Object, error) {
+	out := difference.Object{Difference: difference.Difference{Ref: it.Ref, Version: it.Kind.Version}}
+	had := d.next.Entries[it.Ref]
+	if it.Hook.Runs {
 		if d.ran(it) {
 			return out, nil
 		}
-		out.Action, out.Message = difference.Run, momentNames[it.hook.moment]+" hook"
-		return out, json.Unmarshal(it.body, &out.DesiredObject)
+		out.Action, out.Message = difference.Run, wave.MomentNames[it.Hook.Moment]+" hook"
+		return out, json.Unmarshal(it.Body, &out.DesiredObject)
 	}
 	if d.unchanged(it, had) {
 		return d.added(ctx, it, had, out)
 	}
-	var known *entry
-	if old, ok := d.before.entries[it.ref]; ok {
+	var known *inventory.Entry
+	if old, ok := d.before.Entries[it.Ref]; ok {
 		known = &old
 	}
 	for try := 0; ; try++ {
 		made, err := d.written(ctx, it, known, out)
-		if !raced(ctx, err, try) {
+		if !write.Raced(ctx, err, try) {
 			return d.judged(made, it, err)
 		}
 	}
 }
 
 // written compares an object with the result of a write.
-func (d *differ) written(ctx context.Context, it *item, had *entry, out difference.Object) (difference.Object, error) {
-	if err := json.Unmarshal(it.body, &out.DesiredObject); err != nil {
+func (d *differ) written(ctx context.Context, it *wave.Item, had *inventory.Entry, out difference.Object) (difference.Object, error) {
+	if err := json.Unmarshal(it.Body, &out.DesiredObject); err != nil {
 		return out, err
 	}
-	live, err := d.client.whole(ctx, it.kind, it.ref)
+	live, err := d.client.Whole(ctx, it.Kind, it.Ref)
 	if err != nil {
 		return out, err
 	}
-	v, why := mayCreate, ""
+	v, why := ownership.MayCreate, ""
 	object := &unstructured.Unstructured{Object: live}
 	if out.LiveObject = live; live != nil {
-		v, why = d.judge(d.service, it.ref, kubeobj.Reduce(it.ref, object), had)
+		v, why = d.owners.Judge(d.service, it.Ref, kubeobj.Reduce(it.Ref, object), had)
 	}
-	body, theirs := onlyCreate(it.body), func(string) bool { return false }
+	body, theirs := write.OnlyCreate(it.Body), func(string) bool { return false }
 	switch {
-	case v == mayCreate:
-	case v == mayApply && d.service.Strict:
+	case v == ownership.MayCreate:
+	case v == ownership.MayApply && d.service.Strict:
 		theirs = kubeobj.Human
-	case v == mayAdopt:
-		theirs = isDeployer
-	case v != mayApply:
+	case v == ownership.MayAdopt:
+		theirs = write.IsDeployer
+	case v != ownership.MayApply:
 		out.Action, out.Message = difference.Refuse, why
 		return out, nil
 	}
-	if v != mayCreate {
-		if body, err = d.writer.bodyFor(ctx, it); err != nil {
+	if v != ownership.MayCreate {
+		if body, err = d.writer.BodyFor(ctx, it); err != nil {
 			return out, err
 		}
 	}
-	made, err := d.client.dryApply(ctx, it.kind, it.ref, body)
+	made, err := d.client.DryApply(ctx, it.Kind, it.Ref, body)
 	if err != nil {
 		return out, err
 	}
@@ -172,13 +175,13 @@ func (d *differ) written(ctx context.Context, it *item, had *entry, out differen
 		out.Action = difference.Create
 		return out, nil
 	}
-	d.blame(it, had, object, theirs, &out)
+	d.nameWriters(it, had, object, theirs, &out)
 	return out, nil
 }
 
-// blame removes fields that a take-over would leave without an owner, and names the
+// nameWriters removes fields that a take-over would leave without an owner, and names the
 // writers of fields that changed although Git did not.
-func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
+func (d *differ) nameWriters(it *wave.Item, had *inventory.Entry, live *unstructured.Unstructured, theirs func(string) bool, out *difference.Object) {
 	before, after := live.GetManagedFields(), (&unstructured.Unstructured{Object: out.DesiredObject}).GetManagedFields()
 	taken := func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource == "" && !fieldname.Ours(e) && theirs(e.Manager)
@@ -187,7 +190,7 @@ func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, th
 	gone := fieldname.Of(before, taken).Difference(fieldname.Of(after, rest))
 	fieldname.Remove(out.DesiredObject, gone.Leaves())
 	changed := fieldname.Taken(before, after)
-	if had == nil || had.hash != it.hash || had.hash == 0 {
+	if had == nil || had.Hash != it.Hash || had.Hash == 0 {
 		if names := fieldname.Managers(before, taken); names != "" {
 			out.Drifted, out.Message = true, "taken over from "+names
 		}
@@ -196,40 +199,40 @@ func (d *differ) blame(it *item, had *entry, live *unstructured.Unstructured, th
 	if d.service.Strict {
 		changed = append(changed, fieldname.Added(before, kubeobj.Human)...)
 	}
-	if what := kubeobj.Compare(expects(d.service.ID, *had), kubeobj.Reduce(it.ref, live), true); what != kubeobj.Intact {
+	if what := kubeobj.Compare(inventory.Expects(d.service.ID, *had), kubeobj.Reduce(it.Ref, live), true); what != kubeobj.Intact {
 		out.Drifted, out.Message = true, strings.TrimSuffix(what.String()+": "+fieldname.Words(changed), ": ")
 	}
 }
 
 // judged describes the result of a write.
-func (d *differ) judged(out difference.Object, it *item, err error) (difference.Object, error) {
-	var refused *refusal
+func (d *differ) judged(out difference.Object, it *wave.Item, err error) (difference.Object, error) {
+	var refused *write.Refusal
 	switch {
 	case err == nil:
 	case errors.As(err, &refused):
-		out.Action, out.Message = difference.Refuse, refused.message
-	case unserved(err), missingNamespace(err):
+		out.Action, out.Message = difference.Refuse, refused.Message
+	case kubeclient.Unserved(err), kubeclient.MissingNamespace(err):
 		out.Action, out.Message = difference.Create, "the same sync creates what it needs, so defaults are not shown"
-	case len(immutableFields(err)) > 0 && it.recreate:
-		out.Action, out.Message = difference.Recreate, fmt.Sprintf("cannot be changed in place: %v", immutableFields(err))
-	case away(err):
-		return out, unavailable(err)
+	case len(kubeclient.ImmutableFields(err)) > 0 && it.Recreate:
+		out.Action, out.Message = difference.Recreate, fmt.Sprintf("cannot be changed in place: %v", kubeclient.ImmutableFields(err))
+	case kubeclient.Away(err):
+		return out, kubeclient.Unavailable(err)
 	default:
-		out.Action, out.Message = difference.Refuse, explain("apply", it.ref, err)
+		out.Action, out.Message = difference.Refuse, kubeclient.Explain("apply", it.Ref, err)
 	}
 	return out, nil
 }
 
 // added names fields that people added to an object that a pass would not write.
-func (d *differ) added(ctx context.Context, it *item, had entry, out difference.Object) (difference.Object, error) {
-	live, found, _ := d.cfg.Live.Lookup(it.kind, it.ref)
-	if kubeobj.Compare(expects(d.service.ID, had), live, found) != kubeobj.Added {
+func (d *differ) added(ctx context.Context, it *wave.Item, had inventory.Entry, out difference.Object) (difference.Object, error) {
+	live, found, _ := d.cfg.Live.Lookup(it.Kind, it.Ref)
+	if kubeobj.Compare(inventory.Expects(d.service.ID, had), live, found) != kubeobj.Added {
 		return out, nil
 	}
-	meta, err := d.client.get(ctx, it.kind, it.ref)
+	meta, err := d.client.Get(ctx, it.Kind, it.Ref)
 	switch {
-	case away(err):
-		return out, unavailable(err)
+	case kubeclient.Away(err):
+		return out, kubeclient.Unavailable(err)
 	case err != nil || meta == nil:
 		return out, nil
 	}
@@ -239,7 +242,7 @@ func (d *differ) added(ctx context.Context, it *item, had entry, out difference.
 }
 
 // held says why nothing would be deleted yet, in the order of settle.
-func (d *differ) held(rendered []difference.Object, leaving []entry) string {
+func (d *differ) held(rendered []difference.Object, leaving []inventory.Entry) string {
 	for _, o := range rendered {
 		if o.Action == difference.Refuse {
 			return "nothing is deleted while something cannot be applied"
@@ -248,79 +251,50 @@ func (d *differ) held(rendered []difference.Object, leaving []entry) string {
 	if d.service.Partial != "" {
 		return d.service.Partial
 	}
-	if parts := d.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !d.next.released(heldForParts, d.service.PruneApproval) {
+	if parts := d.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !d.next.Released(inventory.HeldForParts, d.service.PruneApproval) {
 		return "a part of the service was left out: " + parts[0]
 	}
-	if braked := d.brake(leaving); braked != "" {
-		return braked + ": it waits for `axle services approve-prune`"
+	if limited := d.pruneLimit(leaving); limited != "" {
+		return limited + ": it waits for `axle services approve-prune`"
 	}
-	if awaited := d.awaited(d.service, leaving); len(awaited) > 0 && !d.next.released(heldForOthers, d.service.PruneApproval) {
+	if awaited := d.owners.Claims.Awaited(d.service, leaving); len(awaited) > 0 && !d.next.Released(inventory.HeldForOthers, d.service.PruneApproval) {
 		return "it may be taken over by " + awaitedWords(awaited)
 	}
 	return ""
 }
 
 // left compares an object that is no longer rendered, in the order of pruneOne.
-func (d *differ) left(ctx context.Context, e entry, held string) (difference.Object, error) {
-	out := difference.Object{Difference: difference.Difference{Ref: e.ref, Version: e.kind.Version}}
-	live, err := d.client.whole(ctx, e.kind, e.ref)
+func (d *differ) left(ctx context.Context, e inventory.Entry, held string) (difference.Object, error) {
+	out := difference.Object{Difference: difference.Difference{Ref: e.Ref, Version: e.Kind.Version}}
+	live, err := d.client.Whole(ctx, e.Kind, e.Ref)
 	switch {
-	case unserved(err):
+	case kubeclient.Unserved(err):
 		return out, nil
-	case away(err):
-		return out, unavailable(err)
+	case kubeclient.Away(err):
+		return out, kubeclient.Unavailable(err)
 	case err != nil:
-		out.Action, out.Message = difference.Refuse, explain("delete", e.ref, err)
+		out.Action, out.Message = difference.Refuse, kubeclient.Explain("delete", e.Ref, err)
 		return out, nil
 	case live == nil:
 		return out, nil
 	}
-	what := guard(d.service.ID, kubeobj.Reduce(e.ref, &unstructured.Unstructured{Object: live}), true)
-	if what != fateDelete && what != fateWait {
+	what := prune.Guard(d.service.ID, kubeobj.Reduce(e.Ref, &unstructured.Unstructured{Object: live}), true)
+	if what != prune.Delete && what != prune.Wait {
 		return out, nil
 	}
-	heir, _ := d.claims.heir(d.service.ID, e.ref)
+	heir, _ := d.owners.Claims.Heir(d.service.ID, e.Ref)
 	out.LiveObject = live
 	switch {
 	case held != "":
 		out.Action, out.Message = difference.Hold, held
 	case heir != "":
 		out.Action, out.Message, out.DesiredObject = difference.Leave, "handed over to service "+heir+", which renders it", live
-	case !prunable(d.next, e):
+	case !prune.Prunable(d.next, e):
 		out.Action, out.Message, out.DesiredObject = difference.Leave, "no longer rendered; it may not be deleted and stays without our marks", live
 	default:
-		if out.Action = difference.Delete; what == fateWait {
+		if out.Action = difference.Delete; what == prune.Wait {
 			out.Message = "it is being deleted"
 		}
 	}
 	return out, nil
-}
-
-// whole reads an object; nil without an error if it does not exist.
-func (c *client) whole(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (map[string]any, error) {
-	var object map[string]any
-	err := c.raw(ctx, path(kind, ref.Namespace, ref.Name), nil, &object)
-	if apierrors.IsNotFound(err) && !unserved(err) {
-		return nil, nil
-	}
-	return object, err
-}
-
-// dryApply is apply as a dry run. It returns the whole object.
-func (c *client) dryApply(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref, body []byte) (map[string]any, error) {
-	result, err := c.do(ctx, func() *rest.Request {
-		return c.applyRequest(kind, ref, body).SetHeader("Accept", "application/json").Param("dryRun", "All")
-	})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := result.Raw()
-	if err != nil {
-		return nil, err
-	}
-	var object map[string]any
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, errors.New("the answer to a dry run is not an object")
-	}
-	return object, nil
 }

@@ -97,7 +97,7 @@ func TestDiffPrunesAsAPassDoes(t *testing.T) {
 		want   string
 	}{
 		"one is not rendered any more":      {nil, many[1:], "m0", "delete"},
-		"the brake holds":                   {nil, many[6:], "m0", "hold"},
+		"the prune limit holds":             {nil, many[6:], "m0", "hold"},
 		"a part was left out":               {func(s *apply.Service) { s.LeftOut = []string{"charts/x"} }, many[1:], "m0", "hold"},
 		"it may not be all":                 {func(s *apply.Service) { s.Partial = "the API list is not whole" }, many[1:], "m0", "hold"},
 		"another object cannot be applied":  {nil, append([]string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}"}, many[1:]...), "m0", "hold"},

@@ -6,6 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/prune"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -36,9 +42,9 @@ type drain struct {
 	*Engine
 	service Service
 	permit  tenancy.Permit
-	tenant  *tenant
-	client  *client
-	next    *inventory
+	state   *ownership.State
+	client  *kubeclient.Client
+	next    *inventory.Inventory
 	result  DrainResult
 }
 
@@ -58,7 +64,7 @@ func (e *Engine) Detach(ctx context.Context, permit tenancy.Permit, service Serv
 
 func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Service, how func(*drain, context.Context) error) (DrainResult, error) {
 	t := e.begin(service)
-	d := &drain{Engine: e, service: service, permit: permit, tenant: t}
+	d := &drain{Engine: e, service: service, permit: permit, state: t}
 	err := d.run(ctx, how)
 	e.end(t)
 	for n := range d.result.Problems {
@@ -69,19 +75,18 @@ func (e *Engine) leave(ctx context.Context, permit tenancy.Permit, service Servi
 		return d.result, scrubbed(service, err)
 	}
 	if d.result.Done {
-		e.forget(service.ID)
+		e.owners.Forget(service.ID)
+		e.kept.forget(service.ID)
 		e.watch()
 	}
 	return d.result, nil
 }
 
 func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error) error {
-	d.mu.RLock()
-	known, stale := d.tenant.inventory, d.tenant.stale
-	d.mu.RUnlock()
+	known, stale, _ := d.owners.Known(d.state)
 	var err error
 	if stale || known == nil {
-		if known, err = d.reload(ctx, d.tenant, d.service.ID); err != nil {
+		if known, err = d.reload(ctx, d.state, d.service.ID); err != nil {
 			return err
 		}
 	}
@@ -92,9 +97,9 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 	if d.client, err = d.clientOf(d.permit, d.service); err != nil {
 		return err
 	}
-	d.next = known.clone()
-	if d.next.phase != PhaseDraining {
-		d.next.phase = PhaseDraining
+	d.next = known.Clone()
+	if d.next.Phase != PhaseDraining {
+		d.next.Phase = PhaseDraining
 		if err := d.save(ctx); err != nil {
 			return err
 		}
@@ -102,11 +107,11 @@ func (d *drain) run(ctx context.Context, how func(*drain, context.Context) error
 	if err := how(d, ctx); err != nil {
 		return err
 	}
-	if d.result.Remaining = len(d.next.entries); d.result.Remaining > 0 {
+	if d.result.Remaining = len(d.next.Entries); d.result.Remaining > 0 {
 		d.describe()
 		return d.save(ctx)
 	}
-	if err := d.store.remove(ctx, d.next); err != nil {
+	if err := d.store.Remove(ctx, d.next); err != nil {
 		return err
 	}
 	d.result.Done = true
@@ -121,35 +126,33 @@ func (d *drain) describe() {
 		return
 	}
 	for _, e := range d.reverse() {
-		d.result.Message = fmt.Sprintf("%d objects remain; %s is being deleted", d.result.Remaining, e.ref)
+		d.result.Message = fmt.Sprintf("%d objects remain; %s is being deleted", d.result.Remaining, e.Ref)
 		return
 	}
 }
 
 func (d *drain) save(ctx context.Context) error {
-	stored := d.next.clone()
-	err := d.store.save(ctx, stored)
+	stored := d.next.Clone()
+	err := d.store.Save(ctx, stored)
 	if err != nil {
 		if errcode.Is(err, errcode.Conflict) {
-			d.mu.Lock()
-			d.tenant.stale = true
-			d.mu.Unlock()
+			d.owners.MarkStale(d.state, true)
 		}
 		return err
 	}
-	d.next.version, d.next.shards = stored.version, stored.shards
-	d.commit(d.tenant, stored)
+	d.next.Version, d.next.Shards = stored.Version, stored.Shards
+	d.owners.Commit(d.state, stored)
 	return nil
 }
 
 // reverse returns the entries, last in order first.
-func (d *drain) reverse() []entry {
-	all := d.next.sorted()
-	slices.SortStableFunc(all, func(a, b entry) int {
-		if b.place.before(a.place) {
+func (d *drain) reverse() []inventory.Entry {
+	all := d.next.Sorted()
+	slices.SortStableFunc(all, func(a, b inventory.Entry) int {
+		if b.Order.Before(a.Order) {
 			return -1
 		}
-		if a.place.before(b.place) {
+		if a.Order.Before(b.Order) {
 			return 1
 		}
 		return 0
@@ -161,14 +164,14 @@ func (d *drain) deleteAll(ctx context.Context) error {
 	if d.othersFirst() {
 		return nil
 	}
-	if done, err := d.bidFarewell(ctx, momentLeaving); err != nil || !done {
+	if done, err := d.runDrainHooks(ctx, wave.MomentLeaving); err != nil || !done {
 		return err
 	}
-	gone, err := d.deleteWaves(ctx, slices.DeleteFunc(d.reverse(), func(e entry) bool { return e.hook.moment == momentLeft }))
+	gone, err := d.deleteWaves(ctx, slices.DeleteFunc(d.reverse(), func(e inventory.Entry) bool { return e.Hook.Moment == wave.MomentLeft }))
 	if err != nil || !gone {
 		return err
 	}
-	if done, err := d.bidFarewell(ctx, momentLeft); err != nil || !done {
+	if done, err := d.runDrainHooks(ctx, wave.MomentLeft); err != nil || !done {
 		return err
 	}
 	if gone, err = d.deleteWaves(ctx, d.reverse()); err != nil || !gone {
@@ -180,8 +183,8 @@ func (d *drain) deleteAll(ctx context.Context) error {
 // othersFirst reports whether the drain waits for other services, and sets the
 // message.
 func (d *drain) othersFirst() bool {
-	awaited := d.awaited(d.service, d.next.sorted())
-	since := d.claims.waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
+	awaited := d.owners.Claims.Awaited(d.service, d.next.Sorted())
+	since := d.owners.Claims.Waited(d.service.ID, len(awaited), d.cfg.Clock.Now())
 	if len(awaited) == 0 || d.service.Released {
 		return false
 	}
@@ -193,10 +196,10 @@ func (d *drain) othersFirst() bool {
 	return true
 }
 
-func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err error) {
+func (d *drain) deleteWaves(ctx context.Context, all []inventory.Entry) (gone bool, err error) {
 	for start := 0; start < len(all); {
 		end := start
-		for end < len(all) && all[end].place == all[start].place {
+		for end < len(all) && all[end].Order == all[start].Order {
 			end++
 		}
 		gone, err := d.deleteWave(ctx, all[start:end])
@@ -209,13 +212,13 @@ func (d *drain) deleteWaves(ctx context.Context, all []entry) (gone bool, err er
 }
 
 // deleteWave deletes the objects of one wave and briefly waits until they are gone.
-func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err error) {
+func (d *drain) deleteWave(ctx context.Context, wave []inventory.Entry) (gone bool, err error) {
 	deadline := d.cfg.Clock.Now().Add(drainWait)
 	backoff := jitter.Backoff{Min: 100 * time.Millisecond, Max: time.Second}
 	for first := true; ; first = false {
 		waiting := 0
 		for _, e := range wave {
-			if _, still := d.next.entries[e.ref]; !still {
+			if _, still := d.next.Entries[e.Ref]; !still {
 				continue
 			}
 			wait, err := d.deleteOne(ctx, e, first)
@@ -235,105 +238,67 @@ func (d *drain) deleteWave(ctx context.Context, wave []entry) (gone bool, err er
 	}
 }
 
-func (d *drain) deleteOne(ctx context.Context, e entry, first bool) (wait bool, err error) {
-	if heir, _ := d.claims.heir(d.service.ID, e.ref); heir != "" {
-		return false, d.done(e, fateForget, d.handOver(ctx, d.client, d.service.ID, heir, e))
+func (d *drain) deleteOne(ctx context.Context, e inventory.Entry, first bool) (wait bool, err error) {
+	if heir, _ := d.owners.Claims.Heir(d.service.ID, e.Ref); heir != "" {
+		return false, d.done(e, prune.Forget, d.handOver(ctx, d.client, d.service.ID, heir, e))
 	}
-	if !prunable(d.next, e) {
-		err := unmark(ctx, d.client, d.service.ID, e)
-		return false, d.done(e, fateForget, err)
+	if !prune.Prunable(d.next, e) {
+		err := prune.Unmark(ctx, d.client, d.service.ID, e)
+		return false, d.done(e, prune.Forget, err)
 	}
-	live, found, synced := d.cfg.Live.Lookup(e.kind, e.ref)
+	live, found, synced := d.cfg.Live.Lookup(e.Kind, e.Ref)
 	if !first {
 		synced = false
 	}
-	what, err := dispose(ctx, d.client, d.service.ID, e, live, found, synced)
-	if err == nil && what == fateWait {
+	what, err := prune.Dispose(ctx, d.client, d.service.ID, e, live, found, synced)
+	if err == nil && what == prune.Wait {
 		return true, nil
 	}
 	return false, d.done(e, what, err)
 }
 
-func (d *drain) done(e entry, what fate, err error) error {
+func (d *drain) done(e inventory.Entry, what prune.Decision, err error) error {
 	switch {
-	case away(err):
-		return unavailable(err)
+	case kubeclient.Away(err):
+		return kubeclient.Unavailable(err)
 	case err != nil:
-		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
+		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: e.Ref, Message: kubeclient.Explain("delete", e.Ref, err)})
 		return nil
-	case what == fateForget:
+	case what == prune.Forget:
 		d.result.Left++
 	default:
 		d.result.Deleted++
 	}
-	delete(d.next.entries, e.ref)
+	delete(d.next.Entries, e.Ref)
 	return nil
 }
 
 // deleteNamespace deletes the namespace created for the service, if the service asks
 // for that and no other service of ours is in it.
 func (d *drain) deleteNamespace(ctx context.Context) error {
-	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.shared(d.service.Namespace) {
+	if !d.service.DeleteNamespace || d.service.Namespace == "" || d.owners.NamespaceUsed(d.service.ID, d.service.Namespace) {
 		return nil
 	}
 	ref := kubeobj.Ref{Kind: "Namespace", Name: d.service.Namespace}
-	meta, err := d.client.get(ctx, namespaceKind, ref)
+	meta, err := d.client.Get(ctx, write.NamespaceKind, ref)
 	if err == nil && meta != nil && meta.Annotations[kubeobj.CreatedForAnnotation] == d.service.ID {
-		_, err = d.client.remove(ctx, namespaceKind, ref, meta.UID, meta.ResourceVersion)
-		d.namespaceLost(ref.Name)
+		_, err = d.client.Remove(ctx, write.NamespaceKind, ref, meta.UID, meta.ResourceVersion)
+		d.written.NamespaceLost(ref.Name)
 	}
-	if away(err) {
-		return unavailable(err)
+	if kubeclient.Away(err) {
+		return kubeclient.Unavailable(err)
 	}
 	if err != nil {
-		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: ref, Message: explain("delete", ref, err), Warning: true})
+		d.result.Problems = append(d.result.Problems, Problem{Source: "prune", Ref: ref, Message: kubeclient.Explain("delete", ref, err), Warning: true})
 	}
 	return nil
-}
-
-func (d *drain) shared(namespace string) bool {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	for id, t := range d.services {
-		if id == d.service.ID || t.inventory == nil {
-			continue
-		}
-		if t.inventory.namespace == namespace {
-			return true
-		}
-		for ref := range t.inventory.entries {
-			if ref.Namespace == namespace {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (d *drain) unmarkAll(ctx context.Context) error {
 	for _, e := range d.reverse() {
-		if err := d.done(e, fateForget, unmark(ctx, d.client, d.service.ID, e)); err != nil {
+		if err := d.done(e, prune.Forget, prune.Unmark(ctx, d.client, d.service.ID, e)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// forget drops a removed service from memory.
-func (e *Engine) forget(service string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.services[service]
-	if t == nil {
-		return
-	}
-	e.countLocked(t, nil)
-	e.claimLocked(t, nil)
-	if t.inventory != nil {
-		for ref := range t.inventory.entries {
-			e.disownLocked(ref, service)
-		}
-	}
-	e.claims.forget(service)
-	delete(e.services, service)
 }

@@ -4,47 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/prune"
 	"github.com/axle-cd/axle/internal/logkey"
 )
-
-// registrations are the ended registrations of this cluster, as signed by the hub.
-// Its methods are safe for concurrent use.
-type registrations struct {
-	mu    sync.RWMutex
-	ended map[string]bool
-	clear []string
-}
-
-func (r *registrations) has(cluster string) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.ended[cluster]
-}
-
-// put replaces the known registrations, and returns those that may have left
-// something.
-func (r *registrations) put(clusters []string) (left []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = map[string]bool{}
-	for _, id := range clusters {
-		r.ended[id] = true
-		if !slices.Contains(r.clear, id) {
-			left = append(left, id)
-		}
-	}
-	return left
-}
 
 // LetGo releases what ended registrations of this cluster left, so that services may
 // adopt it. It removes their marks and inventories; the objects stay. The next call
 // retries what failed. A call with nothing to do makes no requests.
 func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 	var failed []error
-	for _, id := range e.former.put(clusters) {
+	for _, id := range e.owners.Former.Put(clusters) {
 		if id == e.cfg.ClusterID {
 			continue
 		}
@@ -52,16 +24,14 @@ func LetGo(ctx context.Context, e *Engine, clusters []string) error {
 			failed = append(failed, fmt.Errorf("release what registration %s left: %w", id, err))
 			continue
 		}
-		e.former.mu.Lock()
-		e.former.clear = append(e.former.clear, id)
-		e.former.mu.Unlock()
+		e.owners.Former.Released(id)
 	}
 	return errors.Join(failed...)
 }
 
 func letGo(ctx context.Context, e *Engine, cluster string) error {
-	left := &store{client: e.store.client, namespace: e.store.namespace, cluster: cluster}
-	all, broken, err := left.list(ctx, "")
+	left := &inventory.Store{Client: e.store.Client, Namespace: e.store.Namespace, Cluster: cluster}
+	all, broken, err := left.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -70,17 +40,17 @@ func letGo(ctx context.Context, e *Engine, cluster string) error {
 	}
 	// The permits are no longer known. The agent's own rights are used only to remove
 	// our marks from objects that an inventory beside the agent names.
-	own := &client{e.store.client}
+	own := &kubeclient.Client{Sender: e.store.Client}
 	for _, i := range all {
-		for _, one := range i.sorted() {
-			if err := unmark(ctx, own, i.service, one); err != nil && !unserved(err) {
-				return fmt.Errorf("%s: %w", one.ref, err)
+		for _, one := range i.Sorted() {
+			if err := prune.Unmark(ctx, own, i.Service, one); err != nil && !kubeclient.Unserved(err) {
+				return fmt.Errorf("%s: %w", one.Ref, err)
 			}
 		}
-		if err := left.remove(ctx, i); err != nil {
+		if err := left.Remove(ctx, i); err != nil {
 			return err
 		}
-		e.cfg.Log.Info("released the objects of an ended registration of this cluster", logkey.Service, i.name, logkey.Count, len(i.entries))
+		e.cfg.Log.Info("released the objects of an ended registration of this cluster", logkey.Service, i.Name, logkey.Count, len(i.Entries))
 	}
 	return nil
 }

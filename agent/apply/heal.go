@@ -6,67 +6,87 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
+	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/plan"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/fieldname"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/packedobj"
 )
 
-// rendered is the packed input of a service's last pass. The agent keeps it for every
+// kept is the packed input of a service's last pass. The agent keeps it for every
 // service, so that a heal needs no render.
-type rendered struct {
+type kept struct {
 	packed []byte
-	client *client
+	client *kubeclient.Client
+	// targets are what the service's autoscalers scale.
+	targets map[kubeobj.Ref]bool
+	// service is that of the last turn.
+	service Service
 }
 
-// wireItem is an item in packed form.
-type wireItem struct {
-	Ref      kubeobj.Ref
-	Kind     kubeobj.Kind
-	Place    place
-	Body     json.RawMessage
-	Hash     uint64
-	Once     bool
-	Recreate bool
-	Prune    pruning
-	Moment   moment        `json:",omitempty"`
-	Runs     bool          `json:",omitempty"`
-	Policy   hookPolicy    `json:",omitempty"`
-	Limit    time.Duration `json:",omitempty"`
+// keeper keeps the inputs of all services' last passes. It is safe for concurrent use.
+type keeper struct {
+	mu  sync.Mutex
+	all map[string]kept
 }
 
 // remember keeps a plan for heals.
-func (e *Engine) remember(t *tenant, c *client, p *plan) {
-	items := make([]wireItem, 0, len(p.items))
-	for _, it := range p.items {
-		items = append(items, it.wire())
+func (k *keeper) remember(service Service, c *kubeclient.Client, p *plan.Plan) {
+	items := make([]wave.Packed, 0, len(p.Items))
+	for _, it := range p.Items {
+		items = append(items, it.Pack())
 	}
 	raw, err := json.Marshal(items)
 	if err != nil {
 		raw = []byte("[]")
 	}
 	packed := packedobj.Bytes(raw)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t.rendered, t.targets = rendered{packed: packed, client: c}, targetsOf(p)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all[service.ID] = kept{packed: packed, client: c, targets: p.Targets(), service: service}
 }
 
-func (r rendered) items() (map[kubeobj.Ref]*item, error) {
+// serve records the service of the present turn.
+func (k *keeper) serve(service Service) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.all[service.ID]
+	now.service = service
+	k.all[service.ID] = now
+}
+
+// of returns what was kept of a service.
+func (k *keeper) of(service string) kept {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[service]
+}
+
+// forget drops a removed service.
+func (k *keeper) forget(service string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.all, service)
+}
+
+func (r kept) items() (map[kubeobj.Ref]*wave.Item, error) {
 	raw, err := packedobj.Text(r.packed)
 	if err != nil {
 		return nil, err
 	}
-	var list []wireItem
+	var list []wave.Packed
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
-	all := make(map[kubeobj.Ref]*item, len(list))
+	all := make(map[kubeobj.Ref]*wave.Item, len(list))
 	for _, w := range list {
-		all[w.Ref] = w.item()
+		all[w.Ref] = w.Item()
 	}
 	return all, nil
 }
@@ -76,20 +96,17 @@ func (r rendered) items() (map[kubeobj.Ref]*item, error) {
 // since the start and needs a Pass. Conflict: an object belongs to somebody else.
 // Unavailable: the API server is. It returns the healed objects, also with an error.
 func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
-	e.mu.RLock()
-	t := e.services[service]
-	e.mu.RUnlock()
-	if t == nil {
+	t, known := e.owners.Interject(service)
+	if !known {
 		return nil, errcode.New(errcode.NotFound, "service %s is not on this cluster", service)
 	}
-	if !t.pass.TryLock() {
+	if t == nil {
 		// The running pass takes care of it.
 		return nil, nil
 	}
-	defer t.pass.Unlock()
-	e.mu.RLock()
-	kept, i, spec, paused, targets := t.rendered, t.inventory, t.service, t.paused, t.targets
-	e.mu.RUnlock()
+	defer t.Done()
+	kept := e.kept.of(service)
+	i, _, paused := e.owners.Known(t)
 	switch {
 	case paused:
 		return nil, nil
@@ -100,93 +117,47 @@ func (e *Engine) Heal(ctx context.Context, service string, refs []kubeobj.Ref) (
 	if err != nil {
 		return nil, errcode.New(errcode.NotFound, "read the rendered objects of service %s: %w", service, err)
 	}
-	return e.heal(ctx, t, &writer{engine: e, client: kept.client, service: spec, targets: targets}, i.clone(), items, refs)
+	return e.heal(ctx, t, &write.Writer{Common: e.written, Client: kept.client, Service: kept.service, Targets: kept.targets}, i.Clone(), items, refs)
 }
 
-func (e *Engine) heal(ctx context.Context, t *tenant, w *writer, next *inventory, items map[kubeobj.Ref]*item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
+func (e *Engine) heal(ctx context.Context, t *ownership.State, w *write.Writer, next *inventory.Inventory, items map[kubeobj.Ref]*wave.Item, refs []kubeobj.Ref) ([]kubeobj.Healed, error) {
 	var faults []error
 	var healed []kubeobj.Healed
 	for _, ref := range refs {
-		it, had := items[ref], next.entries[ref]
-		if it == nil || had.hash != it.hash || had.leaving {
+		it, had := items[ref], next.Entries[ref]
+		if it == nil || had.Hash != it.Hash || had.Leaving {
 			// The next pass changes it anyway.
 			continue
 		}
-		written, what, err := w.heal(ctx, it, had)
+		written, what, err := w.Heal(ctx, it, had)
 		if err != nil {
 			faults = append(faults, err)
 			continue
 		}
-		written.fresh = had.fresh
-		next.entries[ref] = written
+		written.Fresh = had.Fresh
+		next.Entries[ref] = written
 		healed = append(healed, what)
 	}
 	if len(healed) > 0 {
-		next.appliedAt = e.cfg.Clock.Now()
+		next.AppliedAt = e.cfg.Clock.Now()
 		if err := e.saveHealed(ctx, t, next); err != nil {
 			faults = append(faults, err)
 		}
 	}
-	return healed, healFault(w.service, faults)
+	return healed, healFault(w.Service, faults)
 }
 
-// heal reads the object first: the watches report an object that lost our label as
-// deleted.
-func (w *writer) heal(ctx context.Context, it *item, had entry) (entry, kubeobj.Healed, error) {
-	what := kubeobj.Healed{Ref: it.ref}
-	if refused := w.engine.mayRewrite(it.ref); refused != nil {
-		return entry{}, what, refused
-	}
-	var before, meta *metav1.PartialObjectMetadata
-	var err error
-	for try := 0; ; try++ {
-		before, meta, err = w.healOnce(ctx, it, had)
-		if !raced(ctx, err, try) {
-			break
-		}
-	}
-	if err != nil {
-		return entry{}, what, w.explain(it, err)
-	}
-	w.engine.rewrote(it.ref)
-	if what.Made = before == nil; !what.Made {
-		what.Fields = fieldname.Taken(before.ManagedFields, meta.ManagedFields)
-		if w.service.Strict {
-			what.Fields = append(what.Fields, fieldname.Added(before.ManagedFields, kubeobj.Human)...)
-		}
-	}
-	return w.done(it, meta), what, nil
-}
-
-// healOnce returns the object's metadata before (nil if there was none) and after the
-// heal.
-func (w *writer) healOnce(ctx context.Context, it *item, had entry) (before, meta *metav1.PartialObjectMetadata, err error) {
-	v, why, before, err := w.engine.look(ctx, w.client, w.service, it, &had)
-	if err == nil {
-		meta, err = w.act(ctx, v, why, it, before)
-	}
-	if missingNamespace(err) && it.ref.Namespace == w.service.Namespace {
-		w.engine.namespaceLost(it.ref.Namespace)
-		if err = w.engine.makeNamespace(ctx, w.client, w.service); err == nil {
-			meta, err = w.act(ctx, v, why, it, before)
-		}
-	}
-	return before, meta, err
-}
-
-func (e *Engine) saveHealed(ctx context.Context, t *tenant, next *inventory) error {
+func (e *Engine) saveHealed(ctx context.Context, t *ownership.State, next *inventory.Inventory) error {
 	// Update memory first: the watches compare with it at once, while the stored
 	// state only matters after a restart, which would apply the object again.
-	e.commit(t, next)
-	stored := next.clone()
-	err := e.store.save(ctx, stored)
+	e.owners.Commit(t, next)
+	stored := next.Clone()
+	err := e.store.Save(ctx, stored)
 	if err == nil {
-		e.commit(t, stored)
+		e.owners.Commit(t, stored)
 	}
 	if errcode.Is(err, errcode.Conflict) {
-		e.mu.Lock()
-		t.stale = true
-		e.mu.Unlock()
+		e.owners.MarkStale(t, true)
 	}
 	return err
 }
@@ -198,9 +169,9 @@ func healFault(service Service, faults []error) error {
 	code := errcode.Unprocessable
 	var texts []string
 	for _, err := range faults {
-		var refused *refusal
+		var refused *write.Refusal
 		switch {
-		case errors.As(err, &refused) && refused.reason == ReasonOwnership:
+		case errors.As(err, &refused) && refused.Reason == ReasonOwnership:
 			code = errcode.Conflict
 		case !errors.As(err, &refused):
 			code = errcode.Of(err)

@@ -4,73 +4,38 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/prune"
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// runKey identifies one run of a hook: its object and the revision.
-func runKey(it *item, goal string) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %x %s", it.ref.Tracking(), it.hash, goal)
-	if sum := h.Sum64(); sum != 0 {
-		return sum
-	}
-	return 1
-}
-
 // ran reports whether a hook needs no new run for the revision.
-func (r *run) ran(it *item) bool {
-	return r.next.entries[it.ref].hook.key == runKey(it, r.next.goal)
+func (r *run) ran(it *wave.Item) bool {
+	return r.next.Entries[it.Ref].Hook.Key == wave.RunKey(it, r.next.Goal)
 }
 
 // runName is the name of the run in the annotation of the hook's object.
-func (r *run) runName(it *item) string {
-	return fmt.Sprintf("%016x-%d", runKey(it, r.next.goal), r.next.attempt)
-}
-
-// start creates the object of a hook. It first deletes the object of an earlier run.
-// An object of this run, created before the agent was killed, is used as it is.
-func (w *writer) start(ctx context.Context, it *item, had *entry, run string) (entry, error) {
-	v, why, meta, err := w.engine.look(ctx, w.client, w.service, it, had)
-	if err != nil {
-		return entry{}, w.explain(it, err)
-	}
-	if v == mayApply && meta.Annotations[hookRunAnnotation] == run {
-		return w.done(it, meta), nil
-	}
-	again := judged(it.kind) || it.hook.policy&deleteBefore != 0
-	if v == mayApply && meta != nil && again && !keptKinds[it.kind.GroupKind()] {
-		if err := w.removeAndWait(ctx, it); err != nil {
-			return entry{}, w.explain(it, err)
-		}
-		v, meta = mayCreate, nil
-	}
-	running := *it
-	if running.body, err = withAnnotation(it.body, hookRunAnnotation, run); err != nil {
-		return entry{}, err
-	}
-	answer, err := w.act(ctx, v, why, &running, meta)
-	if err != nil {
-		return entry{}, w.explain(it, err)
-	}
-	return w.done(it, answer), nil
+func (r *run) runName(it *wave.Item) string {
+	return fmt.Sprintf("%016x-%d", wave.RunKey(it, r.next.Goal), r.next.Attempt)
 }
 
 // started records a run that has begun.
-func (r *run) started(it *item, e entry) entry {
-	e.fresh = false
-	e.hook = hookRun{moment: it.hook.moment, runs: true, policy: it.hook.policy, key: runKey(it, r.next.goal),
-		until: r.cfg.Clock.Now().Add(it.hook.limit)}
+func (r *run) started(it *wave.Item, e inventory.Entry) inventory.Entry {
+	e.Fresh = false
+	e.Hook = inventory.HookRun{Moment: it.Hook.Moment, Runs: true, Policy: it.Hook.Policy, Key: wave.RunKey(it, r.next.Goal),
+		Until: r.cfg.Clock.Now().Add(it.Hook.Limit)}
 	return e
 }
 
 // hookEnds checks which runs have ended and reports whether one has.
 func (r *run) hookEnds() bool {
 	ended := false
-	for _, list := range [][]*item{r.plan.items, r.plan.fail} {
+	for _, list := range [][]*wave.Item{r.plan.Items, r.plan.Fail} {
 		for _, it := range list {
-			if e := r.next.entries[it.ref]; it.hook.runs && e.hook.key != 0 && e.hook.end == hookOpen && r.hookSeen(e) {
+			if e := r.next.Entries[it.Ref]; it.Hook.Runs && e.Hook.Key != 0 && e.Hook.End == wave.HookOpen && r.hookSeen(e) {
 				ended = true
 			}
 		}
@@ -79,53 +44,53 @@ func (r *run) hookEnds() bool {
 }
 
 // hookSeen records the end of one run, if it has ended.
-func (r *run) hookSeen(e entry) bool {
+func (r *run) hookSeen(e inventory.Entry) bool {
 	end, why := r.hookState(e)
-	if end == hookOpen {
+	if end == wave.HookOpen {
 		return false
 	}
 	if r.hookWhy == nil {
 		r.hookWhy = map[kubeobj.Ref]string{}
 	}
-	r.hookWhy[e.ref] = why
-	e.hook.end = end
-	r.next.entries[e.ref] = e
+	r.hookWhy[e.Ref] = why
+	e.Hook.End = end
+	r.next.Entries[e.Ref] = e
 	r.dirty = true
 	return true
 }
 
 // hookState is the state of a run, from the watches.
-func (r *run) hookState(e entry) (hookEnd, string) {
+func (r *run) hookState(e inventory.Entry) (wave.HookEnd, string) {
 	if _, none := r.cfg.Live.(blind); none {
-		return hookSucceeded, ""
+		return wave.HookSucceeded, ""
 	}
-	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
-	late := !r.cfg.Clock.Now().Before(e.hook.until)
+	live, found, synced := r.cfg.Live.Lookup(e.Kind, e.Ref)
+	late := !r.cfg.Clock.Now().Before(e.Hook.Until)
 	switch {
-	case !judged(e.kind) && (!found && synced || live.Health == ""):
-		return hookSucceeded, ""
-	case synced && found && live.UID == e.uid && live.Health == "Healthy":
-		return hookSucceeded, ""
-	case synced && found && live.UID == e.uid && live.Health == "Degraded":
-		return hookFailed, live.Message
-	case synced && !found && r.vanishes(e.ref):
-		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.ref, Warning: true,
-			Message: fmt.Sprintf("hook %s was removed after its end (ttlSecondsAfterFinished) before the agent saw it; it counts as a success", e.ref)})
-		return hookSucceeded, ""
-	case synced && !found && e.uid != "":
-		return hookFailed, "it was deleted while it ran"
+	case !wave.Judged(e.Kind) && (!found && synced || live.Health == ""):
+		return wave.HookSucceeded, ""
+	case synced && found && live.UID == e.UID && live.Health == "Healthy":
+		return wave.HookSucceeded, ""
+	case synced && found && live.UID == e.UID && live.Health == "Degraded":
+		return wave.HookFailed, live.Message
+	case synced && !found && r.vanishes(e.Ref):
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.Ref, Warning: true,
+			Message: fmt.Sprintf("hook %s was removed after its end (ttlSecondsAfterFinished) before the agent saw it; it counts as a success", e.Ref)})
+		return wave.HookSucceeded, ""
+	case synced && !found && e.UID != "":
+		return wave.HookFailed, "it was deleted while it ran"
 	case late && !synced:
-		return hookFailed, "it cannot be watched, and its time is over"
+		return wave.HookFailed, "it cannot be watched, and its time is over"
 	case late:
-		return hookFailed, fmt.Sprintf("it has not ended in time: %s", live.Message)
+		return wave.HookFailed, fmt.Sprintf("it has not ended in time: %s", live.Message)
 	}
-	return hookOpen, ""
+	return wave.HookOpen, ""
 }
 
 // vanishes reports whether a hook's object is removed by Kubernetes once it
 // has ended.
 func (r *run) vanishes(ref kubeobj.Ref) bool {
-	if r.plan == nil || r.plan.byRef[ref] == nil {
+	if r.plan == nil || r.plan.ByRef[ref] == nil {
 		return true // it belongs to an earlier revision; nothing waits for it
 	}
 	var object struct {
@@ -133,51 +98,27 @@ func (r *run) vanishes(ref kubeobj.Ref) bool {
 			TTL *int64 `json:"ttlSecondsAfterFinished"`
 		} `json:"spec"`
 	}
-	return json.Unmarshal(r.plan.byRef[ref].body, &object) == nil && object.Spec.TTL != nil
+	return json.Unmarshal(r.plan.ByRef[ref].Body, &object) == nil && object.Spec.TTL != nil
 }
 
 // sweep deletes the objects of ended hooks according to their policy. Their end has
 // been stored before.
 func (r *run) sweep(ctx context.Context) error {
-	for _, e := range r.next.entries {
-		done := e.hook.end == hookSucceeded && e.hook.policy&deleteSucceeded != 0 || e.hook.end == hookFailed && e.hook.policy&deleteFailed != 0
-		if !e.hook.runs || !done || e.uid == "" || keptKinds[e.kind.GroupKind()] {
+	for _, e := range r.next.Entries {
+		done := e.Hook.End == wave.HookSucceeded && e.Hook.Policy&wave.DeleteSucceeded != 0 || e.Hook.End == wave.HookFailed && e.Hook.Policy&wave.DeleteFailed != 0
+		if !e.Hook.Runs || !done || e.UID == "" || wave.KeptKinds[e.Kind.GroupKind()] {
 			continue
 		}
-		if _, err := dispose(ctx, r.client, r.service.ID, e, kubeobj.Live{}, false, false); err != nil {
-			if away(err) {
-				return unavailable(err)
+		if _, err := prune.Dispose(ctx, r.client, r.service.ID, e, kubeobj.Live{}, false, false); err != nil {
+			if kubeclient.Away(err) {
+				return kubeclient.Unavailable(err)
 			}
-			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.ref, Warning: true, Message: explain("delete", e.ref, err)})
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: e.Ref, Warning: true, Message: kubeclient.Explain("delete", e.Ref, err)})
 			continue
 		}
-		e.uid = ""
-		r.next.entries[e.ref] = e
+		e.UID = ""
+		r.next.Entries[e.Ref] = e
 		r.dirty = true
 	}
 	return nil
-}
-
-// withAnnotation adds one annotation to a body that has some.
-func withAnnotation(body []byte, key, value string) ([]byte, error) {
-	var top, meta map[string]json.RawMessage
-	var annotations map[string]string
-	if err := json.Unmarshal(body, &top); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(top["metadata"], &meta); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(meta["annotations"], &annotations); err != nil {
-		return nil, err
-	}
-	annotations[key] = value
-	var err error
-	if meta["annotations"], err = json.Marshal(annotations); err != nil {
-		return nil, err
-	}
-	if top["metadata"], err = json.Marshal(meta); err != nil {
-		return nil, err
-	}
-	return json.Marshal(top)
 }

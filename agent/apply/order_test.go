@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/apply/wave"
 )
 
 func crd(plural, kind string) string {
@@ -65,7 +66,7 @@ func TestLaterWavesWaitForEarlierOnes(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	b.kubectlMap(service.Namespace, "first")
-	wave := func(n int) string { return fmt.Sprintf("annotations: {%s: %q}", apply.WaveAnnotation, fmt.Sprint(n)) }
+	wave := func(n int) string { return fmt.Sprintf("annotations: {%s: %q}", wave.WaveAnnotation, fmt.Sprint(n)) }
 	result := b.pass(service, configMap("second", "v", wave(2)), configMap("first", "v", wave(-1)), configMap("zeroth", "v", wave(-2)))
 	if result.Applied != 1 || result.Sync != apply.SyncFailed {
 		t.Errorf("%+v", result)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/kubeobj"
 	"github.com/axle-cd/axle/internal/scrub"
 )
@@ -122,10 +123,10 @@ func TestImmutableFieldNamesFieldAndRecreates(t *testing.T) {
 	}
 	b.pass(service, deployment("one", ""))
 	result := b.pass(service, deployment("two", ""))
-	if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, "spec.selector") || !strings.Contains(result.Message, apply.RecreateAnnotation) {
+	if result.Sync != apply.SyncFailed || !strings.Contains(result.Message, "spec.selector") || !strings.Contains(result.Message, wave.RecreateAnnotation) {
 		t.Errorf("%+v", result)
 	}
-	if result = b.pass(service, deployment("two", `, annotations: {`+apply.RecreateAnnotation+`: "true"}`)); result.Phase != apply.PhaseApplied {
+	if result = b.pass(service, deployment("two", `, annotations: {`+wave.RecreateAnnotation+`: "true"}`)); result.Phase != apply.PhaseApplied {
 		t.Errorf("recreate: %+v", result)
 	}
 	d, err := b.admin.AppsV1().Deployments(service.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
@@ -140,7 +141,7 @@ func TestRecreationThatIsHeldUpIsFinishedLater(t *testing.T) {
 	b := newBed(t, nil)
 	service := newService("d1")
 	b.pass(service, configMap("a", "v1", "finalizers: [example.org/hold]")+"immutable: true\n")
-	recreated := configMap("a", "v2", "finalizers: [example.org/hold]", `annotations: {`+apply.RecreateAnnotation+`: "true"}`) + "immutable: true\n"
+	recreated := configMap("a", "v2", "finalizers: [example.org/hold]", `annotations: {`+wave.RecreateAnnotation+`: "true"}`) + "immutable: true\n"
 	service.TarballDigest = "d2"
 	for _, says := range []string{"deleted to be created again and is still held by finalizers [example.org/hold]", "is being deleted; it is created again once it is gone"} {
 		result := b.pass(service, recreated)

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/agent/ignore"
 )
 
@@ -56,7 +57,7 @@ func TestExamplesOfThePages(t *testing.T) {
 	if err := yaml.Unmarshal(example("ownership.md"), &kept); err != nil {
 		t.Fatal(err)
 	}
-	if got := pruningOf(kept.Metadata.Annotations); got != pruneNever {
+	if got := wave.PruningOf(kept.Metadata.Annotations); got != wave.PruneNever {
 		t.Errorf("the example's object is pruned: %v", got)
 	}
 }

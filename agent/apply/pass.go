@@ -10,6 +10,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/ownership"
+	"github.com/axle-cd/axle/agent/apply/plan"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -33,11 +39,11 @@ type run struct {
 	*Engine
 	service Service
 	permit  tenancy.Permit
-	tenant  *tenant
-	client  *client
-	plan    *plan
+	state   *ownership.State
+	client  *kubeclient.Client
+	plan    *plan.Plan
 	// before is the inventory at the start of the pass, next the one it will write.
-	before, next *inventory
+	before, next *inventory.Inventory
 	result       Result
 	// changed says that this pass wrote something.
 	changed bool
@@ -45,7 +51,7 @@ type run struct {
 	dirty bool
 	// soon says that a refusal is likely to go away within seconds.
 	soon   bool
-	writer *writer
+	writer *write.Writer
 	// began is the start of this step; more says that work is left for the next one.
 	began time.Time
 	more  bool
@@ -73,41 +79,16 @@ func (e *Engine) Pass(ctx context.Context, permit tenancy.Permit, service Servic
 }
 
 // begin waits for the service's turn.
-func (e *Engine) begin(service Service) *tenant {
-	for {
-		e.mu.Lock()
-		t := e.tenantLocked(service.ID)
-		e.mu.Unlock()
-		t.pass.Lock()
-		e.mu.Lock()
-		if e.services[service.ID] == t {
-			t.running, t.paused, t.service = true, false, service
-			e.mu.Unlock()
-			return t
-		}
-		// The service left while this call waited.
-		e.mu.Unlock()
-		t.pass.Unlock()
-	}
+func (e *Engine) begin(service Service) *ownership.State {
+	t := e.owners.Begin(service.ID)
+	e.kept.serve(service)
+	return t
 }
 
-func (e *Engine) end(t *tenant) {
-	e.mu.Lock()
-	t.running = false
-	e.claimLocked(t, nil)
-	var refs []kubeobj.Ref
-	if t.inventory != nil {
-		for ref := range t.inventory.entries {
-			refs = append(refs, ref)
-		}
-	}
-	e.mu.Unlock()
-	t.pass.Unlock()
-	e.cfg.Live.Recheck(refs)
-}
+func (e *Engine) end(t *ownership.State) { e.cfg.Live.Recheck(e.owners.End(t)) }
 
-func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
-	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
+func (e *Engine) pass(ctx context.Context, t *ownership.State, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
+	r := &run{Engine: e, service: service, permit: permit, state: t, began: time.Now()}
 	var err error
 	if r.client, err = e.clientOf(permit, service); err != nil {
 		return Result{}, err
@@ -115,18 +96,18 @@ func (e *Engine) pass(ctx context.Context, t *tenant, permit tenancy.Permit, ser
 	if err := r.open(ctx); err != nil {
 		return Result{}, err
 	}
-	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner(r.service, r.permit, r.before).Plan(ctx, objects); err != nil {
 		return Result{}, err
 	}
-	e.want(service, r.before, r.plan, "it does not apply its present revision yet")
-	r.result.Problems = append(r.result.Problems, r.plan.problems...)
-	r.result.Missing = r.plan.missing
+	e.owners.Want(service, r.before, r.plan, "it does not apply its present revision yet")
+	r.result.Problems = append(r.result.Problems, r.plan.Problems...)
+	r.result.Missing = r.plan.Missing
 	if err := r.advance(ctx); err != nil {
 		return Result{}, err
 	}
 	r.finish()
 	if r.writer == nil && r.result.Message != "" {
-		e.claims.rests(service.ID, r.result.Message)
+		e.owners.Claims.Rests(service.ID, r.result.Message)
 	}
 	return r.result, nil
 }
@@ -139,7 +120,7 @@ func (r *run) advance(ctx context.Context) error {
 	if busy := r.takeGoal(); busy != "" {
 		return r.yield(ctx, busy)
 	}
-	r.remember(r.tenant, r.client, r.plan)
+	r.kept.remember(r.service, r.client, r.plan)
 	if r.resting() {
 		if r.hookEnds() {
 			r.dirty = true
@@ -157,23 +138,21 @@ func (r *run) advance(ctx context.Context) error {
 
 // open loads the known state of the service.
 func (r *run) open(ctx context.Context) error {
-	r.mu.RLock()
-	known, stale := r.tenant.inventory, r.tenant.stale
-	r.mu.RUnlock()
+	known, stale, _ := r.owners.Known(r.state)
 	if stale {
 		var err error
-		if known, err = r.reload(ctx, r.tenant, r.service.ID); err != nil {
+		if known, err = r.reload(ctx, r.state, r.service.ID); err != nil {
 			return err
 		}
 	}
 	if known == nil {
-		known = &inventory{service: r.service.ID, phase: PhaseApplying, approval: r.service.PruneApproval, entries: map[kubeobj.Ref]entry{}}
+		known = &inventory.Inventory{Service: r.service.ID, Phase: PhaseApplying, Approval: r.service.PruneApproval, Entries: map[kubeobj.Ref]inventory.Entry{}}
 		r.dirty = true
 	}
-	r.before, r.next = known, known.clone()
+	r.before, r.next = known, known.Clone()
 	n := r.next
-	if n.name != r.service.Name || n.namespace != r.service.Namespace || n.strict != r.service.Strict || n.user != r.permit.User() {
-		n.name, n.namespace, n.strict, n.user = r.service.Name, r.service.Namespace, r.service.Strict, r.permit.User()
+	if n.Name != r.service.Name || n.Namespace != r.service.Namespace || n.Strict != r.service.Strict || n.User != r.permit.User() {
+		n.Name, n.Namespace, n.Strict, n.User = r.service.Name, r.service.Namespace, r.service.Strict, r.permit.User()
 		r.dirty = true
 	}
 	return nil
@@ -181,8 +160,8 @@ func (r *run) open(ctx context.Context) error {
 
 // reload reads one inventory again, after another writer changed it or after a failed
 // read.
-func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*inventory, error) {
-	all, broken, err := e.store.list(ctx, service)
+func (e *Engine) reload(ctx context.Context, t *ownership.State, service string) (*inventory.Inventory, error) {
+	all, broken, err := e.store.List(ctx, service)
 	if err != nil {
 		return nil, err
 	}
@@ -190,46 +169,42 @@ func (e *Engine) reload(ctx context.Context, t *tenant, service string) (*invent
 		return nil, err
 	}
 	if i := all[service]; i != nil {
-		e.adoptInventory(service, i)
+		e.adoptInventory(i)
 		return i, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t.stale = false
+	e.owners.MarkStale(t, false)
 	return nil, nil
 }
 
 // applyAll writes what differs, stage by stage and wave by wave. The inventory lists
 // every object before it is created.
 func (r *run) applyAll(ctx context.Context) error {
-	r.claims.rests(r.service.ID, "")
+	r.owners.Claims.Rests(r.service.ID, "")
 	todo := r.claim()
-	r.mu.Lock()
-	r.claimLocked(r.tenant, kindsOf(r.next))
-	r.mu.Unlock()
+	r.owners.Claim(r.state, r.next.Kinds())
 	r.watch()
-	if len(r.before.entries) > 0 {
+	if len(r.before.Entries) > 0 {
 		waitCtx, cancel := context.WithTimeout(ctx, syncLimit)
-		r.cfg.Live.Wait(waitCtx, kindsOf(r.before))
+		r.cfg.Live.Wait(waitCtx, r.before.Kinds())
 		cancel()
 	}
 	if todo {
-		r.next.phase = PhaseApplying
+		r.next.Phase = PhaseApplying
 		if err := r.save(ctx); err != nil {
 			return err
 		}
 	}
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
+	r.writer = &write.Writer{Common: r.written, Client: r.client, Service: r.service, Targets: r.plan.Targets(), NewKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}
-	groups := r.plan.groups()
+	groups := r.plan.Groups()
 	for n, group := range groups {
 		if ok, err := r.mayEnter(ctx, groups, n); err != nil || !ok {
 			r.ended = true
 			return err
 		}
-		r.next.reached = group[0].place
+		r.next.Reached = group[0].Order
 		failed, err := r.applyGroup(ctx, group)
 		if err == nil && r.more {
 			r.ended = true
@@ -256,23 +231,23 @@ func (r *run) applyAll(ctx context.Context) error {
 // rendered. It reports whether this must be stored first.
 func (r *run) claim() bool {
 	todo := r.dirty
-	r.keepFarewell()
-	for _, it := range append(slices.Clone(r.plan.items), r.plan.fail...) {
-		if had, ok := r.next.entries[it.ref]; ok {
-			if had.leaving || had.kind != it.kind || had.place != it.place || had.prune != it.prune || had.once != it.once {
-				had.leaving, had.kind, had.place, had.prune, had.once = false, it.kind, it.place, it.prune, it.once
-				r.next.entries[it.ref] = had
+	r.keepDrainHooks()
+	for _, it := range append(slices.Clone(r.plan.Items), r.plan.Fail...) {
+		if had, ok := r.next.Entries[it.Ref]; ok {
+			if had.Leaving || had.Kind != it.Kind || had.Order != it.Order || had.Prune != it.Prune || had.Once != it.Once {
+				had.Leaving, had.Kind, had.Order, had.Prune, had.Once = false, it.Kind, it.Order, it.Prune, it.Once
+				r.next.Entries[it.Ref] = had
 				r.dirty = true
 			}
 			continue
 		}
-		r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+		r.next.Entries[it.Ref] = inventory.Entry{Kind: it.Kind, Ref: it.Ref, Order: it.Order, Once: it.Once, Prune: it.Prune}
 		r.dirty, todo = true, true
 	}
-	for ref, had := range r.next.entries {
-		if it := r.plan.byRef[ref]; (it == nil || it.place.Stage == stageLeave) && !had.leaving && !r.unplanned(ref) {
-			had.leaving = true
-			r.next.entries[ref] = had
+	for ref, had := range r.next.Entries {
+		if it := r.plan.ByRef[ref]; (it == nil || it.Order.Stage == wave.StageLeave) && !had.Leaving && !r.unplanned(ref) {
+			had.Leaving = true
+			r.next.Entries[ref] = had
 			r.dirty = true
 		}
 	}
@@ -282,7 +257,7 @@ func (r *run) claim() bool {
 // unplanned reports whether an object is rendered but could not be planned: a mistake
 // in its manifest is no reason to delete it.
 func (r *run) unplanned(ref kubeobj.Ref) bool {
-	for _, p := range r.plan.problems {
+	for _, p := range r.plan.Problems {
 		if !p.Warning && p.Ref.Group == ref.Group && p.Ref.Kind == ref.Kind && p.Ref.Name == ref.Name {
 			return true
 		}
@@ -291,7 +266,7 @@ func (r *run) unplanned(ref kubeobj.Ref) bool {
 }
 
 // applyGroup writes one wave at once and returns how many objects failed.
-func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err error) {
+func (r *run) applyGroup(ctx context.Context, group []*wave.Item) (failed int, err error) {
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex
@@ -300,15 +275,15 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Judge all before writing any: the writers change the state that judging reads.
-	var changed []*item
+	var changed []*wave.Item
 	for _, it := range group {
-		if it.hook.runs && r.ran(it) || !it.hook.runs && r.unchanged(it, r.next.entries[it.ref]) {
+		if it.Hook.Runs && r.ran(it) || !it.Hook.Runs && r.unchanged(it, r.next.Entries[it.Ref]) {
 			r.result.Unchanged++
 		} else {
 			changed = append(changed, it)
 		}
 	}
-	take := func() *item {
+	take := func() *wave.Item {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -328,7 +303,7 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 			for it := take(); it != nil; it = take() {
 				written, err := r.writeOne(ctx, it)
 				mu.Lock()
-				var refused *refusal
+				var refused *write.Refusal
 				switch {
 				case err == nil:
 					r.wrote(it, written)
@@ -348,15 +323,15 @@ func (r *run) applyGroup(ctx context.Context, group []*item) (failed int, err er
 }
 
 // writeOne applies an object, or starts a hook.
-func (r *run) writeOne(ctx context.Context, it *item) (entry, error) {
-	var known *entry
-	if old, ok := r.before.entries[it.ref]; ok {
+func (r *run) writeOne(ctx context.Context, it *wave.Item) (inventory.Entry, error) {
+	var known *inventory.Entry
+	if old, ok := r.before.Entries[it.Ref]; ok {
 		known = &old
 	}
-	if !it.hook.runs {
-		return r.writer.write(ctx, it, known)
+	if !it.Hook.Runs {
+		return r.writer.Write(ctx, it, known)
 	}
-	e, err := r.writer.start(ctx, it, known, r.runName(it))
+	e, err := r.writer.Start(ctx, it, known, r.runName(it))
 	if err == nil {
 		e = r.started(it, e)
 	}
@@ -365,55 +340,50 @@ func (r *run) writeOne(ctx context.Context, it *item) (entry, error) {
 
 // unchanged reports whether an object needs no request: it was applied with the same
 // content, and the watches say that it has not changed since.
-func (r *run) unchanged(it *item, had entry) bool {
-	if had.hash != it.hash || had.hash == 0 {
+func (r *run) unchanged(it *wave.Item, had inventory.Entry) bool {
+	if had.Hash != it.Hash || had.Hash == 0 {
 		return false
 	}
-	live, found, synced := r.cfg.Live.Lookup(it.kind, it.ref)
+	live, found, synced := r.cfg.Live.Lookup(it.Kind, it.Ref)
 	if !synced {
 		return false
 	}
 	if !found {
-		return had.once
+		return had.Once
 	}
-	if live.UID != had.uid || live.Deleting {
+	if live.UID != had.UID || live.Deleting {
 		return false
 	}
-	what := kubeobj.Compare(expects(r.service.ID, had), live, true)
+	what := kubeobj.Compare(inventory.Expects(r.service.ID, had), live, true)
 	return what == kubeobj.Intact || what == kubeobj.Added && !r.service.Strict
 }
 
-// expects is an object of the inventory in the form that drift compares.
-func expects(service string, had entry) kubeobj.Expected {
-	return kubeobj.Expected{Ref: had.ref, Kind: had.kind, Service: service, UID: had.uid, Print: had.print, Once: had.once}
-}
-
-func (r *run) wrote(it *item, written entry) {
-	r.claims.drop(it.ref)
-	r.next.entries[it.ref] = written
+func (r *run) wrote(it *wave.Item, written inventory.Entry) {
+	r.owners.Claims.Drop(it.Ref)
+	r.next.Entries[it.Ref] = written
 	r.result.Applied++
 	r.changed, r.dirty = true, true
 }
 
-func (r *run) refuse(it *item, why *refusal) {
-	r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref, Message: why.message})
-	r.soon = r.soon || why.soon
-	if why.reason != "" {
-		r.result.Reason = why.reason
+func (r *run) refuse(it *wave.Item, why *write.Refusal) {
+	r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.Ref, Message: why.Message})
+	r.soon = r.soon || why.Soon
+	if why.Reason != "" {
+		r.result.Reason = why.Reason
 		// It was never ours: it must not count as ours later.
-		if old, had := r.before.entries[it.ref]; !had || old.hash == 0 {
-			delete(r.next.entries, it.ref)
+		if old, had := r.before.Entries[it.Ref]; !had || old.Hash == 0 {
+			delete(r.next.Entries, it.Ref)
 			r.dirty = true
 		}
 	}
 }
 
 // postpone says that later waves wait for an earlier one.
-func (r *run) postpone(groups [][]*item) {
+func (r *run) postpone(groups [][]*wave.Item) {
 	waiting := 0
 	for _, group := range groups {
 		for _, it := range group {
-			if !r.unchanged(it, r.next.entries[it.ref]) {
+			if !r.unchanged(it, r.next.Entries[it.Ref]) {
 				waiting++
 			}
 		}
@@ -437,19 +407,17 @@ func (r *run) failed() bool {
 // save stores next, then makes it what is known.
 func (r *run) save(ctx context.Context) error {
 	if r.changed {
-		r.next.appliedAt = r.cfg.Clock.Now()
+		r.next.AppliedAt = r.cfg.Clock.Now()
 	}
-	stored := r.next.clone()
-	if err := r.store.save(ctx, stored); err != nil {
+	stored := r.next.Clone()
+	if err := r.store.Save(ctx, stored); err != nil {
 		if errcode.Is(err, errcode.Conflict) {
-			r.mu.Lock()
-			r.tenant.stale = true
-			r.mu.Unlock()
+			r.owners.MarkStale(r.state, true)
 		}
 		return err
 	}
-	r.next.version, r.next.shards, r.next.storedSync = stored.version, stored.shards, stored.storedSync
-	r.commit(r.tenant, stored)
+	r.next.Version, r.next.Shards, r.next.StoredSync = stored.Version, stored.Shards, stored.StoredSync
+	r.owners.Commit(r.state, stored)
 	r.dirty = false
 	return nil
 }
@@ -457,7 +425,7 @@ func (r *run) save(ctx context.Context) error {
 // finish words the result.
 func (r *run) finish() {
 	res := &r.result
-	res.Phase = r.next.phase
+	res.Phase = r.next.Phase
 	scrub := r.service.Scrub
 	for n := range res.Problems {
 		res.Problems[n].Message = scrub.String(res.Problems[n].Message)
@@ -467,14 +435,6 @@ func (r *run) finish() {
 		r.cfg.Log.Info("pass of a service", logkey.Service, r.service.ID, "phase", string(res.Phase), "applied", res.Applied,
 			"unchanged", res.Unchanged, "pruned", res.Pruned, "problems", len(res.Problems))
 	}
-}
-
-func kindsOf(i *inventory) []kubeobj.Kind {
-	all := map[kubeobj.Kind]bool{}
-	for _, e := range i.entries {
-		all[e.kind] = true
-	}
-	return sortedKinds(all)
 }
 
 func scrubbed(service Service, err error) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -25,28 +26,28 @@ const ReasonHook = "HookFailed"
 // earlier revision runs it does not, and returns which hook: a new revision never
 // interrupts a running migration.
 func (r *run) takeGoal() (busy string) {
-	n, goal := r.next, r.service.goal()
-	if n.goal == goal {
+	n, goal := r.next, r.service.Goal()
+	if n.Goal == goal {
 		return ""
 	}
-	for _, e := range n.entries {
-		if !e.hook.runs || e.hook.key == 0 || e.hook.end != hookOpen || e.hook.moment == momentFail {
+	for _, e := range n.Entries {
+		if !e.Hook.Runs || e.Hook.Key == 0 || e.Hook.End != wave.HookOpen || e.Hook.Moment == wave.MomentFail {
 			continue
 		}
-		if r.hookSeen(e); r.next.entries[e.ref].hook.end == hookOpen {
-			return fmt.Sprintf("hook %s of an earlier revision has not ended", e.ref)
+		if r.hookSeen(e); r.next.Entries[e.Ref].Hook.End == wave.HookOpen {
+			return fmt.Sprintf("hook %s of an earlier revision has not ended", e.Ref)
 		}
 	}
-	n.goal, n.reached, n.attempt, n.why = goal, place{}, 0, ""
-	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
-	n.retryAt, n.waitUntil = time.Time{}, time.Time{}
-	n.phase = PhaseApplying
+	n.Goal, n.Reached, n.Attempt, n.Why = goal, wave.Order{}, 0, ""
+	n.SyncRequest = max(n.SyncRequest, r.service.SyncRequest)
+	n.RetryAt, n.WaitUntil = time.Time{}, time.Time{}
+	n.Phase = PhaseApplying
 	return ""
 }
 
 // yield ends a pass that may not begin yet.
 func (r *run) yield(ctx context.Context, busy string) error {
-	r.next.phase = PhaseWaiting
+	r.next.Phase = PhaseWaiting
 	r.result.Sync, r.result.Message, r.result.Partly, r.result.Again = SyncApplying, "waiting: "+busy, true, againWaiting
 	return r.saveIfDirty(ctx)
 }
@@ -55,21 +56,21 @@ func (r *run) yield(ctx context.Context, busy string) error {
 // due, resting prepares it. A change of settings makes it due at once.
 func (r *run) resting() bool {
 	n := r.next
-	if n.phase != PhaseFailed || n.why == "" {
+	if n.Phase != PhaseFailed || n.Why == "" {
 		return false
 	}
-	if left := n.retryAt.Sub(r.cfg.Clock.Now()); left > 0 && n.failedSpec == r.service.SpecDigest {
-		r.result.Sync, r.result.Reason, r.result.Message, r.result.Partly, r.result.Again = SyncFailed, ReasonHook, n.why, true, left
-		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Message: n.why})
+	if left := n.RetryAt.Sub(r.cfg.Clock.Now()); left > 0 && n.FailedSpec == r.service.SpecDigest {
+		r.result.Sync, r.result.Reason, r.result.Message, r.result.Partly, r.result.Again = SyncFailed, ReasonHook, n.Why, true, left
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Message: n.Why})
 		return true
 	}
-	for ref, e := range n.entries {
-		if e.hook.end == hookFailed && e.hook.moment != momentFail {
-			e.hook.key, e.hook.end, e.hook.until = 0, hookOpen, time.Time{}
-			n.entries[ref] = e
+	for ref, e := range n.Entries {
+		if e.Hook.End == wave.HookFailed && e.Hook.Moment != wave.MomentFail {
+			e.Hook.Key, e.Hook.End, e.Hook.Until = 0, wave.HookOpen, time.Time{}
+			n.Entries[ref] = e
 		}
 	}
-	n.phase, n.why, n.retryAt = PhaseApplying, "", time.Time{}
+	n.Phase, n.Why, n.RetryAt = PhaseApplying, "", time.Time{}
 	r.dirty = true
 	return false
 }
@@ -77,7 +78,7 @@ func (r *run) resting() bool {
 // mayEnter reports whether group n may be applied: hooks of everything before it have
 // ended, and at the end of a phase, what the phase created is healthy. n is
 // len(groups) at the end of the pass. If it may not, the pass's result says why.
-func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, error) {
+func (r *run) mayEnter(ctx context.Context, groups [][]*wave.Item, n int) (bool, error) {
 	if r.hookEnds() {
 		if err := r.save(ctx); err != nil {
 			return false, err
@@ -89,13 +90,13 @@ func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, erro
 	var open []string
 	for _, group := range groups[:n] {
 		for _, it := range group {
-			e := r.next.entries[it.ref]
+			e := r.next.Entries[it.Ref]
 			switch {
-			case !it.hook.runs || e.hook.key == 0:
-			case e.hook.end == hookFailed:
-				return false, r.hookFault(ctx, it.ref)
-			case e.hook.end == hookOpen:
-				open = append(open, fmt.Sprintf("%s hook %s runs, until %s at the latest", momentNames[e.hook.moment], it.ref, e.hook.until.UTC().Format(time.RFC3339)))
+			case !it.Hook.Runs || e.Hook.Key == 0:
+			case e.Hook.End == wave.HookFailed:
+				return false, r.hookFault(ctx, it.Ref)
+			case e.Hook.End == wave.HookOpen:
+				open = append(open, fmt.Sprintf("%s hook %s runs, until %s at the latest", wave.MomentNames[e.Hook.Moment], it.Ref, e.Hook.Until.UTC().Format(time.RFC3339)))
 			}
 		}
 	}
@@ -106,7 +107,7 @@ func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, erro
 	if n == len(groups) || !r.phaseEnds(groups, n) {
 		return true, nil
 	}
-	if sick := r.unhealthy(groups[n-1][0].place.Stage); len(sick) > 0 {
+	if sick := r.unhealthy(groups[n-1][0].Order.Stage); len(sick) > 0 {
 		return false, r.wait(ctx, "waiting before the next phase: ", sick)
 	}
 	return true, nil
@@ -114,17 +115,17 @@ func (r *run) mayEnter(ctx context.Context, groups [][]*item, n int) (bool, erro
 
 // phaseEnds reports whether a phase that must be healthy ends before group n: the
 // next phase has something to do.
-func (r *run) phaseEnds(groups [][]*item, n int) bool {
+func (r *run) phaseEnds(groups [][]*wave.Item, n int) bool {
 	if n == 0 {
 		return false
 	}
-	stage := groups[n][0].place.Stage
-	if stage < stageMain || groups[n-1][0].place.Stage == stage || stage == stageMain && groups[n-1][0].place.Stage < stageBefore {
+	stage := groups[n][0].Order.Stage
+	if stage < wave.StageMain || groups[n-1][0].Order.Stage == stage || stage == wave.StageMain && groups[n-1][0].Order.Stage < wave.StageBefore {
 		return false
 	}
 	for _, group := range groups[n:] {
 		for _, it := range group {
-			if it.place.Stage == stage && !r.settled(it) {
+			if it.Order.Stage == stage && !r.settled(it) {
 				return true
 			}
 		}
@@ -133,18 +134,18 @@ func (r *run) phaseEnds(groups [][]*item, n int) bool {
 }
 
 // settled reports whether an item needs nothing in this pass.
-func (r *run) settled(it *item) bool {
-	e := r.next.entries[it.ref]
-	if it.hook.runs {
-		return e.hook.key == runKey(it, r.next.goal) && e.hook.end == hookSucceeded
+func (r *run) settled(it *wave.Item) bool {
+	e := r.next.Entries[it.Ref]
+	if it.Hook.Runs {
+		return e.Hook.Key == wave.RunKey(it, r.next.Goal) && e.Hook.End == wave.HookSucceeded
 	}
 	return r.unchanged(it, e)
 }
 
 // waitHooks ends a pass until a hook ends.
 func (r *run) waitHooks(ctx context.Context, open []string) error {
-	if r.next.phase != PhaseWaiting {
-		r.next.phase, r.dirty = PhaseWaiting, true
+	if r.next.Phase != PhaseWaiting {
+		r.next.Phase, r.dirty = PhaseWaiting, true
 	}
 	r.result.Sync, r.result.Again, r.result.Message = SyncApplying, againWaiting, open[0]
 	if len(open) > 1 {
@@ -161,30 +162,30 @@ func (r *run) hookFault(ctx context.Context, ref kubeobj.Ref) error {
 	if why == "" {
 		why = "it failed"
 	}
-	n.why = r.service.Scrub.String(fmt.Sprintf("hook %s: %s", ref, why))
+	n.Why = r.service.Scrub.String(fmt.Sprintf("hook %s: %s", ref, why))
 	limit := retryMax
-	if n.attempt < 4 {
-		limit = retryMin << n.attempt
+	if n.Attempt < 4 {
+		limit = retryMin << n.Attempt
 	}
-	n.attempt++
+	n.Attempt++
 	wait := retryMin + jitter.Full(limit-retryMin)
-	n.phase, n.retryAt, n.failedSpec = PhaseFailed, r.cfg.Clock.Now().Add(wait), r.service.SpecDigest
+	n.Phase, n.RetryAt, n.FailedSpec = PhaseFailed, r.cfg.Clock.Now().Add(wait), r.service.SpecDigest
 	r.dirty = true
-	r.result.Sync, r.result.Reason, r.result.Message, r.result.Partly, r.result.Again = SyncFailed, ReasonHook, n.why, true, wait
-	r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: n.why})
+	r.result.Sync, r.result.Reason, r.result.Message, r.result.Partly, r.result.Again = SyncFailed, ReasonHook, n.Why, true, wait
+	r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: n.Why})
 	return r.syncFailed(ctx)
 }
 
 // syncFailed starts the hooks that follow a failed sync, once per revision.
 func (r *run) syncFailed(ctx context.Context) error {
-	if len(r.plan.fail) == 0 {
+	if len(r.plan.Fail) == 0 {
 		return r.saveIfDirty(ctx)
 	}
 	if r.hookEnds() {
 		r.dirty = true
 	}
-	for n, group := range groupsOf(r.plan.fail) {
-		if n > 0 && r.openHooks(r.plan.fail) {
+	for n, group := range wave.Groups(r.plan.Fail) {
+		if n > 0 && r.openHooks(r.plan.Fail) {
 			break
 		}
 		if _, err := r.applyGroup(ctx, group); err != nil {
@@ -197,9 +198,9 @@ func (r *run) syncFailed(ctx context.Context) error {
 	return r.sweep(ctx)
 }
 
-func (r *run) openHooks(items []*item) bool {
+func (r *run) openHooks(items []*wave.Item) bool {
 	for _, it := range items {
-		if e := r.next.entries[it.ref]; e.hook.key != 0 && e.hook.end == hookOpen {
+		if e := r.next.Entries[it.Ref]; e.Hook.Key != 0 && e.Hook.End == wave.HookOpen {
 			return true
 		}
 	}
@@ -211,8 +212,8 @@ func (r *run) overtime() bool { return time.Since(r.began) >= r.cfg.Step }
 
 // pause ends a step of a pass that has more to write.
 func (r *run) pause(ctx context.Context) error {
-	r.next.phase = PhaseApplying
+	r.next.Phase = PhaseApplying
 	r.result.Sync, r.result.Partly, r.result.Again = SyncApplying, true, time.Millisecond
-	r.result.Message = fmt.Sprintf("%d of %d objects are applied", r.result.Applied+r.result.Unchanged, len(r.plan.items))
+	r.result.Message = fmt.Sprintf("%d of %d objects are applied", r.result.Applied+r.result.Unchanged, len(r.plan.Items))
 	return r.save(ctx)
 }

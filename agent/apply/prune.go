@@ -2,61 +2,16 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/axle-cd/axle/internal/kubeobj"
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/prune"
 )
-
-// fate is the decision of a prune about one object.
-type fate int
-
-const (
-	// fateGone: it no longer exists.
-	fateGone fate = iota
-	// fateDelete: it is ours and may be deleted.
-	fateDelete
-	// fateForget: it is no longer ours; leave it alone.
-	fateForget
-	// fateWait: it is already being deleted.
-	fateWait
-)
-
-// guard decides from live annotations, never from labels, what may happen to an
-// object of the inventory.
-func guard(service string, live kubeobj.Live, found bool) fate {
-	switch {
-	case !found:
-		return fateGone
-	case !live.Owned(service) || live.ApplySet != "":
-		return fateForget
-	case live.Deleting:
-		return fateWait
-	}
-	return fateDelete
-}
-
-// prunable reports whether an object of the inventory may be deleted at all.
-func prunable(i *inventory, e entry) bool {
-	switch {
-	case e.prune == pruneAlways:
-		return true
-	case e.prune == pruneNever, keptKinds[e.kind.GroupKind()]:
-		return false
-	}
-	// If a mistake in the repository drops both a CRD and its objects, pruning the
-	// object would delete people's data.
-	crd := kubeobj.Ref{Group: crdKind.Group, Kind: crdKind.Kind, Name: e.kind.Resource + "." + e.kind.Group}
-	_, same := i.entries[crd]
-	return !same
-}
 
 // pruneAll deletes what the service no longer renders, last waves first, then records
 // the revision as applied.
-func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
+func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 	if waits, err := r.othersFirst(ctx, leaving); err != nil || waits {
 		return err
 	}
@@ -68,28 +23,28 @@ func (r *run) pruneAll(ctx context.Context, leaving []entry) error {
 	}
 	for _, e := range leaving {
 		if err := r.pruneOne(ctx, e); err != nil {
-			if away(err) {
-				return unavailable(err)
+			if kubeclient.Away(err) {
+				return kubeclient.Unavailable(err)
 			}
-			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.ref, Message: explain("delete", e.ref, err)})
+			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.Ref, Message: kubeclient.Explain("delete", e.Ref, err)})
 		}
 	}
 	left := r.leaving()
 	if len(left) == 0 {
 		return r.applied(ctx)
 	}
-	r.next.phase, r.dirty = PhaseWaiting, true
+	r.next.Phase, r.dirty = PhaseWaiting, true
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
-	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].ref)
+	r.result.Message = fmt.Sprintf("%s is still to be deleted", left[0].Ref)
 	if text := firstProblem(r.result.Problems); text != "" {
 		r.result.Sync, r.result.Message, r.result.Again = SyncFailed, text, againRefused
 	}
 	return r.saveIfDirty(ctx)
 }
 
-func (r *run) pruneOne(ctx context.Context, e entry) error {
-	forget := func() { delete(r.next.entries, e.ref); r.dirty = true }
-	if heir, _ := r.claims.heir(r.service.ID, e.ref); heir != "" {
+func (r *run) pruneOne(ctx context.Context, e inventory.Entry) error {
+	forget := func() { delete(r.next.Entries, e.Ref); r.dirty = true }
+	if heir, _ := r.owners.Claims.Heir(r.service.ID, e.Ref); heir != "" {
 		if err := r.handOver(ctx, r.client, r.service.ID, heir, e); err != nil {
 			return err
 		}
@@ -97,100 +52,24 @@ func (r *run) pruneOne(ctx context.Context, e entry) error {
 		forget()
 		return nil
 	}
-	if !prunable(r.next, e) {
-		if err := unmark(ctx, r.client, r.service.ID, e); err != nil {
+	if !prune.Prunable(r.next, e) {
+		if err := prune.Unmark(ctx, r.client, r.service.ID, e); err != nil {
 			return err
 		}
 		r.result.Left++
 		forget()
 		return nil
 	}
-	live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
-	what, err := dispose(ctx, r.client, r.service.ID, e, live, found, synced)
+	live, found, synced := r.cfg.Live.Lookup(e.Kind, e.Ref)
+	what, err := prune.Dispose(ctx, r.client, r.service.ID, e, live, found, synced)
 	switch {
-	case err != nil || what == fateWait:
+	case err != nil || what == prune.Wait:
 		return err
-	case what == fateForget:
+	case what == prune.Forget:
 		r.result.Left++
 	default:
 		r.result.Pruned++
 	}
 	forget()
 	return nil
-}
-
-// dispose deletes one object if the guard allows it. fateGone: it is gone. fateWait:
-// finalizers hold it. fateForget: it was left alone.
-func dispose(ctx context.Context, c *client, service string, e entry, live kubeobj.Live, found, synced bool) (fate, error) {
-	// The watches only know objects with our label, so read an object that they do
-	// not have.
-	if !synced || !found {
-		var err error
-		if live, found, err = lookAt(ctx, c, e); err != nil {
-			return fateWait, err
-		}
-	}
-	for range 3 {
-		what := guard(service, live, found)
-		if what != fateDelete {
-			return what, nil
-		}
-		gone, err := c.remove(ctx, e.kind, e.ref, live.UID, live.ResourceVersion)
-		switch {
-		case err == nil && gone:
-			return fateGone, nil
-		case err == nil:
-			return fateWait, nil
-		case !apierrors.IsConflict(err):
-			return fateWait, err
-		}
-		// It changed meanwhile: judge its present state.
-		if live, found, err = lookAt(ctx, c, e); err != nil {
-			return fateWait, err
-		}
-	}
-	return fateWait, nil
-}
-
-func lookAt(ctx context.Context, c *client, e entry) (kubeobj.Live, bool, error) {
-	meta, err := c.get(ctx, e.kind, e.ref)
-	if unserved(err) {
-		return kubeobj.Live{}, false, nil
-	}
-	if err != nil || meta == nil {
-		return kubeobj.Live{}, false, err
-	}
-	return kubeobj.Reduce(e.ref, meta), true, nil
-}
-
-// remark changes the marks of an object that is still the service's own.
-func remark(ctx context.Context, c *client, service string, e entry, labels, annotations map[string]any) error {
-	for range 3 {
-		live, found, err := lookAt(ctx, c, e)
-		if err != nil || !found || !live.Owned(service) {
-			return err
-		}
-		meta := map[string]any{"uid": live.UID, "resourceVersion": live.ResourceVersion, "annotations": annotations}
-		if labels != nil {
-			meta["labels"] = labels
-		}
-		body, err := json.Marshal(map[string]any{"metadata": meta})
-		if err != nil {
-			return err
-		}
-		_, err = c.patch(ctx, e.kind, e.ref, types.MergePatchType, body)
-		if !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// unmark removes our marks from an object and keeps the object.
-func unmark(ctx context.Context, c *client, service string, e entry) error {
-	annotations := map[string]any{kubeobj.ServiceAnnotation: nil, kubeobj.TrackingAnnotation: nil}
-	if e.ref.Group == kubeobj.OwningInventoryGroup {
-		annotations[kubeobj.OwningInventory] = nil
-	}
-	return remark(ctx, c, service, e, map[string]any{kubeobj.ManagedLabel: nil}, annotations)
 }

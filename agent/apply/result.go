@@ -3,29 +3,22 @@ package apply
 import (
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/write"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
-	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // Phase is how far a service's last pass got.
-type Phase string
+type Phase = inventory.Phase
 
 // The phases.
 const (
-	// PhaseApplying: objects are being written, or some could not be.
-	PhaseApplying Phase = "Applying"
-	// PhaseWaiting: everything is written; what the service no longer renders is
-	// deleted once the changed objects are healthy.
-	PhaseWaiting Phase = "Waiting"
-	// PhaseApplied: everything is written and nothing is left over.
-	PhaseApplied Phase = "Applied"
-	// PhasePruneHeld: everything is written; a person must release the prune.
-	PhasePruneHeld Phase = "PruneHeld"
-	// PhaseFailed: the changed objects did not become healthy in time; nothing was
-	// pruned.
-	PhaseFailed Phase = "Failed"
-	// PhaseDraining: the service leaves the cluster.
-	PhaseDraining Phase = "Draining"
+	PhaseApplying  = inventory.Applying
+	PhaseWaiting   = inventory.Waiting
+	PhaseApplied   = inventory.Applied
+	PhasePruneHeld = inventory.PruneHeld
+	PhaseFailed    = inventory.Failed
+	PhaseDraining  = inventory.Draining
 )
 
 // Sync words and reasons of a Result, as statuses use them.
@@ -37,21 +30,10 @@ const (
 
 	ReasonPruneHeld = "PruneHeld"
 	ReasonLeftOut   = "PartLeftOut"
-	ReasonOwnership = "NotOurs"
+	ReasonOwnership = write.ReasonOwnership
 	ReasonHealth    = "HealthTimeout"
 	ReasonAPIServer = "APIServerAway"
 )
-
-// Problem is one object that could not be handled.
-type Problem struct {
-	// Source is apply, prune or health, as in a status.
-	Source string
-	Ref    kubeobj.Ref
-	// Message is scrubbed and says what to do next.
-	Message string
-	// Warning: it stopped nothing.
-	Warning bool
-}
 
 // Result says what a pass did. A pass that could not do everything returns a
 // Result with Problems and no error.

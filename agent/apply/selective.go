@@ -8,6 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/wave"
+	"github.com/axle-cd/axle/agent/apply/write"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -32,7 +35,7 @@ func selects(text string, ref kubeobj.Ref) bool {
 func (e *Engine) Select(ctx context.Context, permit tenancy.Permit, service Service, objects []*unstructured.Unstructured) (Result, error) {
 	t := e.begin(service)
 	defer e.end(t)
-	r := &run{Engine: e, service: service, permit: permit, tenant: t, began: time.Now()}
+	r := &run{Engine: e, service: service, permit: permit, state: t, began: time.Now()}
 	err := r.selectOnly(ctx, objects)
 	if err != nil {
 		return Result{}, scrubbed(service, err)
@@ -49,14 +52,14 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	if r.plan, err = (planner{r.kinds, r.cfg.ClusterID, r.service, r.permit, r.before}).plan(ctx, objects); err != nil {
+	if r.plan, err = r.planner(r.service, r.permit, r.before).Plan(ctx, objects); err != nil {
 		return err
 	}
-	r.plan.items = r.chosen()
+	r.plan.Items = r.chosen()
 	todo := r.dirty
-	for _, it := range r.plan.items {
-		if _, had := r.next.entries[it.ref]; !had {
-			r.next.entries[it.ref] = entry{kind: it.kind, ref: it.ref, place: it.place, once: it.once, prune: it.prune}
+	for _, it := range r.plan.Items {
+		if _, had := r.next.Entries[it.Ref]; !had {
+			r.next.Entries[it.Ref] = inventory.Entry{Kind: it.Kind, Ref: it.Ref, Order: it.Order, Once: it.Once, Prune: it.Prune}
 			todo = true
 		}
 	}
@@ -66,11 +69,11 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 		}
 	}
 	r.watch()
-	r.writer = &writer{engine: r.Engine, client: r.client, service: r.service, targets: targetsOf(r.plan), newKinds: map[string]bool{}}
+	r.writer = &write.Writer{Common: r.written, Client: r.client, Service: r.service, Targets: r.plan.Targets(), NewKinds: map[string]bool{}}
 	if err := r.prepareNamespace(ctx); err != nil {
 		return err
 	}
-	for _, group := range r.plan.groups() {
+	for _, group := range r.plan.Groups() {
 		failed, err := r.applyGroup(ctx, group)
 		if err != nil {
 			return err
@@ -84,18 +87,18 @@ func (r *run) selectOnly(ctx context.Context, objects []*unstructured.Unstructur
 		r.result.Again = time.Millisecond
 		return r.save(ctx)
 	}
-	r.next.syncRequest = r.service.SyncRequest
+	r.next.SyncRequest = r.service.SyncRequest
 	return r.save(ctx)
 }
 
 // chosen returns the items that the request names; a name without an item is a
 // problem.
-func (r *run) chosen() []*item {
-	var all []*item
+func (r *run) chosen() []*wave.Item {
+	var all []*wave.Item
 	met := map[string]bool{}
-	for _, it := range r.plan.items {
+	for _, it := range r.plan.Items {
 		for _, text := range r.service.Only {
-			if selects(text, it.ref) && !it.hook.runs {
+			if selects(text, it.Ref) && !it.Hook.Runs {
 				all = append(all, it)
 				met[text] = true
 				break

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/agent/apply/inventory"
+	"github.com/axle-cd/axle/agent/apply/prune"
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/jitter"
-	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // settle decides, after everything possible was written, whether the rest of the pass
@@ -17,7 +19,7 @@ func (r *run) settle(ctx context.Context) error {
 	leaving := r.leaving()
 	switch {
 	case r.failed():
-		r.next.phase = PhaseApplying
+		r.next.Phase = PhaseApplying
 		r.result.Partly = true
 		r.result.Sync = SyncFailed
 		r.result.Message = firstProblem(r.result.Problems)
@@ -32,23 +34,23 @@ func (r *run) settle(ctx context.Context) error {
 	case r.service.Partial != "":
 		return r.partial(ctx, len(leaving))
 	}
-	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.next.released(heldForParts, r.service.PruneApproval) {
+	if parts := r.service.LeftOut; len(parts) > 0 && objectsOf(leaving) > 0 && !r.next.Released(inventory.HeldForParts, r.service.PruneApproval) {
 		return r.hold(ctx, leaving, ReasonLeftOut, partsWords(len(leaving), parts))
 	}
-	if held := r.brake(leaving); held != "" {
+	if held := r.pruneLimit(leaving); held != "" {
 		return r.hold(ctx, leaving, ReasonPruneHeld, held+": nothing is deleted until it is released with `axle services approve-prune`")
 	}
-	if sick := r.unhealthy(stageAfter); len(sick) > 0 {
+	if sick := r.unhealthy(wave.StageAfter); len(sick) > 0 {
 		return r.wait(ctx, "waiting before the prune: ", sick)
 	}
 	return r.pruneAll(ctx, leaving)
 }
 
 // objectsOf counts the leaving objects, without the runs of hooks.
-func objectsOf(leaving []entry) int {
+func objectsOf(leaving []inventory.Entry) int {
 	count := 0
 	for _, e := range leaving {
-		if !e.hook.runs {
+		if !e.Hook.Runs {
 			count++
 		}
 	}
@@ -64,21 +66,21 @@ func partsWords(count int, parts []string) string {
 	return text + "; they are deleted when the part is rendered or removed, or at once with `axle services approve-prune`"
 }
 
-func (r *run) leaving() []entry {
-	var all []entry
-	for _, e := range r.next.entries {
-		if e.leaving {
+func (r *run) leaving() []inventory.Entry {
+	var all []inventory.Entry
+	for _, e := range r.next.Entries {
+		if e.Leaving {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b entry) int {
-		if b.place.before(a.place) {
+	slices.SortFunc(all, func(a, b inventory.Entry) int {
+		if b.Order.Before(a.Order) {
 			return -1
 		}
-		if a.place.before(b.place) {
+		if a.Order.Before(b.Order) {
 			return 1
 		}
-		return a.ref.Compare(b.ref)
+		return a.Ref.Compare(b.Ref)
 	})
 	return all
 }
@@ -86,16 +88,16 @@ func (r *run) leaving() []entry {
 // applied records that the whole revision is in the cluster.
 func (r *run) applied(ctx context.Context) error {
 	n := r.next
-	if n.phase != PhaseApplied || n.tarballDigest != r.service.TarballDigest || n.settings != r.service.Settings ||
-		n.specDigest != r.service.SpecDigest && !r.onlyAsked() || n.approval < r.service.PruneApproval || n.held != 0 {
+	if n.Phase != PhaseApplied || n.TarballDigest != r.service.TarballDigest || n.Settings != r.service.Settings ||
+		n.SpecDigest != r.service.SpecDigest && !r.onlyAsked() || n.Approval < r.service.PruneApproval || n.Held != 0 {
 		r.dirty = true
 	}
-	n.phase, n.tarballDigest, n.specDigest, n.settings = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest, r.service.Settings
-	n.seen = r.service.Seen
-	n.syncRequest = max(n.syncRequest, r.service.SyncRequest)
-	n.approval, n.held, n.waitUntil, n.attempt, n.why = max(n.approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
-	n.heldFor, n.heldApproval = "", 0
-	r.claims.waited(r.service.ID, 0, time.Time{})
+	n.Phase, n.TarballDigest, n.SpecDigest, n.Settings = PhaseApplied, r.service.TarballDigest, r.service.SpecDigest, r.service.Settings
+	n.Seen = r.service.Seen
+	n.SyncRequest = max(n.SyncRequest, r.service.SyncRequest)
+	n.Approval, n.Held, n.WaitUntil, n.Attempt, n.Why = max(n.Approval, r.service.PruneApproval), 0, time.Time{}, 0, ""
+	n.HeldFor, n.HeldApproval = "", 0
+	r.owners.Claims.Waited(r.service.ID, 0, time.Time{})
 	r.calm()
 	r.result.Sync = SyncSynced
 	if r.service.Partial != "" {
@@ -108,22 +110,22 @@ func (r *run) applied(ctx context.Context) error {
 // onlyAsked reports whether only people's requests are new. These need not survive a
 // restart, unless windows depend on them.
 func (r *run) onlyAsked() bool {
-	return r.next.asSettled(r.service) && (len(r.service.Windows) == 0 || r.next.storedSync >= r.service.SyncRequest)
+	return r.next.AsSettled(r.service.Settings) && (len(r.service.Windows) == 0 || r.next.StoredSync >= r.service.SyncRequest)
 }
 
 // calm forgets which objects this pass wrote. That alone is no reason to store the
 // inventory.
 func (r *run) calm() {
-	for ref, e := range r.next.entries {
-		if e.fresh {
-			e.fresh = false
-			r.next.entries[ref] = e
+	for ref, e := range r.next.Entries {
+		if e.Fresh {
+			e.Fresh = false
+			r.next.Entries[ref] = e
 		}
 	}
 }
 
 func (r *run) partial(ctx context.Context, count int) error {
-	r.next.phase = PhaseWaiting
+	r.next.Phase = PhaseWaiting
 	r.result.Sync = SyncSynced
 	r.result.Held = count
 	text := fmt.Sprintf("%d objects that are no longer rendered stay: %s", count, r.service.Partial)
@@ -133,50 +135,35 @@ func (r *run) partial(ctx context.Context, count int) error {
 	return r.saveIfDirty(ctx)
 }
 
-// The brake holds a prune of more than brakeCount objects that are more than
-// brakeShare of all.
+// The prune limit holds a prune of more than pruneLimitCount objects that are more than
+// pruneLimitShare of all.
 const (
-	brakeCount = 5
-	brakeShare = 0.3
+	pruneLimitCount = 5
+	pruneLimitShare = 0.3
 )
 
-// brake returns why a prune needs a person's approval, empty if it does not.
-func (r *run) brake(leaving []entry) string {
+// pruneLimit returns why a prune needs a person's approval, empty if it does not.
+func (r *run) pruneLimit(leaving []inventory.Entry) string {
 	count := 0
 	for _, e := range leaving {
-		if prunable(r.next, e) {
+		if prune.Prunable(r.next, e) {
 			count++
 		}
 	}
 	switch {
-	case count == 0 || r.service.PruneApproval > r.next.approval:
+	case count == 0 || r.service.PruneApproval > r.next.Approval:
 		return ""
-	case len(r.plan.items) == 0:
+	case len(r.plan.Items) == 0:
 		return fmt.Sprintf("nothing is rendered now, which would delete all %d objects", count)
-	case count > brakeCount && float64(count) > brakeShare*float64(len(r.next.entries)):
-		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.entries))
+	case count > pruneLimitCount && float64(count) > pruneLimitShare*float64(len(r.next.Entries)):
+		return fmt.Sprintf("%d of %d objects are no longer rendered", count, len(r.next.Entries))
 	}
 	return ""
 }
 
-// Stored reasons for which a prune is held, besides the brake.
-const (
-	heldForOthers = "others"
-	heldForParts  = "parts"
-)
-
-// released reports whether a person released the prune after it was first held for a
-// reason. Earlier approvals do not count.
-func (i *inventory) released(reason string, approval int64) bool {
-	if i.heldFor != reason {
-		i.heldFor, i.heldApproval = reason, approval
-	}
-	return approval > i.heldApproval
-}
-
-func (r *run) hold(ctx context.Context, leaving []entry, reason, why string) error {
-	if r.next.phase != PhasePruneHeld || r.next.held != len(leaving) || r.next.heldFor != r.before.heldFor {
-		r.next.phase, r.next.held = PhasePruneHeld, len(leaving)
+func (r *run) hold(ctx context.Context, leaving []inventory.Entry, reason, why string) error {
+	if r.next.Phase != PhasePruneHeld || r.next.Held != len(leaving) || r.next.HeldFor != r.before.HeldFor {
+		r.next.Phase, r.next.Held = PhasePruneHeld, len(leaving)
 		r.dirty = true
 	}
 	r.result.Sync, r.result.Reason, r.result.Held = SyncHeld, reason, len(leaving)
@@ -195,18 +182,18 @@ func (r *run) unhealthy(stage int) []string {
 		return nil
 	}
 	var sick []string
-	for _, e := range r.next.sorted() {
-		if e.leaving || !e.fresh || e.hook.runs || e.place.Stage > stage {
+	for _, e := range r.next.Sorted() {
+		if e.Leaving || !e.Fresh || e.Hook.Runs || e.Order.Stage > stage {
 			continue
 		}
-		live, found, synced := r.cfg.Live.Lookup(e.kind, e.ref)
+		live, found, synced := r.cfg.Live.Lookup(e.Kind, e.Ref)
 		switch {
 		case !synced:
-			sick = append(sick, e.ref.String()+" cannot be watched")
-		case !found && !e.once:
-			sick = append(sick, e.ref.String()+" is missing")
+			sick = append(sick, e.Ref.String()+" cannot be watched")
+		case !found && !e.Once:
+			sick = append(sick, e.Ref.String()+" is missing")
 		case found && live.Health != "" && live.Health != "Healthy" && live.Health != "Suspended":
-			sick = append(sick, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", e.ref, live.Health, live.Message), ": "))
+			sick = append(sick, strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", e.Ref, live.Health, live.Message), ": "))
 		}
 	}
 	return sick
@@ -216,8 +203,8 @@ func (r *run) unhealthy(stage int) []string {
 // after HealthWait.
 func (r *run) wait(ctx context.Context, before string, sick []string) error {
 	now := r.cfg.Clock.Now()
-	if r.next.phase != PhaseWaiting && r.next.phase != PhaseFailed || r.changed {
-		r.next.phase, r.next.waitUntil = PhaseWaiting, now.Add(r.cfg.HealthWait)
+	if r.next.Phase != PhaseWaiting && r.next.Phase != PhaseFailed || r.changed {
+		r.next.Phase, r.next.WaitUntil = PhaseWaiting, now.Add(r.cfg.HealthWait)
 		r.dirty = true
 	}
 	r.result.Sync, r.result.Again = SyncApplying, againWaiting
@@ -225,9 +212,9 @@ func (r *run) wait(ctx context.Context, before string, sick []string) error {
 	if len(sick) > 1 {
 		r.result.Message += fmt.Sprintf(" (and %d more)", len(sick)-1)
 	}
-	if !now.Before(r.next.waitUntil) {
-		if r.next.phase != PhaseFailed {
-			r.next.phase, r.dirty = PhaseFailed, true
+	if !now.Before(r.next.WaitUntil) {
+		if r.next.Phase != PhaseFailed {
+			r.next.Phase, r.dirty = PhaseFailed, true
 		}
 		r.result.Sync, r.result.Reason, r.result.Again = SyncFailed, ReasonHealth, retryMin+jitter.Full(retryMax-retryMin)
 		r.result.Message = fmt.Sprintf("not healthy within %v, so nothing further is done: %s", r.cfg.HealthWait, sick[0])
@@ -239,7 +226,7 @@ func (r *run) wait(ctx context.Context, before string, sick []string) error {
 
 func (r *run) saveIfDirty(ctx context.Context) error {
 	if !r.dirty {
-		r.commit(r.tenant, r.next.clone()) // the pass may go on with its own
+		r.owners.Commit(r.state, r.next.Clone()) // the pass may go on with its own
 		return nil
 	}
 	return r.save(ctx)
@@ -259,13 +246,4 @@ func firstProblem(all []Problem) string {
 		first += fmt.Sprintf(" (and %d more)", more)
 	}
 	return first
-}
-
-func sortedKinds(all map[kubeobj.Kind]bool) []kubeobj.Kind {
-	list := make([]kubeobj.Kind, 0, len(all))
-	for kind := range all {
-		list = append(list, kind)
-	}
-	slices.SortFunc(list, func(a, b kubeobj.Kind) int { return strings.Compare(a.String(), b.String()) })
-	return list
 }

@@ -2,14 +2,11 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/axle-cd/axle/agent/apply/kubeclient"
+	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -17,20 +14,18 @@ import (
 // establishLimit bounds the wait for a CRD before its objects are written.
 const establishLimit = 30 * time.Second
 
-var namespaceKind = kubeobj.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
-
 // prepareNamespace creates the service's namespace unless it is rendered.
 func (r *run) prepareNamespace(ctx context.Context) error {
 	ref := kubeobj.Ref{Kind: "Namespace", Name: r.service.Namespace}
-	if len(r.plan.items) == 0 || r.plan.byRef[ref] != nil || r.namespaceStands() {
+	if len(r.plan.Items) == 0 || r.plan.ByRef[ref] != nil || r.namespaceStands() {
 		return nil
 	}
-	err := r.makeNamespace(ctx, r.client, r.service)
-	if away(err) {
-		return unavailable(err)
+	err := r.written.MakeNamespace(ctx, r.client, r.service)
+	if kubeclient.Away(err) {
+		return kubeclient.Unavailable(err)
 	}
 	if err != nil {
-		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: explain("make", ref, err)})
+		r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: ref, Message: kubeclient.Explain("make", ref, err)})
 	}
 	return nil
 }
@@ -38,100 +33,41 @@ func (r *run) prepareNamespace(ctx context.Context) error {
 // namespaceStands reports whether the same settings were applied before and an object
 // in the namespace still exists, so that the namespace must exist too.
 func (r *run) namespaceStands() bool {
-	if r.before.specDigest != r.service.SpecDigest && !r.before.asSettled(r.service) {
+	if r.before.SpecDigest != r.service.SpecDigest && !r.before.AsSettled(r.service.Settings) {
 		return false
 	}
-	for _, it := range r.plan.items {
-		if it.ref.Namespace == r.service.Namespace && r.unchanged(it, r.before.entries[it.ref]) && !it.once {
+	for _, it := range r.plan.Items {
+		if it.Ref.Namespace == r.service.Namespace && r.unchanged(it, r.before.Entries[it.Ref]) && !it.Once {
 			return true
 		}
 	}
 	return false
 }
 
-// makeNamespace creates the service's namespace if the service asks for it and it was
-// not created or found before.
-func (e *Engine) makeNamespace(ctx context.Context, c *client, service Service) error {
-	if !service.CreateNamespace || service.Namespace == "" {
-		return nil
-	}
-	add, err := namespaceBody(service, false)
-	if err != nil {
-		return err
-	}
-	e.mu.RLock()
-	done := e.spaces[service.Namespace] == string(add)
-	e.mu.RUnlock()
-	if done {
-		return nil
-	}
-	body, err := namespaceBody(service, true)
-	if err != nil {
-		return err
-	}
-	ref := kubeobj.Ref{Kind: "Namespace", Name: service.Namespace}
-	_, err = c.apply(ctx, namespaceKind, ref, onlyCreate(body))
-	if apierrors.IsConflict(err) {
-		err = nil
-		if len(service.NamespaceLabels)+len(service.NamespaceAnnotations) > 0 {
-			_, err = c.patch(ctx, namespaceKind, ref, types.MergePatchType, add)
-		}
-	}
-	if err == nil {
-		e.mu.Lock()
-		e.spaces[service.Namespace] = string(add)
-		e.mu.Unlock()
-	}
-	return err
-}
-
-// namespaceLost makes the next pass look for the namespace again.
-func (e *Engine) namespaceLost(namespace string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.spaces, namespace)
-}
-
-// namespaceBody is the body of a new namespace, or what is added to an existing one.
-func namespaceBody(service Service, fresh bool) ([]byte, error) {
-	annotations := maps.Clone(service.NamespaceAnnotations)
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	if fresh {
-		annotations[kubeobj.CreatedForAnnotation] = service.ID
-	}
-	meta := map[string]any{"name": service.Namespace, "annotations": annotations}
-	if len(service.NamespaceLabels) > 0 {
-		meta["labels"] = service.NamespaceLabels
-	}
-	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-}
-
 // waitDefinitions waits until the CRDs of a group are established, so that
 // their objects can be written next. It returns how many are not.
-func (r *run) waitDefinitions(ctx context.Context, group []*item) (failed int, err error) {
+func (r *run) waitDefinitions(ctx context.Context, group []*wave.Item) (failed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, establishLimit)
 	defer cancel()
 	for _, it := range group {
-		if it.kind.GroupKind() != crdKind || !r.next.entries[it.ref].fresh {
+		if it.Kind.GroupKind() != wave.CRDKind || !r.next.Entries[it.Ref].Fresh {
 			continue
 		}
-		r.writer.newKinds[it.ref.Name] = true
+		r.writer.NewKinds[it.Ref.Name] = true
 		why, err := r.established(ctx, it)
 		if err != nil {
 			return failed, err
 		}
 		if why != "" {
 			failed++
-			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.ref,
-				Message: fmt.Sprintf("%s is not established within %v: %s", it.ref, establishLimit, why)})
+			r.result.Problems = append(r.result.Problems, Problem{Source: "apply", Ref: it.Ref,
+				Message: fmt.Sprintf("%s is not established within %v: %s", it.Ref, establishLimit, why)})
 		}
 	}
 	return failed, nil
 }
 
-func (r *run) established(ctx context.Context, it *item) (why string, err error) {
+func (r *run) established(ctx context.Context, it *wave.Item) (why string, err error) {
 	backoff := jitter.Backoff{Min: 50 * time.Millisecond, Max: time.Second}
 	for {
 		var crd struct {
@@ -139,12 +75,12 @@ func (r *run) established(ctx context.Context, it *item) (why string, err error)
 				Conditions []struct{ Type, Status, Message string }
 			}
 		}
-		err := r.client.raw(ctx, path(it.kind, "", it.ref.Name), nil, &crd)
+		err := r.client.Raw(ctx, kubeclient.Path(it.Kind, "", it.Ref.Name), nil, &crd)
 		if err != nil && ctx.Err() == nil {
-			if away(err) {
-				return "", unavailable(err)
+			if kubeclient.Away(err) {
+				return "", kubeclient.Unavailable(err)
 			}
-			return serverMessage(err), nil
+			return kubeclient.ServerMessage(err), nil
 		}
 		why = "the API server has not processed it yet"
 		for _, c := range crd.Status.Conditions {

@@ -19,15 +19,15 @@ const againWindow = time.Hour
 // message. A revision in progress continues: half a revision is worse than all of it.
 func (r *run) windowHolds() bool {
 	n := r.next
-	if len(r.service.Windows) == 0 || n.goal == r.service.goal() {
+	if len(r.service.Windows) == 0 || n.Goal == r.service.Goal() {
 		return false
 	}
 	now := r.cfg.Clock.Now()
-	v := syncwindow.Judge(r.service.Windows, now, r.service.SyncRequest > n.syncRequest)
+	v := syncwindow.Judge(r.service.Windows, now, r.service.SyncRequest > n.SyncRequest)
 	if !v.Held {
 		return false
 	}
-	r.result.Phase = cmp.Or(r.before.phase, PhaseApplying)
+	r.result.Phase = cmp.Or(r.before.Phase, PhaseApplying)
 	r.result.Sync, r.result.Reason, r.result.Partly = SyncHeld, ReasonWindow, true
 	r.result.Message, r.result.Again = v.Why+"; the new revision waits", againWindow
 	if !v.Until.IsZero() {

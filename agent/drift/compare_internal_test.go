@@ -17,7 +17,7 @@ func TestABrokenComparisonIsMadeAgain(t *testing.T) {
 		answer.Store(int32(status))
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(answer.Load())) }))
 		defer server.Close()
-		c := newContest(t)
+		c := newConflict(t)
 		var err error
 		if c.rest, err = newClient(&rest.Config{Host: server.URL}); err != nil {
 			t.Fatal(err)

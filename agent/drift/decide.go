@@ -17,10 +17,10 @@ const (
 	// The back-off between heals of one object.
 	healMin = time.Second
 	healMax = 5 * time.Minute
-	// contestedAfter heals within contestedWithin make an object Contested. It is
-	// then tried every contestedWithin.
-	contestedAfter  = 5
-	contestedWithin = 10 * time.Minute
+	// conflictAfter heals within conflictWithin make an object Contested. It is
+	// then tried every conflictWithin.
+	conflictAfter  = 5
+	conflictWithin = 10 * time.Minute
 	// compareEvery is how often objects that cannot be watched are read.
 	compareEvery = 10 * time.Minute
 	// idle is how often the loop runs without any event.
@@ -73,7 +73,7 @@ type mark struct {
 	named  uint64
 	// fault is why the last heal failed.
 	fault string
-	// heals are the times of the heals within contestedWithin.
+	// heals are the times of the heals within conflictWithin.
 	heals   []time.Time
 	next    time.Time
 	backoff jitter.Backoff
@@ -183,7 +183,7 @@ func (w *Watcher) unmarkLocked(ref kubeobj.Ref, m *mark) {
 }
 
 func recent(times []time.Time, now time.Time) []time.Time {
-	for len(times) > 0 && now.Sub(times[0]) > contestedWithin {
+	for len(times) > 0 && now.Sub(times[0]) > conflictWithin {
 		times = times[1:]
 	}
 	return times
@@ -227,7 +227,7 @@ func (w *Watcher) concludeLocked(now time.Time, want kubeobj.Expected, live kube
 	}
 	if m.state == "" {
 		m.state = Drifted
-		if len(recent(m.heals, now)) >= contestedAfter {
+		if len(recent(m.heals, now)) >= conflictAfter {
 			m.state = Contested
 		}
 	}
@@ -270,9 +270,9 @@ func (m *mark) healedLocked(now time.Time) {
 	if len(m.heals) == 1 {
 		m.backoff.Reset()
 	}
-	if len(m.heals) >= contestedAfter {
+	if len(m.heals) >= conflictAfter {
 		m.state = Contested
-		m.next = now.Add(contestedWithin)
+		m.next = now.Add(conflictWithin)
 		return
 	}
 	// At least half of the bound: two heals in quick succession help nobody.
@@ -310,7 +310,7 @@ func (m *mark) message(ref kubeobj.Ref) string {
 	switch {
 	case m.state == Contested:
 		text = fmt.Sprintf("%s was put back %d times in %v and something changes it each time: %s; stop the other writer or leave the field out",
-			ref, len(m.heals), contestedWithin, reason)
+			ref, len(m.heals), conflictWithin, reason)
 	case m.shown && m.paused:
 		text += "; left as it is, because nothing of the service is written now"
 	case m.shown:

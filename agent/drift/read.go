@@ -137,7 +137,7 @@ func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
 	case found:
 		c.Uid, c.Message = string(live.UID), live.Message
 		c.Health = cmp.Or(live.Health, string(health.Healthy))
-		if why := w.blames[want.Ref].text; why != "" && c.Health != string(health.Healthy) {
+		if why := w.rootCauses[want.Ref].text; why != "" && c.Health != string(health.Healthy) {
 			c.Message = strings.TrimPrefix(c.Message+"; "+why, "; ")
 		}
 		w.judgePaceLocked(want.Ref, c)

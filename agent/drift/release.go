@@ -31,8 +31,8 @@ var releaseWorkloads = []kubeobj.Kind{
 	{Group: "batch", Version: "v1", Kind: "Job", Resource: "jobs", Namespaced: true},
 }
 
-// blameOf finds the root cause of an unhealthy object in the objects that it owns.
-func (w *Watcher) blameOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+// rootCauseOf finds the root cause of an unhealthy object in the objects that it owns.
+func (w *Watcher) rootCauseOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
 	if kind.GroupKind() == helmRelease {
 		return w.firstBadWorkload(ctx, kind, ref)
 	}

@@ -76,8 +76,8 @@ type Watcher struct {
 	marksDue time.Time
 	// looks counts scanned marks, for a test.
 	looks int
-	// blames are the root causes in the pods of unhealthy workloads.
-	blames map[kubeobj.Ref]blame
+	// rootCauses are the root causes in the pods of unhealthy workloads.
+	rootCauses map[kubeobj.Ref]rootCause
 	// stalls are objects with a deadline that are Progressing.
 	stalls map[kubeobj.Ref]stall
 	// naming are objects whose added fields wait to be named.
@@ -143,7 +143,7 @@ func New(cfg Config) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
-		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, blames: map[kubeobj.Ref]blame{}, stalls: map[kubeobj.Ref]stall{},
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, rootCauses: map[kubeobj.Ref]rootCause{}, stalls: map[kubeobj.Ref]stall{},
 		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}
 	w.naming = newNaming(w)
 	return w, nil
@@ -159,7 +159,7 @@ func (w *Watcher) Run(ctx context.Context, owner Owner) error {
 	}
 	w.mu.Unlock()
 	w.running.Go(func() { w.heal(ctx) })
-	w.running.Go(func() { w.findBlame(ctx) })
+	w.running.Go(func() { w.findRootCauses(ctx) })
 	w.running.Go(func() { w.naming.run(ctx) })
 	w.decide(ctx)
 	w.running.Wait()

@@ -11,8 +11,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
-// place is a position of a value that a template generates anew each time.
-type place struct {
+// location is a position of a value that a template generates anew each time.
+type location struct {
 	in      *generates
 	pointer string
 	// fresh is the rendered value, live the one in the cluster, which is used if
@@ -56,7 +56,7 @@ func Keep(ctx context.Context, lookup render.Lookup, service Service, rendered [
 	if err != nil {
 		return err
 	}
-	var places []*place
+	var locations []*location
 	var holders []*generates
 	for i, o := range rendered {
 		if len(o.Volatile) == 0 {
@@ -68,19 +68,19 @@ func Keep(ctx context.Context, lookup render.Lookup, service Service, rendered [
 		}
 		holders = append(holders, g)
 		for _, pointer := range o.Volatile {
-			p := &place{in: g, pointer: pointer}
+			p := &location{in: g, pointer: pointer}
 			p.fresh, _ = at(g.object.Object, pointer)
 			p.live, p.found = g.counterpart(pointer)
 			if was := named[i]; pointer == namePointer && was != "" {
-				*p = place{in: &generates{object: g.object, own: true}, pointer: pointer, fresh: was, live: g.object.GetName(), found: true}
+				*p = location{in: &generates{object: g.object, own: true}, pointer: pointer, fresh: was, live: g.object.GetName(), found: true}
 			}
-			places = append(places, p)
+			locations = append(locations, p)
 		}
 	}
-	if len(places) == 0 {
+	if len(locations) == 0 {
 		return nil
 	}
-	checksums, values := splitChecksums(places, holders)
+	checksums, values := splitChecksums(locations, holders)
 	renewIncomplete(values)
 	swaps := newSwaps(values)
 	for _, p := range values {

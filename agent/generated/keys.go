@@ -9,19 +9,19 @@ import (
 
 // material is a generated value that is a certificate or a private key.
 type material struct {
-	place *place
-	certs []*x509.Certificate
-	key   []byte // the public half, if it is a private key
-	text  string
+	location *location
+	certs    []*x509.Certificate
+	key      []byte // the public half, if it is a private key
+	text     string
 }
 
 // renewIncomplete handles certificates and keys that belong together: a certificate
 // and its key, and a certificate and its issuer. If one of them is not in the
 // cluster, it cannot be created to match the others, because the issuer's key is not
 // available. Then all are used as rendered.
-func renewIncomplete(places []*place) {
+func renewIncomplete(locations []*location) {
 	var all []*material
-	for _, p := range places {
+	for _, p := range locations {
 		if m := materialOf(p); m != nil {
 			all = append(all, m)
 		}
@@ -31,17 +31,17 @@ func renewIncomplete(places []*place) {
 	present := map[string]bool{}
 	for i, m := range all {
 		complete[family[i]] = true
-		present[m.text] = present[m.text] || m.place.found && m.place.in.own
+		present[m.text] = present[m.text] || m.location.found && m.location.in.own
 	}
 	for i, m := range all {
 		// The same certificate may be elsewhere in the cluster.
-		if !m.place.found && !present[m.text] {
+		if !m.location.found && !present[m.text] {
 			complete[family[i]] = false
 		}
 	}
 	for i, m := range all {
 		if !complete[family[i]] {
-			m.place.found = false
+			m.location.found = false
 		}
 	}
 }
@@ -99,7 +99,7 @@ func matches(cert *x509.Certificate, key []byte) bool {
 }
 
 // materialOf parses PEM, also in Base64; nil if the value is something else.
-func materialOf(p *place) *material {
+func materialOf(p *location) *material {
 	text, ok := p.fresh.(string)
 	if !ok {
 		return nil
@@ -107,7 +107,7 @@ func materialOf(p *place) *material {
 	if inner, encoded := decode64(text); encoded {
 		text = inner
 	}
-	m := &material{place: p, text: text}
+	m := &material{location: p, text: text}
 	for rest := []byte(text); ; {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {

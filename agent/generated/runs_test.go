@@ -20,7 +20,7 @@ type nothing struct{}
 
 func (nothing) Lookup(context.Context, render.LookupKey) ([]byte, error) { return nil, nil }
 
-// kept renders documents twice, as a maker does, and returns the applied objects of
+// kept renders documents twice, as a renderer does, and returns the applied objects of
 // the first render.
 func kept(t *testing.T, revision, first, second string) []*unstructured.Unstructured {
 	t.Helper()

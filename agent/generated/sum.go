@@ -15,11 +15,11 @@ var digestText = regexp.MustCompile(`^(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|
 // splitChecksums separates the annotations that are checksums: they follow the
 // content that they were computed from. Without a Secret or ConfigMap that they could
 // be computed from, they count as values like others.
-func splitChecksums(places []*place, holders []*generates) (checksums, values []*place) {
+func splitChecksums(locations []*location, holders []*generates) (checksums, values []*location) {
 	if !slices.ContainsFunc(holders, (*generates).isSource) {
-		return nil, places
+		return nil, locations
 	}
-	for _, p := range places {
+	for _, p := range locations {
 		if p.isChecksum() {
 			checksums = append(checksums, p)
 		} else {
@@ -29,7 +29,7 @@ func splitChecksums(places []*place, holders []*generates) (checksums, values []
 	return checksums, values
 }
 
-func (p *place) isChecksum() bool {
+func (p *location) isChecksum() bool {
 	all := steps(p.pointer)
 	if len(all) < 3 || all[len(all)-2] != "annotations" || all[len(all)-3] != "metadata" {
 		return false

@@ -16,10 +16,10 @@ type swaps []swap
 
 type swap struct{ fresh, live string }
 
-// newSwaps collects the values of all places that keep their live value.
-func newSwaps(places []*place) swaps {
+// newSwaps collects the values of all locations that keep their live value.
+func newSwaps(locations []*location) swaps {
 	known := map[string]string{}
-	for _, p := range places {
+	for _, p := range locations {
 		fresh, ok := p.fresh.(string)
 		live, isText := p.live.(string)
 		if !p.found || !p.in.own || !ok || !isText {

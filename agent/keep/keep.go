@@ -18,11 +18,11 @@ type Applied struct {
 	Seen string
 }
 
-// Place returns the entry to use in place of the one in a list, and why the service
+// Choose returns the entry to use in place of the one in a list, and why the service
 // has to wait; without a reason it is the offered entry. had is the entry used so
 // far, nil if there is none. spec is the digest of the spec at hand. If a service
 // waits and nothing is known that its cluster could keep, the entry has no content.
-func Place(had, offered *agentv1.DesiredService, applied Applied, spec string) (want *agentv1.DesiredService, why string) {
+func Choose(had, offered *agentv1.DesiredService, applied Applied, spec string) (want *agentv1.DesiredService, why string) {
 	waiting := offered.GetWaiting()
 	if waiting == nil {
 		return offered, ""

@@ -41,7 +41,7 @@ func TestWaitingServiceKeepsWhatItsClusterHas(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want, why := keep.Place(test.had, test.offered, test.applied, test.spec)
+			want, why := keep.Choose(test.had, test.offered, test.applied, test.spec)
 			if !proto.Equal(want, test.want) || (why != "") != test.waits {
 				t.Errorf("got %v and %q, wanted %v", want, why, test.want)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/eventually"
 )
@@ -24,7 +25,7 @@ var absences = map[string]func(h *hub){
 		h.change(func() {
 			h.list.Services = nil
 			h.list.Incarnation = &agentv1.Incarnation{Id: "life2"}
-			h.lineage = poll.Restored
+			h.lineage = lineage.Restored
 		})
 	},
 }
@@ -178,7 +179,7 @@ func TestRestoredHubHoldsDeletes(t *testing.T) {
 		h.remove("old")
 		h.list.Tombstones = []*agentv1.Tombstone{tomb}
 		h.list.Incarnation = &agentv1.Incarnation{Id: "life2"}
-		h.lineage = poll.Restored
+		h.lineage = lineage.Restored
 	})
 	h.says("old", "Held", "DeletesHeld")
 	h.says("web", "Held", "DeletesHeld")
@@ -195,7 +196,7 @@ func TestRestoredHubHoldsDeletes(t *testing.T) {
 	first.stop()
 	h.mu.Lock()
 	list := h.list
-	h.lineage = poll.SameLife
+	h.lineage = lineage.SameLife
 	h.mu.Unlock()
 	start(t, h, c, dir, func(cfg *poll.Config) { cfg.List = list })
 	h.polled(3)
@@ -225,7 +226,7 @@ func TestFailOverResumes(t *testing.T) {
 	h.says("web", "Synced", "")
 	h.change(func() {
 		h.list.Incarnation = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}
-		h.lineage = poll.Resumed
+		h.lineage = lineage.Resumed
 	})
 	eventually.For(t, within, "a whole report", func() error {
 		h.mu.Lock()

@@ -30,8 +30,6 @@ const (
 	passTimeout = 20 * time.Minute
 	// readsEvery is after how many polls looked-up objects are read again.
 	readsEvery = 10
-	// wholePeriod is how often all statuses and facts are sent without a request.
-	wholePeriod = 2 * time.Hour
 	// appliedRest, times the number of services, is the minimum time between two
 	// writes of the applied revisions while passes run.
 	appliedRest = 5 * time.Millisecond
@@ -42,8 +40,6 @@ const (
 	// refreshEvery is how often to check whether trees are due to be verified or
 	// downloaded again.
 	refreshEvery = time.Minute
-	// quiet is how long the reporter waits for more changes.
-	quiet = 500 * time.Millisecond
 )
 
 // Config is what a Loop needs. All interfaces but Tests are required.
@@ -63,10 +59,10 @@ type Config struct {
 
 	// Heals are reported to the hub; without it they are not.
 	Heals Heals
-	// Errands and Diffs handle people's requests other than full syncs; without them
+	// OnDemand and Diffs handle people's requests other than full syncs; without them
 	// such requests are ignored.
-	Errands Errands
-	Diffs   Diffs
+	OnDemand OnDemand
+	Diffs    Diffs
 	// Previews answers requests for previews; nil answers none.
 	Previews preview.Answerer
 

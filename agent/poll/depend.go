@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/agent/poll/content"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -24,10 +25,10 @@ func (l *Loop) gate(s *service) string {
 
 func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 	for _, o := range l.named[d.GetName()] {
-		if o.want == nil || o.id == s.id {
+		if o.want == nil || o.Id == s.Id {
 			continue
 		}
-		applied, _ := l.Inventory.State(o.id)
+		applied, _ := l.Inventory.State(o.Id)
 		switch {
 		case o.spec.GetDryRun():
 			return fmt.Sprintf("waits for service %q, which is on a dry run", o.name)
@@ -35,15 +36,15 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 			return fmt.Sprintf("waits for service %q, whose hook %s has not ended", o.name, applied.Hooks)
 		case o.done == nil:
 			return fmt.Sprintf("waits for service %q, which is not applied yet", o.name)
-		case o.spec != nil && !filesOf(o.done, o.want):
+		case o.spec != nil && !content.Same(o.done, o.want):
 			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
 		}
-		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.id)))
+		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.Id)))
 		if state.Status != health.Healthy {
 			return fmt.Sprintf("waits for service %q, which is %s", o.name, state.Status)
 		}
 		if l.Tests != nil {
-			if why := l.Tests.Gate(o.id); why != "" {
+			if why := l.Tests.Gate(o.Id); why != "" {
 				return fmt.Sprintf("waits for service %q, %s", o.name, why)
 			}
 		}
@@ -61,7 +62,7 @@ func (l *Loop) waitGate(s *service) {
 		if l.gated[d.GetName()] == nil {
 			l.gated[d.GetName()] = map[string]bool{}
 		}
-		l.gated[d.GetName()][s.id] = true
+		l.gated[d.GetName()][s.Id] = true
 		s.gatedBy = append(s.gatedBy, d.GetName())
 	}
 }
@@ -69,7 +70,7 @@ func (l *Loop) waitGate(s *service) {
 // ungate removes the record.
 func (l *Loop) ungate(s *service) {
 	for _, name := range s.gatedBy {
-		if delete(l.gated[name], s.id); len(l.gated[name]) == 0 {
+		if delete(l.gated[name], s.Id); len(l.gated[name]) == 0 {
 			delete(l.gated, name)
 		}
 	}

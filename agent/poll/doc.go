@@ -1,7 +1,9 @@
 // Package poll is the agent's loop: it asks the hub what the cluster should run,
 // finds out which services changed, and runs one pass at a time for each of them.
 //
-// The package change alone decides whether a service changed.
+// The package change alone decides whether a service changed. report sends the
+// statuses, lineage says when deletes wait, content names files and settings, queue
+// orders the passes, hint collects what watches report.
 //
 // A pass is the list of steps in pass.go. The steps are implemented in
 // agent/tenancy, agent/cache, agent/render, agent/apply, agent/drift and
@@ -25,9 +27,9 @@
 //   - absence never deletes: a service missing from the list is held (no apply, no
 //     prune, no heal); only a tombstone removes one;
 //   - only a valid answer changes anything;
-//   - nothing is deleted while the hub may have lost data, after a restore: hold.go;
+//   - nothing is deleted while the hub may have lost data, after a restore;
 //   - a partial apply is never reported as applied;
 //   - rendering again changes nothing that a template generates: agent/generated;
 //   - statuses are sent when they change, within about a second, at most 500 a
-//     report, and all of them every 2 h or when the hub lost some: report.go.
+//     report, and all of them every 2 h or when the hub lost some.
 package poll

@@ -22,6 +22,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -43,7 +44,7 @@ type hub struct {
 	list     *agentv1.Desired
 	sequence int64
 	version  int
-	lineage  poll.Lineage
+	lineage  lineage.Lineage
 	specs    map[string]*agentv1.ServiceSpec
 	tarballs map[digest.Digest][]byte
 	away     error
@@ -65,7 +66,7 @@ type hub struct {
 func newHub(t *testing.T) *hub {
 	return &hub{
 		t: t, list: &agentv1.Desired{ClusterId: "c1", Incarnation: &agentv1.Incarnation{Id: "life1", Confirmed: true}},
-		lineage: poll.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
+		lineage: lineage.SameLife, specs: map[string]*agentv1.ServiceSpec{}, tarballs: map[digest.Digest][]byte{},
 		stored: map[string]string{}, status: map[string]*agentv1.ServiceStatus{},
 	}
 }

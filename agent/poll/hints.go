@@ -3,68 +3,20 @@ package poll
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/hint"
 )
 
-// hints collects what watches report, with its own lock: watches must not wait for a
-// pass, nor the loop for them.
-type hints struct {
-	mu sync.Mutex
-	// touched are services whose status must be checked, news those of them whose
-	// objects changed.
-	touched  map[string]bool
-	news     map[string]bool
-	needPass map[string]bool
-	apis     bool
-	wake     chan struct{}
-}
-
-func (h *hints) touch(id string) {
-	h.mu.Lock()
-	h.touched[id] = true
-	h.mu.Unlock()
-}
-
-// taken holds the hints since the last time.
-type taken struct {
-	touched, news, needPass map[string]bool
-	apis                    bool
-}
-
-func (h *hints) take() taken {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	t := taken{h.touched, h.news, h.needPass, h.apis}
-	h.touched, h.news, h.needPass, h.apis = map[string]bool{}, map[string]bool{}, map[string]bool{}, false
-	return t
-}
-
 // Touched says that the drift or health of a service changed.
-func (l *Loop) Touched(id string) {
-	l.hints.mu.Lock()
-	l.hints.touched[id], l.hints.news[id] = true, true
-	l.hints.mu.Unlock()
-	poke(l.hints.wake)
-}
+func (l *Loop) Touched(id string) { l.hints.Changed(id) }
 
 // NeedPass says that a service must be rendered again before it can be healed.
-func (l *Loop) NeedPass(id string) {
-	l.hints.mu.Lock()
-	l.hints.needPass[id] = true
-	l.hints.mu.Unlock()
-	poke(l.hints.wake)
-}
+func (l *Loop) NeedPass(id string) { l.hints.NeedPass(id) }
 
 // APIsChanged says that the kinds that the cluster serves changed.
-func (l *Loop) APIsChanged() {
-	l.hints.mu.Lock()
-	l.hints.apis = true
-	l.hints.mu.Unlock()
-	poke(l.hints.wake)
-}
+func (l *Loop) APIsChanged() { l.hints.APIs() }
 
 // runHints turns hints into passes and reports.
 func (l *Loop) runHints(ctx context.Context) error {
@@ -72,23 +24,23 @@ func (l *Loop) runHints(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.hints.wake:
+		case <-l.hints.Wake:
 			l.heed(ctx)
 		}
 	}
 }
 
 func (l *Loop) heed(ctx context.Context) {
-	hinted := l.hints.take()
+	hinted := l.hints.Take()
 	served := []string(nil)
-	if hinted.apis {
+	if hinted.APIs {
 		if caps, _, err := l.Cluster.Capabilities(ctx); err == nil {
 			served = caps.APIVersions
 		}
 	}
 	now := l.Clock.Now()
 	l.mu.Lock()
-	for id := range hinted.needPass {
+	for id := range hinted.NeedPass {
 		if s := l.services[id]; s != nil && s.want != nil && !s.held {
 			s.done = nil
 			s.queue(now, change.Asked)
@@ -110,13 +62,13 @@ func (l *Loop) heed(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	poke(l.work)
-	l.report.touch(hinted.touched)
+	l.report.Touch(hinted.Touched)
 }
 
 // hinted returns the services to check: those with news, those that wait for one that
 // was touched, and all after a change of APIs. Watches hint many times a second, so
 // this must not scan thousands of services each time.
-func (l *Loop) hinted(h taken, apis bool) []*service {
+func (l *Loop) hinted(h hint.Taken, apis bool) []*service {
 	var some []*service
 	if apis {
 		for _, s := range l.services {
@@ -124,13 +76,13 @@ func (l *Loop) hinted(h taken, apis bool) []*service {
 		}
 		return some
 	}
-	for id := range h.news {
+	for id := range h.News {
 		if s := l.services[id]; s != nil && len(s.gatedBy) == 0 {
 			some = append(some, s)
 		}
 	}
 	waiting := map[string]bool{}
-	for id := range h.touched {
+	for id := range h.Touched {
 		if s := l.services[id]; s != nil {
 			for id := range l.gated[s.name] {
 				waiting[id] = true
@@ -151,11 +103,11 @@ func (s *service) lacked(served []string) bool {
 // mayGoOn reports whether a waiting service can continue: it waits for the health of
 // its own objects, or for a dependency. Hints caused by its own pass do not count,
 // otherwise a failing service would not keep its back-off.
-func (l *Loop) mayGoOn(s *service, hinted taken) bool {
+func (l *Loop) mayGoOn(s *service, hinted hint.Taken) bool {
 	if s.gate != "" {
 		return l.gate(s) == ""
 	}
-	if !hinted.news[s.id] || s.objects == nil || s.result == nil {
+	if !hinted.News[s.Id] || s.objects == nil || s.result == nil {
 		return false
 	}
 	return s.result.Phase == apply.PhaseWaiting || s.result.Phase == apply.PhaseFailed && s.result.Reason == apply.ReasonHealth

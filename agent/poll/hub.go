@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/agent/cache"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -25,16 +26,6 @@ type Hub interface {
 	Ping(ctx context.Context, r *agentv1.PingRequest) error
 }
 
-// Lineage says how the hub's incarnation follows from the one known before.
-type Lineage string
-
-// The lineages, as named in agent/hubclient.
-const (
-	SameLife Lineage = "same"
-	Resumed  Lineage = "resumed"
-	Restored Lineage = "restored"
-)
-
 // Answer is the result of a poll.
 type Answer struct {
 	// List is nil if nothing changed.
@@ -44,7 +35,7 @@ type Answer struct {
 	ETag   string
 	// Seen is the accepted position, Shown one that the hub proved.
 	Seen, Shown string
-	Lineage     Lineage
+	Lineage     lineage.Lineage
 	// StatusHash covers the statuses that the hub has of this cluster.
 	StatusHash string
 }

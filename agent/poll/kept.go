@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/agent/keep"
+	"github.com/axle-cd/axle/agent/poll/content"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/position"
@@ -36,7 +37,7 @@ func offered(l *Loop, s *service, w *agentv1.DesiredService) *agentv1.DesiredSer
 		s.waiting = ""
 		return w
 	}
-	want, why := keep.Place(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
+	want, why := keep.Choose(s.want, w, appliedOf(l, s), s.spec.GetSpecDigest())
 	s.waiting = why
 	return want
 }
@@ -62,7 +63,7 @@ func appliedOf(l *Loop, s *service) keep.Applied {
 	if !l.loaded {
 		return keep.Applied{}
 	}
-	state, _ := l.Inventory.State(s.id)
+	state, _ := l.Inventory.State(s.Id)
 	return keep.Applied{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
 }
 
@@ -74,6 +75,6 @@ func seenOf(list *agentv1.Desired) string {
 
 // idles reports whether nothing can be done for a service while it waits.
 func (s *service) idles() bool {
-	tarball, _ := contentOf(s.want)
+	tarball, _ := content.Of(s.want)
 	return s.waiting != "" && tarball == ""
 }

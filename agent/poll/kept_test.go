@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/axle-cd/axle/agent/poll"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 )
 
@@ -46,7 +47,7 @@ func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	h.says("db", "Synced", "")
 	has, _ := c.did("web")
 	h.change(func() {
-		h.list.Incarnation, h.lineage = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}, poll.Restored
+		h.list.Incarnation, h.lineage = &agentv1.Incarnation{Id: "life2", ParentId: "life1"}, lineage.Restored
 	})
 	h.put("web", "one", waits)
 	h.put("db", "db", waits)
@@ -75,7 +76,7 @@ func TestWaitingServiceStaysAsItIs(t *testing.T) {
 	first.stop()
 	list := h.present()
 	h.mu.Lock()
-	h.lineage = poll.SameLife
+	h.lineage = lineage.SameLife
 	clear(h.status)
 	h.mu.Unlock()
 	start(t, h, c, dir, func(cfg *poll.Config) { cfg.List = list })

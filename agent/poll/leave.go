@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/axle-cd/axle/agent/apply"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -40,7 +41,7 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 	}
 	result, err := leave(ctx, permit, service)
 	if err != nil {
-		return outcome{trouble: &trouble{source: sourceApply, err: err}}
+		return outcome{trouble: &report.Trouble{Source: report.SourceApply, Err: err}}
 	}
 	return outcome{drain: &result, permit: permit}
 }

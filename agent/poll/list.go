@@ -10,6 +10,9 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/lineage"
+	"github.com/axle-cd/axle/agent/poll/report"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -22,21 +25,21 @@ const specsAtOnce = 200
 // before acting on it, so that a restart never goes back.
 func (l *Loop) takeList(answer Answer) {
 	l.mu.Lock()
-	l.deletes = l.deletes.after(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
+	l.deletes = l.deletes.After(answer.Lineage, answer.List.GetIncarnation().GetConfirmed())
 	hold := l.deletes
 	l.etag = answer.ETag
-	if answer.Lineage != SameLife {
+	if answer.Lineage != lineage.SameLife {
 		l.facts = nil // settings depend on what the hub knows of the cluster, which may be outdated
 	}
 	l.mu.Unlock()
-	if hold == holdForReports || answer.Lineage == Restored {
-		l.report.wantWhole()
+	if hold == lineage.ForReports || answer.Lineage == lineage.Restored {
+		l.report.WantWhole()
 	}
 	l.remember(func(r *cache.Remembered) {
 		*r = cache.Remembered{Signed: answer.Signed, ETag: answer.ETag, Seen: answer.Seen, Shown: answer.Shown, Deletes: string(hold)}
 	})
 	l.mu.Lock()
-	moved := l.placeList(answer.List)
+	moved := l.acceptEntries(answer.List)
 	l.sweepDue = l.sweepDue || moved
 	l.listedAt, l.specsComing = l.Clock.Now(), true
 	l.mu.Unlock()
@@ -46,11 +49,11 @@ func (l *Loop) takeList(answer Answer) {
 	}
 }
 
-// placeList gives each service its entry, its tombstone, or neither; without either
+// acceptEntries gives each service its entry, its tombstone, or neither; without either
 // it is held. If an entry is unchanged, only its bytes are replaced: lists of
 // thousands of services follow each other with few changes. moved reports whether any
 // files or services changed.
-func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
+func (l *Loop) acceptEntries(list *agentv1.Desired) (moved bool) {
 	words := l.list == nil || l.list.GetPending() != list.GetPending() || l.listDeletes != l.deletes
 	l.list, l.listDeletes = list, l.deletes
 	l.allSettled = false
@@ -68,7 +71,7 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 		s.desire(w)
 		s.tombstone, s.drain = nil, nil
 		l.call(s, w.GetName(), w.GetNamespace())
-		l.placed(s, before)
+		l.entryChanged(s, before)
 	}
 	for _, t := range list.GetTombstones() {
 		s := l.ensure(t.GetServiceId())
@@ -80,9 +83,9 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 			l.call(s, t.GetName(), t.GetNamespace())
 		}
 		if s.drain != nil && s.drain.Done {
-			l.report.drained(t) // the hub has not received the report, or has lost it
+			l.report.Drained(t) // the hub has not received the report, or has lost it
 		}
-		l.placed(s, before)
+		l.entryChanged(s, before)
 	}
 	moved = moved || len(l.services) != len(list.GetServices())
 	for _, s := range l.services {
@@ -90,22 +93,22 @@ func (l *Loop) placeList(list *agentv1.Desired) (moved bool) {
 			before := s.listed()
 			s.desire(nil)
 			s.tombstone = nil
-			l.placed(s, before)
+			l.entryChanged(s, before)
 		}
 		if words {
-			l.hints.touch(s.id)
+			l.hints.Touch(s.Id)
 		}
 	}
-	poke(l.hints.wake)
+	l.hints.Poke()
 	return moved
 }
 
-// placed holds a service or lets it continue, as its entry says, and has its status
+// entryChanged holds a service or lets it continue, as its entry says, and has its status
 // checked if the entry changed.
-func (l *Loop) placed(s *service, before listed) {
+func (l *Loop) entryChanged(s *service, before listed) {
 	l.hold(s)
 	if !before.same(s) {
-		l.hints.touch(s.id)
+		l.hints.Touch(s.Id)
 	}
 }
 
@@ -147,9 +150,9 @@ func (l *Loop) hold(s *service) {
 	case held:
 		s.unqueue()
 		s.known = true
-		l.Apply.Pause(s.id)
+		l.Apply.Pause(s.Id)
 		if s.want == nil {
-			l.Claims.Unclaim(s.id)
+			l.Claims.Unclaim(s.Id)
 		}
 	case s.held:
 		s.done = nil
@@ -182,19 +185,19 @@ func (l *Loop) drop() {
 	var gone []string
 	for id, s := range l.services {
 		if s.want != nil {
-			for i, p := range partsOf(s.want) {
-				keep[partKey(id, i)] = digest.Digest(p.GetDigest())
+			for i, p := range content.Parts(s.want) {
+				keep[content.Key(id, i)] = digest.Digest(p.GetDigest())
 			}
 			continue
 		}
-		if _, applied := l.Inventory.State(id); s.tombstone == nil && !applied && !s.running {
+		if _, applied := l.Inventory.State(id); s.tombstone == nil && !applied && !s.Running {
 			gone = append(gone, id)
 			l.forget(s)
 		}
 	}
 	l.mu.Unlock()
 	for _, id := range gone {
-		l.report.forget(id)
+		l.report.Forget(id)
 		if err := l.Cache.DropSpec(id); err != nil {
 			l.Log.Warn("cannot remove an unused spec from disk", logkey.Service, id, logkey.Error, err)
 		}
@@ -262,12 +265,12 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 		// The desired revision may already be applied. Then no pass follows that
 		// would report the end and what was applied.
 		told := l.renameApplied(s)
-		if s.trouble != nil && s.trouble.source == sourceAgent {
+		if s.trouble != nil && s.trouble.Source == report.SourceAgent {
 			s.trouble, told = nil, true
 		}
 		if told {
-			l.hints.touch(s.id)
-			poke(l.hints.wake)
+			l.hints.Touch(s.Id)
+			l.hints.Poke()
 		}
 		// The list is older than its specs: a new one will come soon.
 		if s.want != nil && spec.GetSpecDigest() != s.want.GetSpecDigest() {
@@ -289,12 +292,12 @@ func (l *Loop) specsFailed(ids []string, err error) {
 	defer l.mu.Unlock()
 	for _, id := range ids {
 		if s := l.services[id]; s != nil {
-			s.trouble = &trouble{source: sourceAgent, err: err}
+			s.trouble = &report.Trouble{Source: report.SourceAgent, Err: err}
 			s.known = true
-			l.hints.touch(id)
+			l.hints.Touch(id)
 		}
 	}
-	poke(l.hints.wake)
+	l.hints.Poke()
 }
 
 // queueChanged queues passes for changed services. After a 304 it only compares
@@ -338,8 +341,8 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 		if s.drain == nil || !s.drain.Done {
 			s.queue(now, change.Unchanged)
 		}
-	case s.held && s.asked():
-		if s.due.IsZero() {
+	case s.held && s.requested():
+		if s.Due.IsZero() {
 			s.queue(now, change.Asked)
 		}
 	case s.held || s.spec == nil || !s.specFits():
@@ -358,5 +361,5 @@ func (s *service) queueChanged(now time.Time, renderer string) {
 // waits reports whether a pass for these inputs is already queued, or was tried and
 // waits for its retry.
 func (s *service) waits(wanted change.Inputs) bool {
-	return !s.due.IsZero() && (s.inputs.TarballDigest == "" || change.Of(&s.inputs, wanted) == change.Unchanged)
+	return !s.Due.IsZero() && (s.inputs.TarballDigest == "" || change.Of(&s.inputs, wanted) == change.Unchanged)
 }

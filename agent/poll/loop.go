@@ -6,6 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/axle-cd/axle/agent/poll/hint"
+	"github.com/axle-cd/axle/agent/poll/lineage"
+	"github.com/axle-cd/axle/agent/poll/queue"
+	"github.com/axle-cd/axle/agent/poll/report"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -17,7 +21,7 @@ import (
 type Loop struct {
 	Config
 	metrics *metrics
-	report  *reporter
+	report  *report.Reporter
 
 	pollNow chan struct{}
 	work    chan struct{}
@@ -27,12 +31,12 @@ type Loop struct {
 	services map[string]*service
 	// named holds the services by name, because dependencies are by name.
 	named   map[string]map[string]*service
-	agenda  agenda
+	queue   queue.Queue
 	loaded  bool // the inventories have been read
 	away    error
 	list    *agentv1.Desired
 	etag    string
-	deletes deletesHold
+	deletes lineage.Hold
 	// listedAt is when a poll returned list; zero means that it was read from the
 	// disk.
 	listedAt time.Time
@@ -46,7 +50,7 @@ type Loop struct {
 	// refreshedAt is when the trees were last checked.
 	refreshedAt time.Time
 	// listDeletes is what deletes waited for when list was accepted.
-	listDeletes deletesHold
+	listDeletes lineage.Hold
 	polls       int
 	status      Status
 	facts       *Facts
@@ -70,7 +74,7 @@ type Loop struct {
 	remembering sync.Mutex
 
 	// hints come from watches, which must not wait for mu.
-	hints hints
+	hints *hint.Hints
 }
 
 // Status is the state of the loop, for /healthz and metrics.
@@ -95,11 +99,11 @@ func New(cfg Config) (*Loop, error) {
 	l := &Loop{
 		Config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
-		etag: cfg.Remembered.ETag, deletes: deletesHold(cfg.Remembered.Deletes),
-		hints: hints{touched: map[string]bool{}, news: map[string]bool{}, needPass: map[string]bool{}, wake: make(chan struct{}, 1)},
+		etag: cfg.Remembered.ETag, deletes: lineage.Hold(cfg.Remembered.Deletes),
+		hints: hint.New(),
 	}
 	l.metrics = newMetrics(cfg.Registerer, l)
-	l.report = newReporter(l)
+	l.report = l.newReporter()
 	specs, err := cfg.Cache.Specs()
 	if err != nil {
 		return nil, err
@@ -118,7 +122,7 @@ func New(cfg Config) (*Loop, error) {
 	if cfg.List == nil {
 		l.etag = ""
 	} else {
-		l.sweepDue = l.placeList(cfg.List)
+		l.sweepDue = l.acceptEntries(cfg.List)
 	}
 	return l, nil
 }
@@ -128,7 +132,7 @@ func (l *Loop) Run(ctx context.Context) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Part{Name: "polls", Run: l.runPolls},
 		lifecycle.Part{Name: "passes", Run: l.runPasses},
-		lifecycle.Part{Name: "reports", Run: l.report.run},
+		lifecycle.Part{Name: "reports", Run: l.report.Run},
 		lifecycle.Part{Name: "full downloads", Run: l.runRefresh},
 		lifecycle.Part{Name: "hints", Run: l.runHints})
 }
@@ -243,7 +247,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	l.fetchSpecs(ctx)
 	l.queueChanged()
 	l.queueReads()
-	l.report.compare(answer.StatusHash)
+	l.report.Compare(answer.StatusHash)
 	l.ping(ctx)
 	if l.refreshDue() {
 		l.dropDue()
@@ -288,7 +292,7 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 func (l *Loop) ping(ctx context.Context) {
 	now := l.Clock.Now()
 	l.mu.Lock()
-	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= cmp.Or(l.settings.Whole, wholePeriod))
+	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= cmp.Or(l.settings.Whole, report.WholePeriod))
 	l.mu.Unlock()
 	if !due {
 		return
@@ -333,7 +337,7 @@ func (l *Loop) noteDuplicate(err error) {
 func (l *Loop) ensure(id string) *service {
 	s := l.services[id]
 	if s == nil {
-		s = newService(id, &l.agenda)
+		s = newService(id, &l.queue)
 		l.services[id] = s
 	}
 	return s
@@ -341,18 +345,18 @@ func (l *Loop) ensure(id string) *service {
 
 // call sets the name of a service.
 func (l *Loop) call(s *service, name, namespace string) {
-	if s.name != name || l.named[name][s.id] == nil {
+	if s.name != name || l.named[name][s.Id] == nil {
 		l.unname(s)
 		if l.named[name] == nil {
 			l.named[name] = map[string]*service{}
 		}
-		l.named[name][s.id] = s
+		l.named[name][s.Id] = s
 	}
 	s.name, s.namespace = name, namespace
 }
 
 func (l *Loop) unname(s *service) {
-	delete(l.named[s.name], s.id)
+	delete(l.named[s.name], s.Id)
 	if len(l.named[s.name]) == 0 {
 		delete(l.named, s.name)
 	}
@@ -363,7 +367,7 @@ func (l *Loop) forget(s *service) {
 	s.unqueue()
 	l.unname(s)
 	l.ungate(s)
-	delete(l.awaiting, s.id)
-	l.Claims.Unclaim(s.id)
-	delete(l.services, s.id)
+	delete(l.awaiting, s.Id)
+	l.Claims.Unclaim(s.Id)
+	delete(l.services, s.Id)
 }

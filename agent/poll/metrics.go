@@ -2,6 +2,8 @@ package poll
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/axle-cd/axle/agent/poll/report"
 )
 
 // metrics are the agent's metrics; there is no label per service.
@@ -47,7 +49,7 @@ func (m *metrics) observe(j *job, out outcome) {
 		result = "waiting"
 	case out.drain != nil:
 		result = "leaving"
-	case out.result != nil && out.result.Sync != syncSynced:
+	case out.result != nil && out.result.Sync != report.SyncSynced:
 		result = out.result.Sync
 	}
 	m.passes.WithLabelValues(result).Inc()

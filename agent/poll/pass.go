@@ -11,6 +11,8 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/generated"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/render"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/agent/testrun"
@@ -21,15 +23,6 @@ import (
 
 // partialRetry is when a pass with incomplete discovery is repeated.
 const partialRetry = time.Minute
-
-// The values of StatusError.source.
-const (
-	sourceSource = "source"
-	sourceRender = "render"
-	sourceApply  = "apply"
-	sourceAgent  = "agent"
-	sourceTests  = "tests"
-)
 
 // steps are the steps of a pass, in their order; docs/flows/poll.md describes
 // them. A step that returns an outcome ends the pass, and the applied state stays.
@@ -61,7 +54,7 @@ type passing struct {
 	partial  string // why discovery is not whole
 	cause    change.Cause
 	settings string
-	trees    trees // empty when nothing is rendered
+	trees    content.Trees // empty when nothing is rendered
 	objects  []*unstructured.Unstructured
 	warnings []string
 	service  apply.Service
@@ -74,7 +67,7 @@ type passing struct {
 // pass takes one service through the steps.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
 	p := &passing{loop: l, job: j, now: inputsOf(j.want, j.spec, l.Render.RendererVersion())}
-	defer func() { p.trees.release() }()
+	defer func() { p.trees.Release() }()
 	for _, step := range steps {
 		if out := step.do(p, ctx); out != nil {
 			out.step = step.name
@@ -89,27 +82,27 @@ func (p *passing) fail(source string, err error) *outcome {
 	if err == nil {
 		return nil
 	}
-	return &outcome{inputs: p.now, trouble: &trouble{source: source, err: err}}
+	return &outcome{inputs: p.now, trouble: &report.Trouble{Source: source, Err: err}}
 }
 
 // allowed finds out which account the service acts as, in which namespaces and on
 // which kinds.
 func (p *passing) allowed(context.Context) *outcome {
 	if p.job.spec == nil || !p.job.fits {
-		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
+		return p.fail(report.SourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
 	}
 	var err error
 	if p.permit, err = p.loop.Gate.Permit(tenancy.FromSpec(p.job.spec)); err != nil {
-		return &outcome{inputs: p.now, trouble: &trouble{source: sourceAgent, err: err, refused: true}}
+		return &outcome{inputs: p.now, trouble: &report.Trouble{Source: report.SourceAgent, Err: err, Refused: true}}
 	}
-	p.settings = settingsOf(p.job.spec)
+	p.settings = content.Settings(p.job.spec)
 	return nil
 }
 
 // named stops a service whose content the hub has not produced.
 func (p *passing) named(context.Context) *outcome {
 	if p.now.TarballDigest == "" {
-		return p.fail(sourceSource, errNoContent)
+		return p.fail(report.SourceSource, errNoContent)
 	}
 	return nil
 }
@@ -118,7 +111,7 @@ func (p *passing) named(context.Context) *outcome {
 func (p *passing) discover(ctx context.Context) *outcome {
 	var err error
 	if p.caps, p.partial, err = p.loop.Cluster.Capabilities(ctx); err != nil {
-		return p.fail(sourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
+		return p.fail(report.SourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
 	}
 	return nil
 }
@@ -129,7 +122,7 @@ func (p *passing) compare(ctx context.Context) *outcome {
 	p.cause, err = p.loop.changed(ctx, p.permit, p.job, &p.now, p.caps)
 	switch {
 	case err != nil:
-		return p.fail(sourceRender, err)
+		return p.fail(report.SourceRender, err)
 	case p.cause == change.Unchanged && p.job.objects == nil && !p.job.claim:
 		return &outcome{skipped: true, settled: true}
 	}
@@ -138,7 +131,7 @@ func (p *passing) compare(ctx context.Context) *outcome {
 
 // wait stops a service whose dependencies are not there.
 func (p *passing) wait(context.Context) *outcome {
-	if p.job.gate != "" && !p.job.errand {
+	if p.job.gate != "" && !p.job.onDemand {
 		return &outcome{inputs: p.now, gate: p.job.gate}
 	}
 	return nil
@@ -165,9 +158,13 @@ func (p *passing) fetch(ctx context.Context) *outcome {
 		return nil
 	}
 	p.loop.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
-	trees, source, err := p.loop.trees(ctx, j)
-	p.trees = trees
-	return p.fail(source, err)
+	var err error
+	p.trees, err = content.Fetch(ctx, p.loop.Cache, p.loop.Hub.Tarball, j.id, j.want)
+	switch errcode.Of(err) {
+	case errcode.NotFound, errcode.Unprocessable:
+		return p.fail(report.SourceSource, err)
+	}
+	return p.fail(report.SourceAgent, err)
 }
 
 // render renders the objects, and records in now what the result depended on.
@@ -175,7 +172,7 @@ func (p *passing) render(ctx context.Context) *outcome {
 	if len(p.trees) == 0 {
 		return nil
 	}
-	return p.fail(sourceRender, p.rendered(ctx))
+	return p.fail(report.SourceRender, p.rendered(ctx))
 }
 
 // serve does what somebody requested besides the sync: a diff, or a sync of selected
@@ -183,12 +180,12 @@ func (p *passing) render(ctx context.Context) *outcome {
 func (p *passing) serve(ctx context.Context) *outcome {
 	l, j := p.loop, p.job
 	s := apply.FromSpec(j.spec, p.now.TarballDigest)
-	s.Revision, s.Settings, s.Seen = revisionOf(j.spec, p.now), p.settings, j.seen
+	s.Revision, s.Settings, s.Seen = content.Revision(j.spec, p.now), p.settings, j.seen
 	s.Partial, s.LeftOut = cmp.Or(j.deletes, p.partial), manifest.PartsLeftOut(p.warnings)
 	s.Unsettled = func() []apply.Pending { return l.unsettled(j.id) }
 	p.service = s
 	p.tests, p.synced = testrun.Split(p.objects)
-	p.words, p.again = l.errands(ctx, p.permit, j, s, p.synced)
+	p.words, p.again = l.serveOnDemand(ctx, p.permit, j, s, p.synced)
 	return nil
 }
 
@@ -204,7 +201,7 @@ func (p *passing) hold(ctx context.Context) *outcome {
 		out.gate = j.gate
 	}
 	if err := p.loop.Claims.Claim(ctx, p.permit, p.service, p.synced, j.idleBecause()); err != nil {
-		*out = outcome{trouble: &trouble{source: sourceApply, err: err}, inputs: p.now, warnings: p.warnings, again: p.again, words: p.words}
+		*out = outcome{trouble: &report.Trouble{Source: report.SourceApply, Err: err}, inputs: p.now, warnings: p.warnings, again: p.again, words: p.words}
 	}
 	return out
 }
@@ -213,7 +210,7 @@ func (p *passing) hold(ctx context.Context) *outcome {
 func (p *passing) apply(ctx context.Context) *outcome {
 	result, err := p.loop.Apply.Pass(ctx, p.permit, p.service, p.synced)
 	if err != nil {
-		return p.fail(sourceApply, err)
+		return p.fail(report.SourceApply, err)
 	}
 	if p.partial != "" && result.Again == 0 {
 		result.Again = partialRetry // a prune may wait for the rest
@@ -231,11 +228,11 @@ func (p *passing) apply(ctx context.Context) *outcome {
 func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	same := *j.done
 	same.SpecDigest = now.SpecDigest
-	if j.objects != nil || j.settings == "" || j.held || j.errand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
+	if j.objects != nil || j.settings == "" || j.held || j.onDemand || j.spec.GetDryRun() || j.deletes != "" || len(same.Reads) > 0 || change.Of(&same, now) != change.Unchanged {
 		return outcome{}, false
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
-	service.Revision, service.Settings = revisionOf(j.spec, now), j.settings
+	service.Revision, service.Settings = content.Revision(j.spec, now), j.settings
 	result, ok := l.Apply.Confirm(service)
 	if !ok {
 		return outcome{}, false
@@ -289,7 +286,7 @@ func (p *passing) rendered(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Parts = p.trees.renderParts(j.want)
+	r.Parts = p.trees.RenderParts(j.want)
 	r.Capabilities, r.Lookup, r.Tests = p.caps, Lookups{l.Cluster, p.permit}, l.Tests != nil
 	result, err := l.Render.Render(ctx, r)
 	if err != nil {
@@ -300,7 +297,7 @@ func (p *passing) rendered(ctx context.Context) error {
 		return err
 	}
 	j.objects = nil
-	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: revisionOf(j.spec, p.now)}
+	service := generated.Service{ID: j.id, Namespace: j.spec.GetNamespace(), Revision: content.Revision(j.spec, p.now)}
 	if err := generated.Keep(ctx, r.Lookup, service, result.Objects, objects); err != nil {
 		return err
 	}

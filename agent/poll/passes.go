@@ -11,6 +11,8 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/lineage"
 	"github.com/axle-cd/axle/agent/preview"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -79,7 +81,7 @@ func (l *Loop) load(ctx context.Context) bool {
 				recall(l, s)
 				l.hold(s)
 				// The names of what the same entry applied before are already known.
-				tarball, _ := contentOf(s.want)
+				tarball, _ := content.Of(s.want)
 				if s.want != nil && s.spec != nil && state.TarballDigest == tarball && s.spec.GetSpecDigest() == s.want.GetSpecDigest() {
 					s.specFor = s.wantKey
 				}
@@ -87,10 +89,10 @@ func (l *Loop) load(ctx context.Context) bool {
 		}
 		for id, s := range l.services {
 			s.known = s.known || err != nil
-			l.hints.touch(id)
+			l.hints.Touch(id)
 		}
 		l.mu.Unlock()
-		poke(l.hints.wake)
+		l.hints.Poke()
 		if err == nil {
 			l.queueChanged()
 			return true
@@ -110,17 +112,18 @@ func (l *Loop) next() (*job, time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		first := l.agenda.first()
-		switch {
-		case first == nil:
+		entry := l.queue.First()
+		if entry == nil {
 			return nil, time.Minute
-		case first.due.After(now):
-			return nil, min(time.Minute, first.due.Sub(now))
-		case first.held && !first.asked():
+		}
+		first := l.services[entry.Id]
+		switch {
+		case first.Due.After(now):
+			return nil, min(time.Minute, first.Due.Sub(now))
+		case first.held && !first.requested():
 			first.unqueue() // it was held meanwhile
 		case l.specsComing && first.needsSpec():
-			first.due = now.Add(specsWait)
-			l.agenda.put(first)
+			l.queue.Put(&first.Entry, now.Add(specsWait))
 		default:
 			return l.begin(first), 0
 		}
@@ -129,9 +132,9 @@ func (l *Loop) next() (*job, time.Duration) {
 
 func (l *Loop) begin(s *service) *job {
 	j := &job{
-		id: s.id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
+		id: s.Id, want: s.want, tombstone: s.tombstone, spec: s.spec, done: s.done, inputs: s.inputs, settings: s.settings,
 		seen: seenOf(l.list), objects: s.objects, warnings: s.warnings, cause: s.cause, readReads: s.readReads,
-		deletes: l.deletes.words(), held: s.held, diffed: s.diffed, previewed: s.previewed, errand: s.asked(), claim: s.claiming,
+		deletes: l.deletes.Words(), held: s.held, diffed: s.diffed, previewed: s.previewed, onDemand: s.requested(), claim: s.claiming,
 	}
 	if s.want != nil {
 		j.fits = s.specFits()
@@ -140,8 +143,8 @@ func (l *Loop) begin(s *service) *job {
 	if s.tombstone != nil {
 		j.dependent = l.dependent(s)
 	}
-	s.due, s.cause, s.readReads = time.Time{}, change.Unchanged, false
-	l.agenda.begin(s)
+	s.cause, s.readReads = change.Unchanged, false
+	l.queue.Begin(&s.Entry)
 	return j
 }
 
@@ -178,7 +181,7 @@ func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 	if s := l.services[j.id]; s != nil {
 		if s.previewed = max(s.previewed, last); err == nil && preview.Only(j.spec, s.diffed) {
 			s.diffed = max(s.diffed, j.spec.GetDiffRequest())
-			j.diffed, j.errand = s.diffed, s.asked()
+			j.diffed, j.onDemand = s.diffed, s.requested()
 		}
 	}
 	return err != nil
@@ -193,14 +196,14 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		l.mu.Unlock()
 		return
 	}
-	l.agenda.end(s)
+	l.queue.End(&s.Entry)
 	if ctx.Err() != nil && out.trouble != nil {
 		l.mu.Unlock()
 		return // the agent stops; after a restart the pass runs again
 	}
 	s.known = true
 	if s.held {
-		l.Apply.Pause(s.id) // it was held while the pass ran
+		l.Apply.Pause(s.Id) // it was held while the pass ran
 	}
 	switch {
 	case !out.skipped:
@@ -217,15 +220,15 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 		s.queueChanged(l.Clock.Now(), renderer)
 	}
 	l.allSettled = l.allSettled && !l.isUnsettled(s, renderer)
-	l.hints.touch(j.id)
+	l.hints.Touch(j.id)
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass failed", logkey.Service, s.name, logkey.Source, out.trouble.source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.err)))
+		l.Log.Warn("a pass failed", logkey.Service, s.name, logkey.Source, out.trouble.Source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.Err)))
 	}
 	l.storeApplied()
 	poke(l.work)
-	poke(l.hints.wake)
+	l.hints.Poke()
 }
 
 // settle forgets why an intermediate revision failed: the desired revision is already
@@ -252,18 +255,18 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	switch {
 	case out.trouble != nil:
 		s.objects = nil
-		if out.trouble.refused || s.done != nil && change.Of(s.done, out.inputs) == change.Unchanged {
+		if out.trouble.Refused || s.done != nil && change.Of(s.done, out.inputs) == change.Unchanged {
 			// It is tried again, even if the same inputs were applied before.
 			s.done = nil
 		}
-		if out.trouble.refused {
+		if out.trouble.Refused {
 			// What an earlier permit allowed is not healed either.
-			l.Apply.Pause(s.id)
+			l.Apply.Pause(s.Id)
 			if l.Tests != nil {
-				l.Tests.Stop(s.id)
+				l.Tests.Stop(s.Id)
 			}
 		}
-		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.err))
+		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.Err))
 		s.queue(now.Add(after), change.Unfinished)
 	case out.gate != "":
 		// From now on a touched dependency makes it run earlier; check what the
@@ -276,11 +279,11 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	case out.dry:
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
 		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: the changes are not known yet"), Partly: true}
-		l.Apply.Pause(s.id)
+		l.Apply.Pause(s.Id)
 	case out.drain != nil && !out.drain.Done:
 		s.queue(now.Add(max(s.backoff.Next(), time.Second)), change.Unfinished)
 	case out.drain != nil:
-		l.report.drained(s.tombstone)
+		l.report.Drained(s.tombstone)
 		if l.Tests != nil {
 			l.Tests.Forget(out.permit)
 		}
@@ -311,7 +314,7 @@ func (l *Loop) takeResult(s *service, j *job, out outcome, now time.Time) {
 	if !failed {
 		s.backoff.Reset()
 	}
-	if deletesMatter := l.deletes == noHold && s.deletesHeld; deletesMatter {
+	if deletesMatter := l.deletes == lineage.None && s.deletesHeld; deletesMatter {
 		s.queue(now, change.DeletesFreed)
 	}
 }
@@ -340,7 +343,7 @@ func (l *Loop) renameApplied(s *service) bool {
 	if s.done == nil || s.want == nil || s.spec == nil || s.needsSpec() {
 		return false
 	}
-	if !filesOf(s.done, s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
+	if !content.Same(s.done, s.want) || s.done.SpecDigest != s.spec.GetSpecDigest() {
 		return false
 	}
 	before := s.applied
@@ -375,8 +378,8 @@ func (l *Loop) storeApplied() {
 
 // busyLocked reports whether a pass runs or is due.
 func (l *Loop) busyLocked(now time.Time) bool {
-	first := l.agenda.first()
-	return l.agenda.running > 0 || first != nil && !first.due.After(now)
+	first := l.queue.First()
+	return l.queue.Running > 0 || first != nil && !first.Due.After(now)
 }
 
 // scrubbed removes the secret values of a service from a text: renderers and API

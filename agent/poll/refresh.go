@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -43,8 +44,8 @@ func (l *Loop) refreshAll(ctx context.Context) {
 	wanted := map[string]part{}
 	l.mu.Lock()
 	for id, s := range l.services {
-		for i, p := range partsOf(s.want) {
-			wanted[partKey(id, i)] = part{id, digest.Digest(p.GetDigest())}
+		for i, p := range content.Parts(s.want) {
+			wanted[content.Key(id, i)] = part{id, digest.Digest(p.GetDigest())}
 		}
 	}
 	l.mu.Unlock()

@@ -8,6 +8,9 @@ import (
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/cache"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
+	"github.com/axle-cd/axle/agent/poll/queue"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/jitter"
@@ -18,11 +21,11 @@ import (
 // service is the loop's state of one service. Loop.mu guards it; a worker uses
 // copies.
 type service struct {
-	id, name, namespace string
+	queue.Entry
+	name, namespace string
 
-	// agenda is the loop's; place is the service's position in it, zero means none.
-	agenda *agenda
-	place  int
+	// passes is the loop's queue.
+	passes *queue.Queue
 
 	// want is the service's entry in the present list, nil if it has none; wantKey
 	// belongs to it.
@@ -58,18 +61,13 @@ type service struct {
 	settings string
 
 	// trouble is why the last pass failed.
-	trouble *trouble
+	trouble *report.Trouble
 	// gate is the dependency that the service waits for; gatedBy are its keys in
 	// Loop.gated.
 	gate    string
 	gatedBy []string
-	// since is when each message first appeared.
-	since map[string]time.Time
 
-	// due is when the next pass starts; zero means never.
-	due     time.Time
-	cause   change.Cause
-	running bool
+	cause change.Cause
 	// held: paused, or in no list.
 	held bool
 	// diffed, previewed and selected are the last answered requests for a diff, for a
@@ -84,22 +82,13 @@ type service struct {
 	known bool
 }
 
-// trouble is a failed step.
-type trouble struct {
-	// source is a value of StatusError.source.
-	source string
-	err    error
-	// refused: the service may not do what its settings say.
-	refused bool
-}
-
-func newService(id string, a *agenda) *service {
-	return &service{id: id, agenda: a, since: map[string]time.Time{}, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
+func newService(id string, a *queue.Queue) *service {
+	return &service{Entry: queue.Entry{Id: id}, passes: a, backoff: jitter.Backoff{Min: 5 * time.Second, Max: 5 * time.Minute}}
 }
 
 // wantKey changes with every part of a list entry that a spec belongs to.
 func wantKey(w *agentv1.DesiredService) string {
-	tarball, parts := contentOf(w)
+	tarball, parts := content.Of(w)
 	return tarball + " " + w.GetSpecDigest() + " " + parts
 }
 
@@ -140,22 +129,21 @@ func (s *service) wanted(renderer string) change.Inputs {
 }
 
 func inputsOf(want *agentv1.DesiredService, spec *agentv1.ServiceSpec, renderer string) change.Inputs {
-	tarball, parts := contentOf(want)
+	tarball, parts := content.Of(want)
 	return change.Inputs{TarballDigest: tarball, Parts: parts, SpecDigest: spec.GetSpecDigest(), Renderer: renderer}
 }
 
 // queue queues a pass at a time; the earlier one wins.
 func (s *service) queue(at time.Time, cause change.Cause) {
-	if s.due.IsZero() || at.Before(s.due) {
-		s.due, s.cause = at, cause
-		s.agenda.put(s)
+	if s.Due.IsZero() || at.Before(s.Due) {
+		s.passes.Put(&s.Entry, at)
+		s.cause = cause
 	}
 }
 
 // unqueue cancels the queued pass.
 func (s *service) unqueue() {
-	s.due = time.Time{}
-	s.agenda.put(s)
+	s.passes.Put(&s.Entry, time.Time{})
 }
 
 // job is a worker's copy of a service.
@@ -173,13 +161,13 @@ type job struct {
 	warnings  []string
 	cause     change.Cause
 	readReads bool
-	// held: only errands run.
+	// held: only requests on demand run.
 	held              bool
 	diffed, previewed int64
 	// claim: record what is rendered even if it is not applied.
 	claim bool
-	// errand: a person waits for something other than a sync.
-	errand bool
+	// onDemand: a person waits for something other than a sync.
+	onDemand bool
 	// deletes is what deletes wait for, empty if they do not wait.
 	deletes string
 	// gate is the dependency to wait for.
@@ -191,11 +179,11 @@ type job struct {
 // outcome is the result of a pass.
 type outcome struct {
 	step     string // that ended the pass
-	trouble  *trouble
+	trouble  *report.Trouble
 	gate     string
 	skipped  bool   // nothing to do
 	settled  bool   // the desired revision is already applied
-	again    bool   // an errand could not be done yet
+	again    bool   // a request could not be done yet
 	claimed  bool   // the rendered objects are known
 	dry      bool   // nothing of it is written
 	words    string // what a dry run would change

@@ -30,7 +30,7 @@ func (l *Loop) wantTests(s *service, j *job, out outcome) {
 	}
 	service := apply.FromSpec(j.spec, "")
 	l.Tests.Want(testrun.Request{
-		Service: s.id, Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
+		Service: s.Id, Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
 		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: out.tests,
 	})
@@ -42,7 +42,7 @@ func (l *Loop) ReadyForTests(id string) (ready bool, why string) {
 	l.mu.Lock()
 	s := l.services[id]
 	settled := s != nil && s.done != nil && s.result != nil && (s.result.Phase == apply.PhaseApplied || s.result.Phase == apply.PhasePruneHeld)
-	held := s == nil || s.held || s.trouble != nil && s.trouble.refused
+	held := s == nil || s.held || s.trouble != nil && s.trouble.Refused
 	l.mu.Unlock()
 	switch {
 	case held:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/apply"
 	"github.com/axle-cd/axle/agent/poll/change"
+	"github.com/axle-cd/axle/agent/poll/content"
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
@@ -29,7 +30,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 			continue
 		}
 		settled = false
-		if s.id == id {
+		if s.Id == id {
 			continue
 		}
 		all = append(all, apply.Pending{Name: s.name, Why: s.unsettledBecause(renderer, now), Takes: takes(l.Gate, s)})
@@ -50,7 +51,7 @@ func (l *Loop) isUnsettled(s *service, renderer string) bool {
 // unsettledBecause says why, and queues a render for a service that would not have
 // one otherwise.
 func (s *service) unsettledBecause(renderer string, now time.Time) string {
-	tarball, _ := contentOf(s.want)
+	tarball, _ := content.Of(s.want)
 	switch {
 	case s.waiting != "":
 		return s.waiting
@@ -60,11 +61,11 @@ func (s *service) unsettledBecause(renderer string, now time.Time) string {
 		return "its source has never been read"
 	}
 	if s.trouble != nil && change.Of(&s.inputs, s.wanted(renderer)) == change.Unchanged {
-		return s.scrub.String(errcode.Message(s.trouble.err))
+		return s.scrub.String(errcode.Message(s.trouble.Err))
 	}
 	if s.held || s.gate != "" {
 		s.claiming = true
-		if s.due.IsZero() || s.gate != "" {
+		if s.Due.IsZero() || s.gate != "" {
 			s.queue(now, change.Unfinished)
 		}
 	}
@@ -103,14 +104,14 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	}
 	switch {
 	case awaits:
-		if !l.awaiting[s.id] {
+		if !l.awaiting[s.Id] {
 			// What it waits for may have arrived while this pass ended.
 			s.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
 		}
-		l.awaiting[s.id] = true
+		l.awaiting[s.Id] = true
 		return
-	case !out.skipped && l.awaiting[s.id]:
-		if delete(l.awaiting, s.id); len(l.awaiting) == 0 {
+	case !out.skipped && l.awaiting[s.Id]:
+		if delete(l.awaiting, s.Id); len(l.awaiting) == 0 {
 			// Nobody waits any more, so retries of failed renders for this purpose
 			// stop.
 			for _, o := range l.services {

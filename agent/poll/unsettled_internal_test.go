@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/axle-cd/axle/agent/poll/queue"
+	"github.com/axle-cd/axle/agent/poll/report"
 	"github.com/axle-cd/axle/agent/tenancy"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/clock"
@@ -38,32 +40,32 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 		"it is in no list":            {change: func(s *service) { s.want = nil }},
 		"its settings are not there":  {change: func(s *service) { s.spec = nil }, why: "settings"},
 		"its source was never read":   {change: func(s *service) { s.want.TarballDigest = "" }, why: "source"},
-		"it is the one that asks":     {change: func(s *service) { s.id = "a" }},
+		"it is the one that asks":     {change: func(s *service) { s.Id = "a" }},
 		"it cannot be rendered": {change: func(s *service) {
-			s.inputs, s.trouble = s.wanted("r1"), &trouble{source: sourceRender, err: errcode.New(errcode.Invalid, "line 3: hunter22 is no map")}
+			s.inputs, s.trouble = s.wanted("r1"), &report.Trouble{Source: report.SourceRender, Err: errcode.New(errcode.Invalid, "line 3: hunter22 is no map")}
 		}, why: "line 3: [secret password] is no map"},
 		"it could not be rendered before": {change: func(s *service) {
 			planned(s)
-			s.trouble = &trouble{source: sourceApply, err: errors.New("the API server is away")}
+			s.trouble = &report.Trouble{Source: report.SourceApply, Err: errors.New("the API server is away")}
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &Loop{Config: Config{Render: versioned{}, Clock: clock.Real{}, Gate: tenancy.New(&rest.Config{}, "axle-system")}, work: make(chan struct{}, 1)}
-			s := newService("b", &l.agenda)
+			s := newService("b", &l.queue)
 			s.name, s.spec = "heir", &agentv1.ServiceSpec{Id: "b", SpecDigest: "s1"}
 			s.scrub = scrub.New(map[string]string{"password": "hunter22"})
 			s.desire(&agentv1.DesiredService{Id: "b", TarballDigest: "t1", SpecDigest: "s1"})
 			s.specFor = s.wantKey
 			test.change(s)
-			l.services = map[string]*service{s.id: s}
+			l.services = map[string]*service{s.Id: s}
 			for range 2 { // the second answer may be remembered
 				got := l.unsettled("a")
 				if len(got) > 1 || (len(got) == 1) != (test.why != "") || len(got) == 1 && (got[0].Name != "heir" || !strings.Contains(got[0].Why, test.why)) {
 					t.Errorf("waits for %+v, want %q", got, test.why)
 				}
 			}
-			if s.claiming != test.asked || s.due.IsZero() == test.asked {
-				t.Errorf("it is rendered for that: %v, due %v", s.claiming, s.due)
+			if s.claiming != test.asked || s.Due.IsZero() == test.asked {
+				t.Errorf("it is rendered for that: %v, due %v", s.claiming, s.Due)
 			}
 		})
 	}
@@ -71,7 +73,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 
 // A service whose limits do not let it have an object is not waited for with it.
 func TestLimitsSayWhoMayTakeAnObject(t *testing.T) {
-	gate, all := tenancy.New(&rest.Config{}, "axle-system"), &agenda{}
+	gate, all := tenancy.New(&rest.Config{}, "axle-system"), &queue.Queue{}
 	kind, ref := kubeobj.Kind{Version: "v1", Kind: "ConfigMap", Namespaced: true}, kubeobj.Ref{Kind: "ConfigMap", Namespace: "shop", Name: "a"}
 	enforced := true
 	for name, test := range map[string]struct {

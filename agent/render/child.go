@@ -22,7 +22,7 @@ const (
 // child is one running axle-render.
 type child struct {
 	project string
-	// rare: it is the program with all makers.
+	// rare: it is the program with all renderers.
 	rare   bool
 	born   time.Time
 	passes int

@@ -34,7 +34,7 @@ type Verdict struct {
 	Status, Message string
 }
 
-// Judge asks the program with all makers for verdicts of objects, given as JSON, and
+// Judge asks the program with all renderers for verdicts of objects, given as JSON, and
 // returns those of the first ones, at least one; without objects it checks whether
 // the rule compiles. One batch is judged at a time, in a child that renders nothing
 // and ends when it has nothing to judge. Errors are Invalid for a rule that does not

@@ -104,7 +104,7 @@ func TestRareLimitsEndThePassOnly(t *testing.T) {
 	}
 }
 
-// TestWithoutTheRareProgram: the usual makers work without it, and a service that
+// TestWithoutTheRareProgram: the usual renderers work without it, and a service that
 // needs another one reports what is missing.
 func TestWithoutTheRareProgram(t *testing.T) {
 	alone := filepath.Join(t.TempDir(), "axle-render")

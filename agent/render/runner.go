@@ -33,7 +33,7 @@ const (
 
 // Config configures the children.
 type Config struct {
-	// Binary is axle-render, see Find. The program with all makers is beside it, with
+	// Binary is axle-render, see Find. The program with all renderers is beside it, with
 	// "-rare" added to the name.
 	Binary string
 	// Tools is a folder with tools for EXEC and WASM steps; empty means none.
@@ -149,16 +149,16 @@ func versionOf(binary, tools string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// rareSuffix is added to the name of the program with all makers.
+// rareSuffix is added to the name of the program with all renderers.
 const rareSuffix = "-rare"
 
-// Rare returns the program with all makers, which is beside a render child.
+// Rare returns the program with all renderers, which is beside a render child.
 func Rare(binary string) string { return binary + rareSuffix }
 
-// errRare says that a pass needs the program with all makers.
-var errRare = errors.New("the pass wants the program with all makers")
+// errRare says that a pass needs the program with all renderers.
+var errRare = errors.New("the pass wants the program with all renderers")
 
-// rarely reports whether a step names a maker that only that program has.
+// rarely reports whether a step names a renderer that only that program has.
 func rarely(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.Type == "JSONNET" || s.Type == "CUE" || s.Type == "WASM" })
 }

@@ -45,7 +45,7 @@ func (r *Runner) pass(ctx context.Context, c *child, p Pass) (Result, error) {
 		return Result{}, errRare
 	}
 	if failed := result.GetFailure(); failed != nil {
-		return Result{}, errcode.New(errcode.Invalid, "%s", place(failed))
+		return Result{}, errcode.New(errcode.Invalid, "%s", located(failed))
 	}
 	return resultOf(result, reads, r.version), nil
 }
@@ -117,8 +117,8 @@ func (r *Runner) addCode(begin *renderv1.Begin) error {
 	return nil
 }
 
-// place puts a failure's file and line before its message.
-func place(f *renderv1.Failure) string {
+// located puts a failure's file and line before its message.
+func located(f *renderv1.Failure) string {
 	switch {
 	case f.GetFile() == "":
 		return f.GetMessage()

@@ -189,12 +189,12 @@ func (t *tools) find(name string, wasm bool) (tool, error) {
 	if len(have) > 0 {
 		list = "it has " + strings.Join(have, ", ")
 	}
-	place := "its administrator puts them into the folder of --tools-dir"
+	hint := "its administrator puts them into the folder of --tools-dir"
 	if t.declares {
-		place = "its administrator declares them in the " + toolsFile + " of the folder of --tools-dir"
+		hint = "its administrator declares them in the " + toolsFile + " of the folder of --tools-dir"
 	}
 	return tool{}, errcode.New(errcode.Invalid,
-		"the agent of this cluster has no %s %q for a renderer of type %s; %s; %s", what, name, kind, list, place)
+		"the agent of this cluster has no %s %q for a renderer of type %s; %s; %s", what, name, kind, list, hint)
 }
 
 // code reads the code of a module.

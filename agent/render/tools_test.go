@@ -43,7 +43,7 @@ var built = func() func(t *testing.T, name, pkg string, env ...string) string {
 
 const printer = "render/rendertest/testdata/printer"
 
-// rareRunner has the program with all makers, and tools.
+// rareRunner has the program with all renderers, and tools.
 func rareRunner(t *testing.T, config render.Config) *render.Runner {
 	t.Helper()
 	built(t, filepath.Base(binary)+"-rare", "cmd/axle-render-rare")

@@ -81,8 +81,8 @@ type Request struct {
 type Runner struct {
 	cfg  Config
 	wake chan struct{}
-	// places bounds the services whose tests run.
-	places chan struct{}
+	// slots bounds the services whose tests run.
+	slots chan struct{}
 
 	mu sync.Mutex
 	// ctx is Run's, nil before it.
@@ -123,7 +123,7 @@ func New(cfg Config) (*Runner, error) {
 	if cfg.Changed == nil {
 		cfg.Changed = func(string) {}
 	}
-	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), places: make(chan struct{}, maxServices), runs: map[string]*run{}}
+	r := &Runner{cfg: cfg, wake: make(chan struct{}, 1), slots: make(chan struct{}, maxServices), runs: map[string]*run{}}
 	r.recall()
 	return r, nil
 }

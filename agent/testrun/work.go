@@ -21,8 +21,8 @@ func (r *Runner) work(ctx context.Context, one *run) {
 		return
 	}
 	select {
-	case r.places <- struct{}{}:
-		defer func() { <-r.places }()
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
 	case <-ctx.Done():
 		return
 	}
@@ -97,15 +97,15 @@ func (r *Runner) prepare(ctx context.Context, c *client, one *run) error {
 func (r *Runner) together(ctx context.Context, c *client, one *run, group []int) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	places := make(chan struct{}, maxTogether)
+	slots := make(chan struct{}, maxTogether)
 	for _, n := range group {
 		select {
-		case places <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
 			return
 		}
 		running.Go(func() {
-			defer func() { <-places }()
+			defer func() { <-slots }()
 			r.repeat(ctx, c, one, n)
 		})
 	}

@@ -14,8 +14,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/api/agent/v1/agentv1connect"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/growstack"
 	"github.com/axle-cd/axle/internal/jitter"
-	"github.com/axle-cd/axle/internal/stackroom"
 	"github.com/axle-cd/axle/internal/unary"
 	"github.com/axle-cd/axle/internal/wsconn"
 )
@@ -203,7 +203,7 @@ func (l *link) goAway(g *agentv1.TunnelGoAway) {
 
 // stream serves one stream.
 func (l *link) stream(w http.ResponseWriter, r *http.Request) {
-	stackroom.Grow()
+	growstack.Grow()
 	l.serving.Add(1)
 	defer l.serving.Done()
 	if number := r.Header.Get(unary.Header); number != "" {

@@ -14,8 +14,8 @@ import (
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/frame"
+	"github.com/axle-cd/axle/internal/growstack"
 	"github.com/axle-cd/axle/internal/logkey"
-	"github.com/axle-cd/axle/internal/stackroom"
 	"github.com/axle-cd/axle/internal/unary"
 )
 
@@ -108,7 +108,7 @@ type answering struct {
 }
 
 func (a *answering) serve(head []byte) {
-	stackroom.Grow()
+	growstack.Grow()
 	defer a.cancel()
 	defer a.link.asked.remove(a.number)
 	defer a.recovered()

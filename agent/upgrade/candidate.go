@@ -9,8 +9,8 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// Shadow is the result of rendering everything.
-type Shadow struct {
+// CandidateRender is the result of rendering everything with a candidate.
+type CandidateRender struct {
 	// Services counts rendered services, Compared those compared with the applied
 	// objects, Different those that differ.
 	Services, Compared, Different int
@@ -18,8 +18,8 @@ type Shadow struct {
 	First string
 }
 
-// verdict returns why a shadow is not good enough, empty if it is.
-func (s Shadow) verdict() string {
+// verdict returns why a render is not good enough, empty if it is.
+func (s CandidateRender) verdict() string {
 	if s.Different*100 <= s.Compared*differentPercent {
 		return ""
 	}
@@ -28,9 +28,9 @@ func (s Shadow) verdict() string {
 
 // Work is the parts of an agent that a candidate needs.
 type Work struct {
-	// Shadow polls, reads the inventories and renders every service, without writing
+	// Render polls, reads the inventories and renders every service, without writing
 	// anything.
-	Shadow func(ctx context.Context) (Shadow, error)
+	Render func(ctx context.Context) (CandidateRender, error)
 	// Run works until its context ends.
 	Run func(ctx context.Context) error
 	// Good is nil once the work polled and every service had a pass; otherwise it
@@ -38,7 +38,7 @@ type Work struct {
 	Good func() error
 }
 
-// RunCandidate runs the new agent beside the installed one: it renders in shadow,
+// RunCandidate runs the new agent beside the installed one: it renders without applying,
 // works when it is told to, and hands the work back.
 func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 	r, w := k.awaitRecord(ctx)
@@ -51,7 +51,7 @@ func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 	if w.State == failed || w.State == done {
 		return k.idle(ctx, "the upgrade is over")
 	}
-	if r.Phase == shadow && !k.shadow(ctx, work) {
+	if r.Phase == candidateRenders && !k.renderAll(ctx, work) {
 		return nil
 	}
 	if !k.awaitWork(ctx) {
@@ -109,13 +109,13 @@ func (k *Keeper) insist(ctx context.Context, said word) {
 	}
 }
 
-// shadow renders everything and reports the result. Transient failures (an
+// renderAll renders everything and reports the result. Transient failures (an
 // unavailable hub or API server) are retried: the installed agent waits for Within.
-func (k *Keeper) shadow(ctx context.Context, work Work) bool {
-	k.insist(ctx, word{State: shadowing})
+func (k *Keeper) renderAll(ctx context.Context, work Work) bool {
+	k.insist(ctx, word{State: rendering})
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
-		found, err := work.Shadow(ctx)
+		found, err := work.Render(ctx)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -128,8 +128,8 @@ func (k *Keeper) shadow(ctx context.Context, work Work) bool {
 			k.insist(ctx, word{State: ready, Services: found.Services, Different: found.Different})
 			return true
 		}
-		k.Log.Warn("the shadow render failed", logkey.Error, err)
-		k.insist(ctx, word{State: shadowing, Message: err.Error()})
+		k.Log.Warn("the render failed", logkey.Error, err)
+		k.insist(ctx, word{State: rendering, Message: err.Error()})
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return false
 		}

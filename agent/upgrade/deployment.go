@@ -86,9 +86,9 @@ func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string
 	var r record
 	var w word
 	err = k.change(ctx, func(now *record, said *word) bool {
-		fresh := now.Phase == none && now.FailedKey != key || now.Phase == shadow && now.Key != key
+		fresh := now.Phase == none && now.FailedKey != key || now.Phase == candidateRenders && now.Key != key
 		if fresh {
-			*now = record{Phase: shadow, Key: key, Version: wanted.Labels[versionLabel], Since: k.Clock.Now(), Deployment: text}
+			*now = record{Phase: candidateRenders, Key: key, Version: wanted.Labels[versionLabel], Since: k.Clock.Now(), Deployment: text}
 			*said = word{}
 		}
 		r, w = *now, *said
@@ -100,7 +100,7 @@ func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string
 	if r.Phase == none {
 		return Wanted{Failed: true, Message: r.Failure}, nil
 	}
-	if r.Phase == shadow {
+	if r.Phase == candidateRenders {
 		if err := k.startCandidate(ctx, r); err != nil {
 			return Wanted{}, err
 		}

@@ -23,7 +23,7 @@
 //
 // Invariants: without an upgrade there is one request, at the start; at most one of
 // the two agents works, the one named by the ConfigMap, and an agent stops before it
-// reports that it stopped; a candidate that is not healthy within 15 min, in shadow
+// reports that it stopped; a candidate that is not healthy within 15 min, rendering
 // or at work, is rolled back; a failed upgrade is not tried again until the hub asks
 // for something else.
 package upgrade

@@ -9,18 +9,18 @@ import (
 	"github.com/axle-cd/axle/internal/logkey"
 )
 
-// lookAtShadow reports whether the candidate may get the work. A candidate that
+// checkRender reports whether the candidate may get the work. A candidate that
 // failed, or takes too long, is rolled back.
-func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
+func (k *Keeper) checkRender(ctx context.Context) (bool, error) {
 	r, w, err := k.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	k.active.Store(r.Phase == shadow)
+	k.active.Store(r.Phase == candidateRenders)
 	switch {
 	case r.Phase == none && r.Key != "":
 		return false, k.removeGivenUp(ctx)
-	case r.Phase != shadow:
+	case r.Phase != candidateRenders:
 		return false, nil
 	case w.State == failed:
 		return false, k.giveUp(ctx, r, w.Message)
@@ -36,7 +36,7 @@ func (k *Keeper) lookAtShadow(ctx context.Context) (bool, error) {
 // handOver records that the candidate works from now on.
 func (k *Keeper) handOver(ctx context.Context) error {
 	return k.change(ctx, func(r *record, w *word) bool {
-		if r.Phase != shadow || w.State != ready {
+		if r.Phase != candidateRenders || w.State != ready {
 			return false
 		}
 		r.Phase, r.Since = handed, k.Clock.Now()
@@ -54,7 +54,7 @@ func (k *Keeper) standBy(ctx context.Context) error {
 		late := k.Clock.Now().Sub(r.Since) > k.Within
 		switch {
 		case err != nil:
-		case r.Phase == none || r.Phase == shadow || r.Phase == returning:
+		case r.Phase == none || r.Phase == candidateRenders || r.Phase == returning:
 			return nil
 		case r.Phase == handed && w.State == failed:
 			return k.giveUp(ctx, r, w.Message)

@@ -51,7 +51,7 @@ type Config struct {
 type Keeper struct {
 	Config
 	begun chan struct{}
-	// active: a candidate renders in shadow, or was rolled back and is not removed
+	// active: a candidate renders without applying, or was rolled back and is not removed
 	// yet, so it must be checked.
 	active atomic.Bool
 	// together is held while the record and the candidate's Deployment are brought
@@ -109,8 +109,8 @@ func (k *Keeper) turn(ctx context.Context, work func(ctx context.Context) error)
 	if err != nil {
 		return err
 	}
-	k.active.Store(r.Phase == shadow)
-	if r.Phase == none || r.Phase == shadow {
+	k.active.Store(r.Phase == candidateRenders)
+	if r.Phase == none || r.Phase == candidateRenders {
 		if r.Phase == none && r.Key != "" {
 			if err := k.removeCandidate(ctx); err != nil {
 				return err
@@ -148,7 +148,7 @@ func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error)
 		case <-k.begun:
 		case <-tick:
 		}
-		ready, err := k.lookAtShadow(ctx)
+		ready, err := k.checkRender(ctx)
 		if err != nil {
 			k.Log.Warn("cannot check the new agent", logkey.Error, err)
 		}

@@ -26,8 +26,9 @@ type phase string
 const (
 	// none: the installed agent works.
 	none phase = ""
-	// shadow: the installed agent works, the candidate renders.
-	shadow phase = "Shadow"
+	// candidateRenders: the installed agent works, the candidate renders. Earlier
+	// versions of the agent read the stored word.
+	candidateRenders phase = "Shadow"
 	// handed: the candidate works, the installed agent watches.
 	handed phase = "Handed"
 	// committing: the same, and the installed agent is being replaced.
@@ -59,7 +60,7 @@ type record struct {
 type state string
 
 const (
-	shadowing state = "Shadowing"
+	rendering state = "Shadowing"
 	ready     state = "Ready"
 	working   state = "Working"
 	good      state = "Good"

@@ -227,8 +227,8 @@ func (s *stage) works() {
 }
 
 var well = upgrade.Work{
-	Shadow: func(context.Context) (upgrade.Shadow, error) {
-		return upgrade.Shadow{Services: 200, Compared: 200, Different: 2, First: "web"}, nil
+	Render: func(context.Context) (upgrade.CandidateRender, error) {
+		return upgrade.CandidateRender{Services: 200, Compared: 200, Different: 2, First: "web"}, nil
 	},
 	Good: func() error { return nil },
 }
@@ -272,16 +272,18 @@ func TestBadAgentIsTakenBack(t *testing.T) {
 		says string
 	}{
 		"renders otherwise": {upgrade.Work{
-			Shadow: func(context.Context) (upgrade.Shadow, error) {
-				return upgrade.Shadow{Services: 100, Compared: 100, Different: 2, First: "web (ConfigMap a would be changed)"}, nil
+			Render: func(context.Context) (upgrade.CandidateRender, error) {
+				return upgrade.CandidateRender{Services: 100, Compared: 100, Different: 2, First: "web (ConfigMap a would be changed)"}, nil
 			},
 			Good: well.Good,
 		}, "", "would change 2 of 100 unchanged services, such as web"},
 		"never renders": {upgrade.Work{
-			Shadow: func(context.Context) (upgrade.Shadow, error) { return upgrade.Shadow{}, errors.New("no hub") }, Good: well.Good,
+			Render: func(context.Context) (upgrade.CandidateRender, error) {
+				return upgrade.CandidateRender{}, errors.New("no hub")
+			}, Good: well.Good,
 		}, "Shadowing", "not rendered everything within"},
-		"is never well": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not healthy within"},
-		"ends its work": {upgrade.Work{Shadow: well.Shadow, Good: func() error { return errors.New("not yet") }, Run: func(context.Context) error {
+		"is never well": {upgrade.Work{Render: well.Render, Good: func() error { return errors.New("the hub was not asked yet") }}, "Working", "not healthy within"},
+		"ends its work": {upgrade.Work{Render: well.Render, Good: func() error { return errors.New("not yet") }, Run: func(context.Context) error {
 			return errors.New("cannot open its data folder")
 		}}, "", "cannot open its data folder"},
 	} {
@@ -366,11 +368,11 @@ func TestUpgradeGoesOnAfterKills(t *testing.T) {
 	s.works()
 	s.offer(old.Keeper, "two", "k", begun)
 	old.stop()
-	// A restart in shadow works on, and looks at the candidate.
+	// A restart while the candidate renders works on, and looks at the candidate.
 	old = s.installed(func(*upgrade.Config) {})
 	s.works()
 	var isWell atomic.Bool
-	work := upgrade.Work{Shadow: well.Shadow, Good: func() error {
+	work := upgrade.Work{Render: well.Render, Good: func() error {
 		if isWell.Load() {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/axle-cd/axle/agent"
+	"github.com/axle-cd/axle/agent/doctor"
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
@@ -132,7 +133,7 @@ func newDoctor() *cobra.Command {
 				return err
 			}
 			ok := true
-			for check := range agent.Doctor(cmd.Context(), o.config) {
+			for check := range doctor.Run(cmd.Context(), o.config) {
 				word := "OK  "
 				switch {
 				case check.Problem != "":

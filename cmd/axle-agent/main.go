@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/gcpace"
+	"github.com/axle-cd/axle/internal/gctuning"
 	"github.com/axle-cd/axle/internal/timerslack"
 )
 
@@ -31,7 +31,7 @@ func main() {
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	wait := gcpace.Start(ctx)
+	wait := gctuning.Start(ctx)
 	defer wait()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)

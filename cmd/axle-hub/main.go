@@ -13,7 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/gcpace"
+	"github.com/axle-cd/axle/internal/gctuning"
 	"github.com/axle-cd/axle/internal/timerslack"
 )
 
@@ -36,7 +36,7 @@ func main() {
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	wait := gcpace.Start(ctx)
+	wait := gctuning.Start(ctx)
 	defer wait()
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)

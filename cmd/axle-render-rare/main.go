@@ -1,4 +1,4 @@
-// Command axle-render-rare is axle-render with all makers: besides the usual ones
+// Command axle-render-rare is axle-render with all renderers: besides the usual ones
 // Jsonnet, CUE and WebAssembly, and CEL for health rules. The agent starts it for
 // services that use one of them and for such rules, because linking them slows down
 // every start. People do not run it: they use axle-agent render DIR and axle-agent

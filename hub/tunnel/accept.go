@@ -116,7 +116,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 	}
 	joined := wsconn.Join(conn, true)
 	unanswered := receiveUnary(joined)
-	c.raw = &heardConn{Conn: joined, asked: unanswered, ended: func() { t.ended(c) }}
+	c.raw = &heardConn{Conn: joined, pending: unanswered, ended: func() { t.ended(c) }}
 	cc, err := client(ctx, t.transport, c.raw)
 	if err == nil {
 		c.cc, c.agent = cc, controlOf(cc)
@@ -137,7 +137,7 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 	t.recheck(c)
 }
 
-func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *asked) error {
+func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *pendingRequests) error {
 	answer, err := c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hello{Hello: &agentv1.TunnelHello{
 		ProtocolVersion: protocolVersion, Version: buildinfo.Version, ClusterId: c.clusterID,
 		MaxLifeMicros: t.MaxLife.Microseconds(), Replica: t.Replica,
@@ -148,7 +148,7 @@ func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *asked) e
 	c.version, c.proxy = answer.GetHello().GetVersion(), answer.GetHello().GetProxy()
 	c.inline = answer.GetHello().GetProtocolVersion() >= inlineSince
 	if answer.GetHello().GetProtocolVersion() >= unarySince {
-		c.asked = unanswered
+		c.pending = unanswered
 	}
 	return nil
 }

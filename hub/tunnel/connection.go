@@ -42,9 +42,9 @@ type connection struct {
 	proxy, version                  string
 	// inline is set when the agent accepts heads in headers.
 	inline bool
-	// asked are the requests of one frame; nil when the agent does not support
+	// pending are the requests of one frame; nil when the agent does not support
 	// them.
-	asked *asked
+	pending *pendingRequests
 
 	// Tunnels.mu guards the following fields.
 	streams  int
@@ -58,10 +58,10 @@ type connection struct {
 // heardConn records when data last arrived and signals its end.
 type heardConn struct {
 	net.Conn
-	heard atomic.Int64 // nanoseconds since 1970
-	once  sync.Once
-	ended func()
-	asked *asked // requests that end with it; nil between replicas
+	heard   atomic.Int64 // nanoseconds since 1970
+	once    sync.Once
+	ended   func()
+	pending *pendingRequests // requests that end with it; nil between replicas
 }
 
 // Read implements net.Conn.
@@ -70,8 +70,8 @@ func (c *heardConn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.heard.Store(time.Now().UnixNano())
 	}
-	if err != nil && c.asked != nil {
-		c.asked.end()
+	if err != nil && c.pending != nil {
+		c.pending.end()
 	}
 	return n, err
 }

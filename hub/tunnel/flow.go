@@ -131,11 +131,11 @@ func (f *flow) begin(via http.RoundTripper, uri string, header http.Header, head
 
 // prepare is begin for a request without a body, over a connection whose other
 // end accepts heads in headers: one frame. It is sent when the answer is
-// requested, so that no other goroutine must wait for it. With asked, a short
+// requested, so that no other goroutine must wait for it. With pending, a short
 // answer is one frame too.
-func (f *flow) prepare(via http.RoundTripper, head []byte, asked *asked) {
-	if asked != nil {
-		f.send = func() { f.ended(asked.ask(f.ctx, via, head)) }
+func (f *flow) prepare(via http.RoundTripper, head []byte, pending *pendingRequests) {
+	if pending != nil {
+		f.send = func() { f.ended(pending.ask(f.ctx, via, head)) }
 		return
 	}
 	r := streamRequest(f.ctx, headHeader, base64.RawStdEncoding.EncodeToString(head))

@@ -98,12 +98,12 @@ func (t *Tunnels) Run(ctx context.Context) error {
 	return err
 }
 
-// The stop of a replica: farewell is how long notifying all agents may take,
+// The stop of a replica: stopNotice is how long notifying all agents may take,
 // and drain how long running requests get, within the time limit of the whole
 // hub.
 const (
-	farewell = 2 * time.Second
-	drain    = 5 * time.Second
+	stopNotice = 2 * time.Second
+	drain      = 5 * time.Second
 )
 
 // stop makes the agents dial another replica, lets running requests finish, and
@@ -130,14 +130,14 @@ func (t *Tunnels) stop(ctx context.Context) {
 
 // sayGoodbye tells all agents to dial again, as many as time allows.
 func (t *Tunnels) sayGoodbye(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, stopNotice)
 	defer cancel()
 	var telling errgroup.Group
 	telling.SetLimit(hinting)
 	t.all(func(c *connection) {
 		telling.Go(func() error {
 			if ctx.Err() == nil {
-				t.sendAway(ctx, c, "this replica stops", farewell)
+				t.sendAway(ctx, c, "this replica stops", stopNotice)
 			}
 			return nil
 		})

@@ -19,8 +19,8 @@ import (
 // requests of one frame.
 const unarySince = 3
 
-// asked are the unanswered requests of one frame on a connection.
-type asked struct {
+// pendingRequests are the unanswered requests of one frame on a connection.
+type pendingRequests struct {
 	along *wsconn.Joined
 
 	mu sync.Mutex
@@ -39,15 +39,15 @@ type said struct {
 var errTunnelEnded = errors.New("the connection ended")
 
 // receiveUnary lets a connection answer requests of one frame.
-func receiveUnary(along *wsconn.Joined) *asked {
-	a := &asked{along: along, waiting: map[uint32]chan said{}}
+func receiveUnary(along *wsconn.Joined) *pendingRequests {
+	a := &pendingRequests{along: along, waiting: map[uint32]chan said{}}
 	along.Receive(unary.MaxFrame, a.came)
 	return a
 }
 
 // came handles a frame of the agent. Frames that no request waits for are
 // ignored.
-func (a *asked) came(kind byte, payload []byte) {
+func (a *pendingRequests) came(kind byte, payload []byte) {
 	n, content, err := unary.Parse(payload)
 	if err != nil {
 		return
@@ -61,7 +61,7 @@ func (a *asked) came(kind byte, payload []byte) {
 }
 
 // end fails all waiting and later requests.
-func (a *asked) end() {
+func (a *pendingRequests) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, to := range a.waiting {
@@ -71,7 +71,7 @@ func (a *asked) end() {
 }
 
 // begin adds a request.
-func (a *asked) begin() (n uint32, answer chan said, err error) {
+func (a *pendingRequests) begin() (n uint32, answer chan said, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.waiting == nil {
@@ -84,7 +84,7 @@ func (a *asked) begin() (n uint32, answer chan said, err error) {
 }
 
 // forget removes a request that is no longer waited for.
-func (a *asked) forget(n uint32) {
+func (a *pendingRequests) forget(n uint32) {
 	a.mu.Lock()
 	_, waits := a.waiting[n]
 	delete(a.waiting, n)
@@ -96,7 +96,7 @@ func (a *asked) forget(n uint32) {
 }
 
 // ask sends a head and waits. The answer is the same as a stream's.
-func (a *asked) ask(ctx context.Context, via http.RoundTripper, head []byte) (*http.Response, error) {
+func (a *pendingRequests) ask(ctx context.Context, via http.RoundTripper, head []byte) (*http.Response, error) {
 	n, answer, err := a.begin()
 	if err != nil {
 		return nil, err
@@ -129,9 +129,9 @@ func (a *asked) ask(ctx context.Context, via http.RoundTripper, head []byte) (*h
 
 // unary returns the requests of one frame if the head can be sent in one frame,
 // nil when it needs a stream.
-func (c *connection) unary(head *agentv1.StreamHead) *asked {
+func (c *connection) unary(head *agentv1.StreamHead) *pendingRequests {
 	if !head.GetShortAnswer() {
 		return nil
 	}
-	return c.asked
+	return c.pending
 }

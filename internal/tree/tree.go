@@ -3,7 +3,7 @@
 // files and cannot leave the tree.
 //
 // It does not read a disk and does not interpret the files. The render child fills it
-// from frames; makers read it. Paths are slash-separated, relative and clean; "" and
+// from frames; renderers read it. Paths are slash-separated, relative and clean; "" and
 // "." are the root.
 package tree
 

@@ -4,7 +4,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/axle-cd/axle/internal/stackroom"
+	"github.com/axle-cd/axle/internal/growstack"
 )
 
 const (
@@ -84,7 +84,7 @@ func (j *Joined) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	// A writer of headers is a goroutine for that request.
-	stackroom.Grow()
+	growstack.Grow()
 	n, err := j.release()
 	if err == nil {
 		err = j.sendWaiting()

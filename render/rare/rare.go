@@ -1,4 +1,4 @@
-// Package rare links the makers that few services use, and the health rules in CEL,
+// Package rare links the renderers that few services use, and the health rules in CEL,
 // to the render child. Each of them slows down the start of a program whether it is
 // used or not. So they are in a program of their own (cmd/axle-render-rare), which
 // the agent starts for passes that need one. The package renders nothing itself.
@@ -19,8 +19,8 @@ import (
 // All returns everything that the usual program does not have.
 func All() render.Rare {
 	return render.Rare{
-		Makers: map[string]render.Maker{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule},
-		Judge:  expression.Batch,
+		Renderers: map[string]render.Renderer{render.Jsonnet: evaluateJsonnet, render.Cue: evaluateCue, render.Wasm: runModule},
+		Judge:     expression.Batch,
 	}
 }
 

@@ -45,7 +45,7 @@ func Start(t testing.TB) *Child {
 	return start(t, Binary(t))
 }
 
-// StartRare is Start for the program with all makers.
+// StartRare is Start for the program with all renderers.
 func StartRare(t testing.TB) *Child {
 	t.Helper()
 	return start(t, Rare(t))

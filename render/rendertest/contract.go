@@ -12,7 +12,7 @@ import (
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
 )
 
-// Fixture is the input that a maker provides for the contract.
+// Fixture is the input that a renderer provides for the contract.
 type Fixture struct {
 	// Type is the type of the step, and what AUTO must find.
 	Type string
@@ -20,27 +20,27 @@ type Fixture struct {
 	// "Kind name". Its files lie in the folder "app".
 	Good    Files
 	Objects []string
-	// Other renders to something else with all of the maker's features, so that any
+	// Other renders to something else with all of the renderer's features, so that any
 	// state it leaves would show in Good.
 	Other Files
 	// Invalid breaks one YAML file of Good; File and Line are the position.
 	Invalid Files
 	File    string
 	Line    int32
-	// Manifest is the path in Good of a file that the maker reads.
+	// Manifest is the path in Good of a file that the renderer reads.
 	Manifest string
 	// Twice renders one object twice, which is rejected with the word "twice".
 	Twice Files
-	// Rare is set for a maker that only the program with all makers has.
+	// Rare is set for a renderer that only the program with all renderers has.
 	Rare bool
 	// Step, if set, is what the pass requests besides the type; AUTO cannot find such
-	// a maker.
+	// a renderer.
 	Step *renderv1.Step
 	// Tool is the command line of the tool.
 	Tool []string
 }
 
-// start starts the program that has the maker.
+// start starts the program that has the renderer.
 func (f Fixture) start(t *testing.T) *Child {
 	t.Helper()
 	child := Start
@@ -69,7 +69,7 @@ func (f Fixture) begin() *renderv1.Begin {
 	}
 }
 
-// Contract tests everything that every maker must satisfy.
+// Contract tests everything that every renderer must satisfy.
 func Contract(t *testing.T, f Fixture) {
 	t.Run("RendersItsObjectsInOrder", f.rendersInOrder)
 	if f.Step == nil {
@@ -207,7 +207,7 @@ func (f Fixture) hugeManifest(t *testing.T) {
 	}
 }
 
-// postrenderChangesIt applies a kustomization to the maker's output.
+// postrenderChangesIt applies a kustomization to the renderer's output.
 func (f Fixture) postrenderChangesIt(t *testing.T) {
 	begin := f.begin()
 	begin.Steps[0].Postrender = "post"

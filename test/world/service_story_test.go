@@ -27,7 +27,7 @@ func TestServiceStories(t *testing.T) {
 		tell func(*stage)
 	}{
 		{"diff", (*stage).diffs},
-		{"rare makers", (*stage).rareMakers},
+		{"rare renderers", (*stage).rareRenderers},
 		{"limits of a project", (*stage).projectLimits},
 		{"sync windows", (*stage).syncWindows},
 	} {
@@ -91,9 +91,9 @@ func (s *stage) commitExamples() {
 	s.axle("repos", "add", "examples", s.Git.URL("examples"))
 }
 
-// rareMakers deploys what only axle-render-rare renders, and tools, through a
+// rareRenderers deploys what only axle-render-rare renders, and tools, through a
 // hub: the examples, as docs/spec/renderers.md says.
-func (s *stage) rareMakers() {
+func (s *stage) rareRenderers() {
 	s.commitExamples()
 	file := func(name, folder, more string) string {
 		return fmt.Sprintf("---\napiVersion: deployments.plural.sh/v1alpha1\nkind: ServiceDeployment\nmetadata: {name: %s, namespace: default}\nspec:\n"+

@@ -93,10 +93,11 @@ func TestPushComesByHint(t *testing.T) {
 	count, measured := pushes(t)
 	var took []time.Duration
 	for n := range count {
-		s.settled()
+		rest := 5500 * time.Millisecond
 		if n >= 4 {
-			<-time.After(15 * time.Second) // what the measurement's next token takes
+			rest += 15 * time.Second // what the measurement's next token takes
 		}
+		s.settled(rest)
 		took = append(took, s.pushed(h, way, n+2).total)
 	}
 	report(t, "pushes that nothing held back", took)
@@ -106,7 +107,7 @@ func TestPushComesByHint(t *testing.T) {
 	if p50, p99 := took[len(took)/2], took[len(took)-1-len(took)/100]; p50 > time.Second || p99 > 3*time.Second {
 		t.Errorf("p50 %v and p99 %v, where at most 1 s and 3 s are promised", p50, p99)
 	}
-	<-time.After(time.Minute) // four tokens
+	s.settled(time.Minute) // four tokens
 	var held, rest []time.Duration
 	for n := range 4 {
 		p := s.pushed(h, way, count+2+n)
@@ -143,12 +144,12 @@ func (s *stage) pushed(h hook, way *hops, n int) (p push) {
 }
 
 // settled waits until the next kick may be followed at once: the last look at
-// the repository is 5 s old.
-func (s *stage) settled() {
+// the repository is so old.
+func (s *stage) settled(rest time.Duration) {
 	s.t.Helper()
-	s.eventual("the last look is 5 s old", func() error {
+	s.eventual(fmt.Sprintf("the last look is %v old", rest), func() error {
 		for _, e := range s.Git.Log("fleet") {
-			if e.End.IsZero() || time.Since(e.End) < 5500*time.Millisecond {
+			if e.End.IsZero() || time.Since(e.End) < rest {
 				return fmt.Errorf("%s began %v ago", e.Kind, time.Since(e.Start))
 			}
 		}

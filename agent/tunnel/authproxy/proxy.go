@@ -48,10 +48,10 @@ type Config struct {
 
 // Proxy serves the hub's streams.
 type Proxy struct {
-	policy Policy
-	base   *url.URL
-	ways   ways
-	log    *slog.Logger
+	policy     Policy
+	base       *url.URL
+	transports transports
+	log        *slog.Logger
 }
 
 var _ tunnel.Handler = (*Proxy)(nil)
@@ -72,15 +72,15 @@ func New(c Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	w, err := newWays(c.Rest, hostOf(base.Host))
+	w, err := newTransports(c.Rest, hostOf(base.Host))
 	if err != nil {
 		return nil, err
 	}
-	return &Proxy{policy: c.Policy, base: base, ways: w, log: c.Log}, nil
+	return &Proxy{policy: c.Policy, base: base, transports: w, log: c.Log}, nil
 }
 
 // Close closes idle connections.
-func (p *Proxy) Close() { p.ways.close() }
+func (p *Proxy) Close() { p.transports.close() }
 
 // ServeStream implements tunnel.Handler.
 func (p *Proxy) ServeStream(ctx context.Context, s *tunnel.Stream) { p.Serve(ctx, s) }
@@ -100,7 +100,7 @@ func (p *Proxy) Serve(ctx context.Context, s Stream) {
 		return
 	}
 	user, groups := p.policy.as(head.GetIdentity().GetUser(), head.GetIdentity().GetGroups())
-	response, err := asUser{user, groups, p.ways.choose(request, info)}.RoundTrip(request)
+	response, err := asUser{user, groups, p.transports.choose(request, info)}.RoundTrip(request)
 	if err != nil {
 		p.refuse(ctx, s, errcode.New(errcode.Unavailable, "the agent cannot reach its API server: %w", err))
 		return

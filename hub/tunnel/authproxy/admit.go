@@ -19,7 +19,7 @@ const reserved = "axle:"
 
 // admit determines the caller and the cluster, and whether the caller may use
 // it.
-func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
+func (p *Proxy) admit(r *http.Request, a *parsedRequest) (err error) {
 	if len(r.Header["Authorization"]) == 0 {
 		return errcode.New(errcode.Unauthorized, "no token was sent; axle clusters kubeconfig makes a kubeconfig that sends one")
 	}
@@ -35,7 +35,7 @@ func (p *Proxy) admit(r *http.Request, a *asked) (err error) {
 
 // authenticate sets the caller and returns the cluster. Unauthenticated callers
 // do not learn which clusters exist.
-func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Cluster, error) {
+func (p *Proxy) authenticate(ctx context.Context, a *parsedRequest, bearer string) (Cluster, error) {
 	if sealed, ok := strings.CutPrefix(bearer, credentialPrefix); ok {
 		c, err := p.openCredential(ctx, a, sealed)
 		if err != nil {
@@ -61,7 +61,7 @@ func (p *Proxy) authenticate(ctx context.Context, a *asked, bearer string) (Clus
 
 // allow checks that the caller may use the cluster, and sets the impersonated
 // identity.
-func (p *Proxy) allow(ctx context.Context, a *asked) error {
+func (p *Proxy) allow(ctx context.Context, a *parsedRequest) error {
 	if err := p.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
 		if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
 			return noCluster(a.handle)

@@ -27,7 +27,7 @@ var lost = map[string]bool{
 }
 
 // setHeaders writes an answer's headers over w's.
-func (a *asked) setHeaders(h http.Header, answer *agentv1.StreamAnswer) {
+func (a *parsedRequest) setHeaders(h http.Header, answer *agentv1.StreamAnswer) {
 	for _, header := range answer.GetHeaders() {
 		name := http.CanonicalHeaderKey(header.GetName())
 		if lost[name] || kubereq.HopHeader(name) && name != "Content-Length" {

@@ -131,7 +131,7 @@ func (s *stage) get(bearer, handle string) int {
 	return status
 }
 
-var webSocketAsked = []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-Websocket-Version", "13", "Sec-Websocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}
+var webSocketUpgrade = []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-Websocket-Version", "13", "Sec-Websocket-Key", "AAAAAAAAAAAAAAAAAAAAAA=="}
 
 type silentLog struct{}
 
@@ -194,7 +194,7 @@ func TestCredentialsAreForOneClusterAndEnd(t *testing.T) {
 	if got := s.get(credentialPrefix+ticket, "edge"); got != http.StatusUnauthorized {
 		t.Errorf("a ticket as a credential: %d", got)
 	}
-	if got, _, _ := s.do(http.MethodGet, TicketPath+"?ticket="+strings.TrimPrefix(good, credentialPrefix), webSocketAsked...); got != http.StatusUnauthorized {
+	if got, _, _ := s.do(http.MethodGet, TicketPath+"?ticket="+strings.TrimPrefix(good, credentialPrefix), webSocketUpgrade...); got != http.StatusUnauthorized {
 		t.Errorf("a credential as a ticket: %d", got)
 	}
 	if _, _, err := s.Credential(t.Context(), s.people["tok_bob"], "edge", 0); !errors.Is(err, identity.ErrNoBinding) {
@@ -272,7 +272,7 @@ func TestTicketsAreForOnePlaceAndTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		test.meanwhile(s)
-		headers := append(slices.Clone(webSocketAsked), "X-Evil", "1", "Accept", "text/html", "Authorization", "Bearer axle_tok_bob")
+		headers := append(slices.Clone(webSocketUpgrade), "X-Evil", "1", "Accept", "text/html", "Authorization", "Bearer axle_tok_bob")
 		got, head, _ := s.do(http.MethodGet, TicketPath+"?ticket="+ticket, headers...)
 		if got != test.want || (head != nil) != (test.want == http.StatusOK) {
 			t.Errorf("%s: %d %v", name, got, head)
@@ -288,7 +288,7 @@ func TestTicketsAreForOnePlaceAndTime(t *testing.T) {
 				t.Errorf("header %s of the page goes along", h.GetName())
 			}
 		}
-		if again, _, _ := s.do(http.MethodGet, TicketPath+"?ticket="+ticket, webSocketAsked...); again != http.StatusUnauthorized {
+		if again, _, _ := s.do(http.MethodGet, TicketPath+"?ticket="+ticket, webSocketUpgrade...); again != http.StatusUnauthorized {
 			t.Errorf("the ticket once more: %d", again)
 		}
 	}
@@ -305,7 +305,7 @@ func TestTicketsAreForPagesOfTheHub(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		headers := slices.Clone(webSocketAsked)
+		headers := slices.Clone(webSocketUpgrade)
 		if origin != "" {
 			headers = append(headers, "Origin", origin)
 		}
@@ -389,10 +389,10 @@ func TestRequestsThatNoClusterGets(t *testing.T) {
 		"an upgrade not connected": {"GET", pods, []string{"Upgrade", "websocket"}},
 		"a connection without":     {"GET", pods, []string{"Connection", "Upgrade"}},
 		"an unknown upgrade":       {"GET", pods, []string{"Connection", "Upgrade", "Upgrade", "h2c"}},
-		"a WebSocket by POST":      {"POST", pods, webSocketAsked},
+		"a WebSocket by POST":      {"POST", pods, webSocketUpgrade},
 		"SPDY by DELETE":           {"DELETE", pods, []string{"Connection", "Upgrade", "Upgrade", "SPDY/3.1"}},
 		"somebody's identity":      {"GET", pods, []string{"Impersonate_User", "root"}},
-		"a token in the protocols": {"GET", pods, append(slices.Clone(webSocketAsked), "Sec-Websocket-Protocol", "base64url.bearer.authorization.k8s.io.YWJj")},
+		"a token in the protocols": {"GET", pods, append(slices.Clone(webSocketUpgrade), "Sec-Websocket-Protocol", "base64url.bearer.authorization.k8s.io.YWJj")},
 		"dots":                     {"GET", Prefix + "edge/api/../x", nil},
 	} {
 		if got, head, _ := s.do(test.method, test.uri, append(slices.Clone(ann), test.headers...)...); got < 400 || got > 499 || head != nil {
@@ -407,7 +407,7 @@ func TestRequestsThatNoClusterGets(t *testing.T) {
 	}
 	// A cluster cannot switch to a protocol that was not requested.
 	s.answer = &agentv1.StreamAnswer{Status: http.StatusSwitchingProtocols, Upgrade: kubereq.SPDY}
-	if got, _, _ := s.do("GET", pods+"/b/exec", append(slices.Clone(ann), webSocketAsked...)...); got != http.StatusServiceUnavailable {
+	if got, _, _ := s.do("GET", pods+"/b/exec", append(slices.Clone(ann), webSocketUpgrade...)...); got != http.StatusServiceUnavailable {
 		t.Errorf("another protocol: %d", got)
 	}
 }

@@ -88,7 +88,7 @@ func (p *Proxy) mayUse(ctx context.Context, caller identity.Principal, handle st
 
 // openCredential sets the caller from the token that a credential was created
 // with.
-func (p *Proxy) openCredential(ctx context.Context, a *asked, sealed string) (grant, error) {
+func (p *Proxy) openCredential(ctx context.Context, a *parsedRequest, sealed string) (grant, error) {
 	g, err := p.credentials.open(sealed, clock.Micros(p.Clock.Now()), func() (grant, error) { return p.open(sealed, sealedCredential) })
 	if err != nil {
 		return g, err

@@ -100,8 +100,8 @@ func hearTheRest(t *testing.T, first, down string) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer axle_tok_ann")
-	for i := 0; i < len(webSocketAsked); i += 2 {
-		r.Header.Set(webSocketAsked[i], webSocketAsked[i+1])
+	for i := 0; i < len(webSocketUpgrade); i += 2 {
+		r.Header.Set(webSocketUpgrade[i], webSocketUpgrade[i+1])
 	}
 	if err := r.Write(conn); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*
 	if q.Table {
 		accept = asTable
 	}
-	a := &asked{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(http.MethodGet, q.URI), head: &agentv1.StreamHead{
+	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(http.MethodGet, q.URI), head: &agentv1.StreamHead{
 		Method: http.MethodGet, RequestUri: q.URI, RequestId: requestID(),
 		Headers: []*agentv1.StreamHeader{{Name: "Accept", Values: []string{accept}}, {Name: "X-Forwarded-For", Values: []string{q.Source}}},
 	}}
@@ -61,7 +61,7 @@ func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*
 }
 
 // opened is the second half of get, from the audit record on.
-func (p *Proxy) opened(ctx context.Context, a *asked) (io.Reader, func(*error), error) {
+func (p *Proxy) opened(ctx context.Context, a *parsedRequest) (io.Reader, func(*error), error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t, err := p.begin(ctx, a)
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *Proxy) opened(ctx context.Context, a *asked) (io.Reader, func(*error), 
 // counted counts the bytes that were read.
 type counted struct {
 	io.Reader
-	trail *trail
+	trail *auditTrail
 }
 
 // Read implements io.Reader.

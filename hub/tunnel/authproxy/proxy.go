@@ -16,7 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/internal/stackroom"
+	"github.com/axle-cd/axle/internal/growstack"
 )
 
 const (
@@ -148,7 +148,7 @@ func (p *Proxy) OwnHost(r *http.Request) bool {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	stackroom.Grow()
+	growstack.Grow()
 	harmless(w.Header())
 	if err := p.serve(w, r); err != nil {
 		refuse(w, r, err)
@@ -172,7 +172,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.carry(w, r, a)
+	return p.forward(w, r, a)
 }
 
 // noCluster returns the error for a cluster that does not exist or that the

@@ -13,8 +13,8 @@ import (
 	"github.com/axle-cd/axle/internal/kubereq"
 )
 
-// asked is a parsed request.
-type asked struct {
+// parsedRequest is a request after its address and headers were read.
+type parsedRequest struct {
 	head    *agentv1.StreamHead
 	info    kubereq.Info
 	handle  string
@@ -33,14 +33,14 @@ var errUpgradeOverHTTP2 = errcode.New(errcode.Invalid, "an upgrade is not possib
 
 // read parses a request and refuses ambiguous ones, before the caller is
 // authenticated.
-func (p *Proxy) read(r *http.Request) (*asked, error) {
+func (p *Proxy) read(r *http.Request) (*parsedRequest, error) {
 	if err := kubereq.CheckPath(r.RequestURI); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(methods, r.Method) {
 		return nil, errcode.New(errcode.Invalid, "method %.20q is refused", r.Method)
 	}
-	a := &asked{source: address.Host(r.RemoteAddr)}
+	a := &parsedRequest{source: address.Host(r.RemoteAddr)}
 	if r.URL.Path != TicketPath {
 		rest, ok := strings.CutPrefix(r.RequestURI, Prefix)
 		if !ok {
@@ -68,7 +68,7 @@ func (p *Proxy) read(r *http.Request) (*asked, error) {
 }
 
 // readUpgrade parses the requested protocol upgrade.
-func (a *asked) readUpgrade(r *http.Request) error {
+func (a *parsedRequest) readUpgrade(r *http.Request) error {
 	upgrading := false
 	for _, line := range r.Header["Connection"] {
 		for name := range strings.SplitSeq(line, ",") {
@@ -113,7 +113,7 @@ var dropped = map[string]bool{
 // readHeaders keeps the headers to forward. It refuses impersonation headers
 // instead of dropping them: the call would run with the caller's own rights,
 // which may be more than the caller meant to use.
-func (a *asked) readHeaders(r *http.Request) error {
+func (a *parsedRequest) readHeaders(r *http.Request) error {
 	for name, values := range r.Header {
 		switch {
 		case kubereq.Impersonation(name):

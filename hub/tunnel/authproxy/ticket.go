@@ -46,7 +46,7 @@ func (p *Proxy) Ticket(ctx context.Context, caller identity.Principal, handle, u
 
 // redeem turns a WebSocket with a ticket into the request that the ticket
 // names. Only the WebSocket's own headers are forwarded.
-func (p *Proxy) redeem(r *http.Request, a *asked) error {
+func (p *Proxy) redeem(r *http.Request, a *parsedRequest) error {
 	if a.head.GetUpgrade() != kubereq.WebSocket {
 		return errcode.New(errcode.Invalid, "%s accepts only WebSockets", TicketPath)
 	}

@@ -1,0 +1,196 @@
+package drift
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/agent/health"
+	"github.com/axle-cd/axle/internal/kubeobj"
+)
+
+const (
+	// rootCauseEvery is how often to look for unhealthy workloads, rootCauseAgain how often
+	// to request the pods of one.
+	rootCauseEvery = 3 * time.Second
+	rootCauseAgain = 30 * time.Second
+	// rootCauseDenied is how long to make no requests after a refusal.
+	rootCauseDenied = 10 * time.Minute
+	// rootCausesAtOnce bounds the workloads per look, podsRead the pods per workload.
+	rootCausesAtOnce = 5
+	podsRead         = "100"
+)
+
+// workloads are kinds whose pods show why they are unhealthy.
+var workloads = map[schema.GroupKind]bool{
+	{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true, {Group: "apps", Kind: "DaemonSet"}: true,
+	{Group: "apps", Kind: "ReplicaSet"}: true, {Group: "batch", Kind: "Job"}: true, {Group: "argoproj.io", Kind: "Rollout"}: true,
+	helmRelease: true,
+}
+
+// rootCause is the root cause in the pods of a workload.
+type rootCause struct {
+	text string
+	next time.Time
+}
+
+// findRootCauses requests the pods of unhealthy workloads until the context ends: two
+// requests for each, every 30 s, and none while all are healthy.
+func (w *Watcher) findRootCauses(ctx context.Context) {
+	var denied time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.cfg.Clock.After(rootCauseEvery):
+		}
+		now := w.cfg.Clock.Now()
+		w.tellStalls(now)
+		if now.Before(denied) {
+			continue
+		}
+		for _, s := range w.sick(now) {
+			text, err := w.rootCauseOf(ctx, s.kind, s.ref)
+			if ctx.Err() != nil {
+				return
+			}
+			if apierrors.IsForbidden(err) {
+				denied = now.Add(rootCauseDenied)
+				break
+			}
+			w.mu.Lock()
+			if err != nil {
+				text = w.rootCauses[s.ref].text
+			}
+			if w.rootCauses[s.ref].text != text {
+				w.tellLocked(s.service)
+			}
+			w.rootCauses[s.ref] = rootCause{text, now.Add(rootCauseAgain)}
+			w.mu.Unlock()
+		}
+	}
+}
+
+type sickWorkload struct {
+	kind    kubeobj.Kind
+	ref     kubeobj.Ref
+	service string
+}
+
+// sick returns the workloads to ask about now, and forgets the root cause of those
+// that are healthy or gone.
+func (w *Watcher) sick(now time.Time) []sickWorkload {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []sickWorkload
+	for gk, k := range w.kinds {
+		if !workloads[gk] || k.state != synced {
+			continue
+		}
+		for at, live := range k.objects {
+			bad := live.Health == string(health.Progressing) || live.Health == string(health.Degraded)
+			ref := kubeobj.Ref{Group: gk.Group, Kind: gk.Kind, Namespace: at.namespace, Name: at.name}
+			if bad && len(all) < rootCausesAtOnce && !w.rootCauses[ref].next.After(now) {
+				all = append(all, sickWorkload{k.kind, ref, live.Service})
+			}
+		}
+	}
+	for ref := range w.rootCauses {
+		k := w.kinds[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
+		if k == nil {
+			delete(w.rootCauses, ref)
+			continue
+		}
+		if live, there := k.objects[name{ref.Namespace, ref.Name}]; !there || live.Health == string(health.Healthy) {
+			delete(w.rootCauses, ref)
+		}
+	}
+	return all
+}
+
+// firstBadPod names the worst pod of a workload, with its owners and the reason;
+// empty if no pod gives one.
+func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	path := "/apis/" + kind.Group + "/" + kind.Version + "/namespaces/" + url.PathEscape(ref.Namespace)
+	raw, err := w.rest.Get().AbsPath(path, kind.Resource, ref.Name).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var owner struct {
+		Spec struct {
+			Selector *metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
+		// A Rollout that refers to a Deployment has no selector in its specification.
+		Status struct {
+			Selector string `json:"selector"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(raw, &owner); err != nil {
+		return "", err
+	}
+	selector, err := metav1.LabelSelectorAsSelector(owner.Spec.Selector)
+	if err == nil && selector.Empty() {
+		selector, err = labels.Parse(owner.Status.Selector)
+	}
+	if err != nil || selector.Empty() {
+		return "", nil
+	}
+	raw, err = w.rest.Get().AbsPath("/api/v1/namespaces/"+url.PathEscape(ref.Namespace)+"/pods").Param("labelSelector", selector.String()).
+		Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	var pods struct{ Items []map[string]any }
+	if err := json.Unmarshal(raw, &pods); err != nil {
+		return "", err
+	}
+	return worstPod(pods.Items), nil
+}
+
+// worstPod says why the worst of some pods is unhealthy. Of several equally bad pods
+// it uses the newest, which belongs to the newest revision.
+func worstPod(items []map[string]any) string {
+	type verdict struct {
+		pod    *unstructured.Unstructured
+		result health.Result
+	}
+	var bad []verdict
+	for _, item := range items {
+		pod := &unstructured.Unstructured{Object: item}
+		pod.SetAPIVersion("v1")
+		pod.SetKind("Pod")
+		if result := health.Of(pod); result.Status != health.Healthy && result.Message != "" && pod.GetDeletionTimestamp() == nil {
+			bad = append(bad, verdict{pod, result})
+		}
+	}
+	if len(bad) == 0 {
+		return ""
+	}
+	worst := slices.MinFunc(bad, func(a, b verdict) int {
+		if a.result.Status != b.result.Status && health.Worst(a.result.Status, b.result.Status) == a.result.Status {
+			return -1
+		}
+		if a.result.Status != b.result.Status {
+			return 1
+		}
+		return cmp.Or(b.pod.GetCreationTimestamp().Compare(a.pod.GetCreationTimestamp().Time), cmp.Compare(a.pod.GetName(), b.pod.GetName()))
+	})
+	text := "Pod " + worst.pod.GetName() + ": " + worst.result.Message
+	for _, o := range worst.pod.GetOwnerReferences() {
+		if o.Controller != nil && *o.Controller && o.Kind == "ReplicaSet" {
+			text = "ReplicaSet " + o.Name + ", " + text
+		}
+	}
+	return short(text)
+}
