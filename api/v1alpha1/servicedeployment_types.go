@@ -47,6 +47,10 @@ type ServiceDeploymentSpec struct {
 	// DryRun writes nothing to the cluster; what would change is reported.
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
+	// Adopt takes over objects of the cluster that another tool or a person made;
+	// unset refuses them.
+	// +optional
+	Adopt *bool `json:"adopt,omitempty"`
 	// SyncWindows say when new revisions may be applied, and when not.
 	// +optional
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`
