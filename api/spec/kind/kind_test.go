@@ -48,8 +48,6 @@ func TestEveryFieldOfAServiceDeploymentIsConverted(t *testing.T) {
 
 // without are the fields of a spec that no ServiceDeployment sets, with the reason.
 var without = map[string]string{
-	"drift":                              "no field yet",
-	"serviceAccount":                     "no field yet",
 	"secrets":                            "configurationRef names a Secret instead",
 	"helm.chartPath":                     "the hub sets it, for agents",
 	"syncWindows.level":                  "the hub sets it, for agents",
