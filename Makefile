@@ -44,6 +44,7 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 	@./test/kube/build.sh
 
 generate: ## make all generated files anew
+	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
 	$(TOOL) buf generate
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update

@@ -19,6 +19,7 @@ import (
 
 	"github.com/axle-cd/axle/agent/kube"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"github.com/axle-cd/axle/api/spec/kind"
 	"github.com/axle-cd/axle/api/v1alpha1"
 
 	"github.com/axle-cd/axle/agent/poll"
@@ -172,55 +173,12 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 	if d.Kind != "ServiceDeployment" {
 		return nil, errcode.New(errcode.Invalid, "--service-file %s holds a %q, not a ServiceDeployment", r.ServiceFile, d.Kind)
 	}
-	spec.Name, spec.Namespace = cmp.Or(ptr.Deref(d.Spec.Name, ""), d.Name), cmp.Or(ptr.Deref(d.Spec.Namespace, ""), d.Namespace)
-	spec.Configuration = d.Spec.Configuration
-	spec.Render = &agentv1.Render{Templated: d.Spec.Templated}
-	if h := d.Spec.Helm; h != nil {
-		spec.Render.Helm = &agentv1.Helm{Release: ptr.Deref(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: ptr.Deref(h.IgnoreHooks, false), IgnoreCrds: ptr.Deref(h.IgnoreCrds, false), Upgrade: ptr.Deref(h.Upgrade, false),
-			LuaScript: ptr.Deref(h.LuaScript, ""), LuaFile: ptr.Deref(h.LuaFile, ""), LuaFolder: ptr.Deref(h.LuaFolder, ""),
-			KustomizePostrender: ptr.Deref(h.KustomizePostrender, "")}
-		if h.Values != nil {
-			spec.Render.Helm.Values = string(h.Values.Raw)
-		}
+	declared, err := kind.Spec(d.Spec)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "--service-file %s: %w", r.ServiceFile, err)
 	}
-	if k := d.Spec.Kustomize; k != nil {
-		spec.Render.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: ptr.Deref(k.EnableHelm, false), Envsubst: ptr.Deref(k.Envsubst, false)}
-	}
-	for _, one := range d.Spec.Renderers {
-		renderer := rendererOf(one)
-		if h := one.Helm; h != nil {
-			renderer.Helm = &agentv1.Helm{Release: ptr.Deref(h.Release, ""), ValuesFiles: h.ValuesFiles, IgnoreHooks: ptr.Deref(h.IgnoreHooks, false)}
-			if h.Values != nil {
-				renderer.Helm.Values = string(h.Values.Raw)
-			}
-		}
-		spec.Render.Renderers = append(spec.Render.Renderers, renderer)
-	}
-	return spec, nil
-}
-
-// rendererOf converts the settings of a renderer other than Helm.
-func rendererOf(r v1alpha1.Renderer) *agentv1.Renderer {
-	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, KustomizePostrender: ptr.Deref(r.KustomizePostrender, "")}
-	if j := r.Jsonnet; j != nil {
-		out.Jsonnet = &agentv1.Jsonnet{File: ptr.Deref(j.File, ""), Tlas: variablesOf(j.TLAs), ExtVars: variablesOf(j.ExtVars), Libs: j.Libs}
-	}
-	if c := r.Cue; c != nil {
-		out.Cue = &agentv1.Cue{Package: ptr.Deref(c.Package, ""), Expression: ptr.Deref(c.Expression, ""), Tags: c.Tags}
-	}
-	if e := r.Exec; e != nil {
-		out.Exec = &agentv1.Exec{Tool: e.Tool, Parameters: e.Parameters}
-	}
-	if w := r.Wasm; w != nil {
-		out.Wasm = &agentv1.Wasm{Module: ptr.Deref(w.Module, ""), Tool: ptr.Deref(w.Tool, ""), Parameters: w.Parameters}
-	}
-	return out
-}
-
-func variablesOf(all []v1alpha1.JsonnetVariable) []*agentv1.JsonnetVariable {
-	var out []*agentv1.JsonnetVariable
-	for _, v := range all {
-		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: ptr.Deref(v.Code, false)})
-	}
-	return out
+	full := agentv1.Deliver(declared)
+	full.Id, full.Display, full.Configuration = spec.GetId(), spec.GetDisplay(), declared.Configuration
+	full.Name, full.Namespace = cmp.Or(ptr.Deref(d.Spec.Name, ""), d.Name), cmp.Or(declared.Namespace, d.Namespace)
+	return full, nil
 }

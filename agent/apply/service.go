@@ -1,9 +1,12 @@
 package apply
 
 import (
+	"cmp"
+
 	"github.com/axle-cd/axle/agent/apply/plan"
 	"github.com/axle-cd/axle/agent/ignore"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/scrub"
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
@@ -18,7 +21,8 @@ type (
 
 // FromSpec converts the hub's spec. The scrubber knows its secrets.
 func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
-	cfg := spec.GetSyncConfig()
+	declared := spec.Declared()
+	cfg := cmp.Or(declared.SyncConfig, &specv1.SyncConfig{})
 	secrets := map[string]string{}
 	for name, value := range spec.GetSecrets() {
 		secrets["config."+name] = value
@@ -29,29 +33,25 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 	return Service{
 		ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),
 		TarballDigest: tarballDigest, SpecDigest: spec.GetSpecDigest(),
-		Adopt:                spec.GetAdopt(),
-		RequireOwnership:     cfg == nil || cfg.RequireOwnership == nil || cfg.GetRequireOwnership(),
-		CreateNamespace:      cfg == nil || cfg.CreateNamespace == nil || cfg.GetCreateNamespace(),
-		DeleteNamespace:      cfg.GetDeleteNamespace(),
-		EnforceNamespace:     cfg.GetEnforceNamespace(),
-		NamespaceLabels:      cfg.GetLabels(),
-		NamespaceAnnotations: cfg.GetAnnotations(),
-		PruneApproval:        spec.GetPruneApproval(),
-		Windows:              windowsOf(spec),
-		SyncRequest:          spec.GetSyncRequest(),
-		Only:                 spec.GetSyncResources(),
-		Strict:               spec.GetDrift() == "strict",
-		Ignore:               ignore.FromSpec(cfg.GetDiffNormalizers()),
-		Scrub:                scrub.New(secrets),
+		Adopt:            declared.Adopt,
+		RequireOwnership: cfg.RequireOwnership == nil || *cfg.RequireOwnership,
+		CreateNamespace:  cfg.CreateNamespace == nil || *cfg.CreateNamespace,
+		DeleteNamespace:  cfg.DeleteNamespace,
+		EnforceNamespace: cfg.EnforceNamespace,
+		NamespaceLabels:  cfg.Labels, NamespaceAnnotations: cfg.Annotations,
+		PruneApproval: spec.GetPruneApproval(), SyncRequest: spec.GetSyncRequest(), Only: spec.GetSyncResources(),
+		Windows: windowsOf(declared.SyncWindows),
+		Strict:  declared.Drift == "strict", Ignore: ignore.FromSpec(cfg.DiffNormalizers),
+		Scrub: scrub.New(secrets),
 	}
 }
 
 // windowsOf parses the windows. One that cannot be parsed comes from a newer hub. It
 // denies everything but manual syncs, because an unknown window must not be ignored.
-func windowsOf(spec *agentv1.ServiceSpec) []syncwindow.Window {
+func windowsOf(declared []specv1.SyncWindow) []syncwindow.Window {
 	var all []syncwindow.Window
-	for _, m := range spec.GetSyncWindows() {
-		w, err := syncwindow.Parse(syncwindow.Spec{Kind: m.GetKind(), Schedule: m.GetSchedule(), Duration: m.GetDuration(), TimeZone: m.GetTimeZone(), Manual: m.GetManualSync(), Level: m.GetLevel()})
+	for _, d := range declared {
+		w, err := syncwindow.Parse(syncwindow.Spec{Kind: d.Kind, Schedule: d.Schedule, Duration: d.Duration, TimeZone: d.TimeZone, Manual: d.ManualSync, Level: d.Level})
 		if err != nil {
 			w, _ = syncwindow.Parse(syncwindow.Spec{Kind: syncwindow.Deny, Schedule: "* * * * *", Duration: "1m", Manual: true})
 		}

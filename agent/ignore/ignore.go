@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubeobj"
 )
@@ -29,10 +29,10 @@ type Rule struct {
 }
 
 // FromSpec converts the rules of a service.
-func FromSpec(all []*agentv1.DiffNormalizer) []Rule {
+func FromSpec(all []specv1.DiffNormalizer) []Rule {
 	var rules []Rule
 	for _, n := range all {
-		rules = append(rules, Rule{Name: n.GetName(), Kind: n.GetKind(), Namespace: n.GetNamespace(), Paths: n.GetJsonPointers()})
+		rules = append(rules, Rule{Name: n.Name, Kind: n.Kind, Namespace: n.Namespace, Paths: n.JSONPointers})
 	}
 	return rules
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/axle-cd/axle/agent/render"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 // TestExamples renders what docs/spec/renderers.md points to.
@@ -24,7 +25,7 @@ func TestRendererExamples(t *testing.T) {
 		want  map[string]string // name of a rendered object, and its color
 	}{
 		"jsonnet": {
-			step: render.Step{Type: "JSONNET", Jsonnet: render.Jsonnet{TLAs: []render.Variable{{Name: "replicas", Value: "2", Code: true}}}},
+			step: render.Step{Type: "JSONNET", Jsonnet: specv1.Jsonnet{TLAs: []specv1.JsonnetVariable{{Name: "replicas", Value: "2", Code: true}}}},
 			want: map[string]string{"Deployment jsonnet-web": "", "ConfigMap jsonnet-web": "green"},
 		},
 		"cue":     {want: map[string]string{"ServiceAccount cue-web": "", "ConfigMap cue-web": "green"}},

@@ -88,11 +88,11 @@ func FromSpec(spec *agentv1.ServiceSpec, folder string) (Pass, error) {
 	if err != nil {
 		return Pass{}, err
 	}
-	render := spec.GetRender()
+	declared := spec.Declared()
 	return Pass{
 		Project: spec.GetProject(), ID: spec.GetId(), Name: spec.GetName(), Namespace: spec.GetNamespace(),
-		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(render),
-		Plain:         render != nil && render.Templated != nil && !render.GetTemplated(),
+		Folder: folder, Entry: spec.GetEntry(), Steps: stepsOf(declared),
+		Plain:         declared.Templated != nil && !*declared.Templated,
 		Configuration: configuration, Cluster: cluster, Service: service,
 		Contexts: json.RawMessage(spec.GetContexts()), Imports: json.RawMessage(spec.GetImports()),
 		Now: time.UnixMicro(spec.GetDisplay().GetCreatedAt()).UTC(),

@@ -6,28 +6,29 @@ import (
 	"path"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 // stepsOf lists the renderers of a service: its own folder first, then the entries in
 // order. An entry for the service's own folder replaces the first.
-func stepsOf(r *agentv1.Render) []Step {
-	root := Step{Helm: helmOf(r.GetHelm()), Postrender: r.GetHelm().GetKustomizePostrender()}
-	if k := r.GetKustomize(); k != nil {
-		root.Type, root.Path = "KUSTOMIZE", k.GetPath()
-		root.KustomizeEnableHelm, root.KustomizeEnvsubst = k.GetEnableHelm(), k.GetEnvsubst()
+func stepsOf(spec specv1.Spec) []Step {
+	root := stepOf(specv1.Renderer{Helm: spec.Helm})
+	chart := root.Helm.ChartPath
+	root.Helm.ChartPath = ""
+	if k := spec.Kustomize; k != nil {
+		root.Type, root.Path = "KUSTOMIZE", k.Path
+		root.KustomizeEnableHelm, root.KustomizeEnvsubst = k.EnableHelm, k.Envsubst
 	}
 	steps := []Step{root}
-	if chart := r.GetHelm().GetChartPath(); chart != "" {
+	if chart != "" {
 		// The service's folder holds the chart's values files, not manifests.
-		helm := root.Helm
-		helm.OwnValuesFirst = true
-		steps = []Step{{Type: "HELM", Path: chart, Helm: helm, Postrender: root.Postrender}}
+		steps = []Step{{Type: "HELM", Path: chart, Helm: root.Helm, OwnValuesFirst: true, Postrender: root.Postrender}}
 		root.Postrender = ""
-		if r.GetKustomize() != nil {
+		if spec.Kustomize != nil {
 			steps = append(steps, root)
 		}
 	}
-	for _, entry := range r.GetRenderers() {
+	for _, entry := range spec.Renderers {
 		step := stepOf(entry)
 		if path.Clean(step.Path) == path.Clean(root.Path) && len(steps) > 0 && steps[0].Path == root.Path {
 			steps = steps[1:]

@@ -11,11 +11,12 @@ import (
 
 	"github.com/axle-cd/axle/agent/render"
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 func TestStepsOfASpec(t *testing.T) {
 	helm := &agentv1.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCrds: true, LuaScript: "s", LuaFile: "f", LuaFolder: "d"}
-	wantHelm := render.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCRDs: true, LuaScript: "s", LuaFile: "f", LuaFolder: "d"}
+	wantHelm := specv1.Helm{Release: "r", Values: "a: b", ValuesFiles: []string{"v.yaml"}, IgnoreHooks: true, IgnoreCRDs: true, LuaScript: "s", LuaFile: "f", LuaFolder: "d"}
 	tests := map[string]struct {
 		render *agentv1.Render
 		want   []render.Step
@@ -46,10 +47,10 @@ func TestStepsOfASpec(t *testing.T) {
 			},
 			want: []render.Step{
 				{Postrender: "post"},
-				{Type: "JSONNET", Path: "a", Postrender: "over", Jsonnet: render.Jsonnet{
-					File: "f", Libs: []string{"l"}, TLAs: []render.Variable{{Name: "t", Value: "1", Code: true}}, ExtVars: []render.Variable{{Name: "e", Value: "x"}},
+				{Type: "JSONNET", Path: "a", Postrender: "over", Jsonnet: specv1.Jsonnet{
+					File: "f", Libs: []string{"l"}, TLAs: []specv1.JsonnetVariable{{Name: "t", Value: "1", Code: true}}, ExtVars: []specv1.JsonnetVariable{{Name: "e", Value: "x"}},
 				}},
-				{Type: "CUE", Path: "b", Cue: render.Cue{Package: "p", Expression: "x", Tags: map[string]string{"k": "v"}}},
+				{Type: "CUE", Path: "b", Cue: specv1.Cue{Package: "p", Expression: "x", Tags: map[string]string{"k": "v"}}},
 				{Type: "EXEC", Path: "c", Tool: "kcl", Parameters: map[string]string{"k": "v"}},
 				{Type: "WASM", Path: "d", Module: "m.wasm"},
 				{Type: "WASM", Path: "e", Tool: "web"},

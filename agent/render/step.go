@@ -1,8 +1,11 @@
 package render
 
 import (
-	agentv1 "github.com/axle-cd/axle/api/agent/v1"
+	"cmp"
+
 	renderv1 "github.com/axle-cd/axle/api/render/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 // Step is one renderer.
@@ -12,16 +15,18 @@ type Step struct {
 	Type string
 	// Path is relative to the pass's entry.
 	Path string
-	// Helm applies when the step renders a chart.
-	Helm Helm
+	// Helm applies when the step renders a chart. OwnValuesFirst looks for its
+	// ValuesFiles in the service's folder before the chart, which comes from elsewhere.
+	Helm           specv1.Helm
+	OwnValuesFirst bool
 	// KustomizeEnableHelm and KustomizeEnvsubst apply to a kustomization.
 	KustomizeEnableHelm, KustomizeEnvsubst bool
 	// Postrender is a folder with a kustomization that changes the step's output,
 	// relative to the pass's entry; empty means none.
 	Postrender string
 	// Jsonnet and Cue apply to steps of those types.
-	Jsonnet Jsonnet
-	Cue     Cue
+	Jsonnet specv1.Jsonnet
+	Cue     specv1.Cue
 	// Tool is the agent's tool or module that an EXEC or WASM step runs, Module the
 	// service's own file instead.
 	Tool, Module string
@@ -29,61 +34,17 @@ type Step struct {
 	Parameters map[string]string
 }
 
-// Helm is how a chart is rendered.
-type Helm struct {
-	// Release is the release's name; empty means the service's name.
-	Release string
-	// Values is YAML and overrides ValuesFiles, which override the chart's values.
-	Values      string
-	ValuesFiles []string
-	// OwnValuesFirst looks for ValuesFiles in the service's folder before the chart,
-	// which comes from elsewhere.
-	OwnValuesFirst bool
-	// Upgrade makes templates see an upgrade instead of an install.
-	Upgrade bool
-	// LuaScript, LuaFile and LuaFolder produce values that override all others.
-	LuaScript, LuaFile, LuaFolder string
-
-	IgnoreHooks bool
-	IgnoreCRDs  bool
-}
-
-// Jsonnet is how Jsonnet is evaluated.
-type Jsonnet struct {
-	File          string
-	TLAs, ExtVars []Variable
-	Libs          []string
-}
-
-// Variable is a value for Jsonnet, a string unless it is code.
-type Variable struct {
-	Name, Value string
-	Code        bool
-}
-
-// Cue is how a CUE package is evaluated.
-type Cue struct {
-	Package, Expression string
-	Tags                map[string]string
-}
-
 // message is the step for the child; l says where its folders are.
 func (s Step) message(l layout) *renderv1.Step {
 	out := &renderv1.Step{
 		Type: s.Type, Path: s.Path, RealPath: l.real(s.Path),
-		Helm: &renderv1.Helm{
-			Release: s.Helm.Release, Values: s.Helm.Values, ValuesFiles: s.Helm.ValuesFiles,
-			IgnoreHooks: s.Helm.IgnoreHooks, IgnoreCrds: s.Helm.IgnoreCRDs, OwnValuesFirst: s.Helm.OwnValuesFirst,
-			Upgrade:   s.Helm.Upgrade,
-			LuaScript: s.Helm.LuaScript, LuaFile: s.Helm.LuaFile, LuaFolder: s.Helm.LuaFolder,
-		},
+		Helm:                &renderv1.Helm{OwnValuesFirst: s.OwnValuesFirst},
 		KustomizeEnableHelm: s.KustomizeEnableHelm, KustomizeEnvsubst: s.KustomizeEnvsubst,
-		Postrender: s.Postrender,
-		Jsonnet: &renderv1.Jsonnet{
-			File: s.Jsonnet.File, Tlas: variableMessages(s.Jsonnet.TLAs), ExtVars: variableMessages(s.Jsonnet.ExtVars), Libs: s.Jsonnet.Libs,
-		},
-		Cue: &renderv1.Cue{Package: s.Cue.Package, Expression: s.Cue.Expression, Tags: s.Cue.Tags},
+		Postrender: s.Postrender, Jsonnet: &renderv1.Jsonnet{}, Cue: &renderv1.Cue{},
 	}
+	convert.Copy(out.Helm, s.Helm)
+	convert.Copy(out.Jsonnet, s.Jsonnet)
+	convert.Copy(out.Cue, s.Cue)
 	if s.Postrender != "" {
 		out.PostrenderRealPath = l.real(s.Postrender)
 	}
@@ -96,47 +57,24 @@ func (s Step) message(l layout) *renderv1.Step {
 	return out
 }
 
-func variableMessages(all []Variable) []*renderv1.JsonnetVariable {
-	var out []*renderv1.JsonnetVariable
-	for _, v := range all {
-		out = append(out, &renderv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: v.Code})
-	}
-	return out
-}
-
 // stepOf converts one entry of a service's renderers.
-func stepOf(r *agentv1.Renderer) Step {
-	step := Step{
-		Type: r.GetType(), Path: r.GetPath(), Helm: helmOf(r.GetHelm()), Postrender: r.GetKustomizePostrender(),
-		Cue: Cue{Package: r.GetCue().GetPackage(), Expression: r.GetCue().GetExpression(), Tags: r.GetCue().GetTags()},
-	}
-	if step.Postrender == "" {
-		step.Postrender = r.GetHelm().GetKustomizePostrender()
-	}
-	if j := r.GetJsonnet(); j != nil {
-		step.Jsonnet = Jsonnet{File: j.GetFile(), TLAs: variablesOf(j.GetTlas()), ExtVars: variablesOf(j.GetExtVars()), Libs: j.GetLibs()}
-	}
-	switch step.Type {
+func stepOf(r specv1.Renderer) Step {
+	step := Step{Type: r.Type, Path: r.Path, Helm: value(r.Helm), Jsonnet: value(r.Jsonnet), Cue: value(r.Cue)}
+	step.Postrender = cmp.Or(r.KustomizePostrender, step.Helm.KustomizePostrender)
+	step.Helm.KustomizePostrender = ""
+	switch exec, wasm := value(r.Exec), value(r.Wasm); step.Type {
 	case "EXEC":
-		step.Tool, step.Parameters = r.GetExec().GetTool(), r.GetExec().GetParameters()
+		step.Tool, step.Parameters = exec.Tool, exec.Parameters
 	case "WASM":
-		step.Tool, step.Module, step.Parameters = r.GetWasm().GetTool(), r.GetWasm().GetModule(), r.GetWasm().GetParameters()
+		step.Tool, step.Module, step.Parameters = wasm.Tool, wasm.Module, wasm.Parameters
 	}
 	return step
 }
 
-func variablesOf(all []*agentv1.JsonnetVariable) []Variable {
-	var out []Variable
-	for _, v := range all {
-		out = append(out, Variable{Name: v.GetName(), Value: v.GetValue(), Code: v.GetCode()})
+// value returns what a pointer points to, or the zero value for nil.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
 	}
-	return out
-}
-
-func helmOf(h *agentv1.Helm) Helm {
-	return Helm{
-		Release: h.GetRelease(), Values: h.GetValues(), ValuesFiles: h.GetValuesFiles(),
-		IgnoreHooks: h.GetIgnoreHooks(), IgnoreCRDs: h.GetIgnoreCrds(), Upgrade: h.GetUpgrade(),
-		LuaScript: h.GetLuaScript(), LuaFile: h.GetLuaFile(), LuaFolder: h.GetLuaFolder(),
-	}
+	return v
 }

@@ -47,6 +47,19 @@ type ServiceDeploymentSpec struct {
 	// DryRun writes nothing to the cluster; what would change is reported.
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
+	// Adopt takes over objects of the cluster that another tool or a person made;
+	// unset refuses them.
+	// +optional
+	Adopt *bool `json:"adopt,omitempty"`
+	// Drift says what happens to changes that people make on the cluster: report
+	// leaves them, strict reverts them. Unset is report.
+	// +optional
+	// +kubebuilder:validation:Enum=report;strict
+	Drift *string `json:"drift,omitempty"`
+	// ServiceAccount on the cluster that the agent acts as, NAME or
+	// NAMESPACE/NAME; unset is the project's, or the agent's own.
+	// +optional
+	ServiceAccount *string `json:"serviceAccount,omitempty"`
 	// SyncWindows say when new revisions may be applied, and when not.
 	// +optional
 	SyncWindows []SyncWindow `json:"syncWindows,omitempty"`

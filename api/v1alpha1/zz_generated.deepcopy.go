@@ -1284,6 +1284,21 @@ func (in *ServiceDeploymentSpec) DeepCopyInto(out *ServiceDeploymentSpec) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Adopt != nil {
+		in, out := &in.Adopt, &out.Adopt
+		*out = new(bool)
+		**out = **in
+	}
+	if in.Drift != nil {
+		in, out := &in.Drift, &out.Drift
+		*out = new(string)
+		**out = **in
+	}
+	if in.ServiceAccount != nil {
+		in, out := &in.ServiceAccount, &out.ServiceAccount
+		*out = new(string)
+		**out = **in
+	}
 	if in.SyncWindows != nil {
 		in, out := &in.SyncWindows, &out.SyncWindows
 		*out = make([]SyncWindow, len(*in))

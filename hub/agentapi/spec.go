@@ -8,91 +8,47 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-// specMessage converts everything of a service but its files.
+// specMessage returns everything of a service but its files.
 func specMessage(a fleet.AgentSpec) *agentv1.ServiceSpec {
-	v, spec := a.Service, a.Service.Spec
-	return &agentv1.ServiceSpec{
-		Id: v.ID, Name: v.Name, Namespace: v.Namespace, SpecDigest: v.SpecDigest, Project: v.Project,
-		Entry: v.Desired.Entry, Render: renderMessage(spec, v.Parts), SyncConfig: syncMessage(spec.SyncConfig),
-		Configuration: a.Configuration, Secrets: a.Secrets, Contexts: a.Contexts, Imports: a.Imports, Hidden: a.Hidden, Dependencies: dependencyMessages(spec.Dependencies),
-		Cluster: &agentv1.ClusterData{
-			Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
-			Metadata: a.Cluster.Metadata, Distro: a.Cluster.Distro, KubernetesMinor: a.Cluster.KubernetesMinor,
-		},
-		Adopt: spec.Adopt, Protect: spec.Protect, Drift: spec.Drift, ServiceAccount: cmp.Or(spec.ServiceAccount, v.Limits.ServiceAccount),
-		Display: &agentv1.Display{
-			Revision: v.Revision, SourceRevision: v.Desired.SourceRevision, Message: v.Desired.Message,
-			Author: v.Desired.Author, CommittedAt: v.Desired.CommittedAt, CreatedAt: a.RevisionCreatedAt,
-		},
-		PruneApproval: v.PruneApproval, SyncRequest: v.SyncRequest, SyncResources: v.SyncResources,
-		DryRun: spec.DryRun, DiffRequest: v.DiffRequest, SyncWindows: allWindows(spec, v.Limits), Tenancy: tenancyMessage(v.Limits),
+	v := a.Service
+	out := agentv1.Deliver(delivered(v))
+	out.Id, out.Name, out.Namespace, out.Project = v.ID, v.Name, v.Namespace, v.Project
+	out.SpecDigest, out.Entry = v.SpecDigest, v.Desired.Entry
+	out.Configuration, out.Secrets, out.Contexts, out.Imports, out.Hidden = a.Configuration, a.Secrets, a.Contexts, a.Imports, a.Hidden
+	out.Cluster = &agentv1.ClusterData{
+		Id: a.Cluster.ID, Handle: a.Cluster.Handle, Name: a.Cluster.Name, Tags: a.Cluster.Tags,
+		Metadata: a.Cluster.Metadata, Distro: a.Cluster.Distro, KubernetesMinor: a.Cluster.KubernetesMinor,
 	}
-}
-
-func renderMessage(spec fleet.Spec, parts []fleet.Part) *agentv1.Render {
-	out := &agentv1.Render{Helm: helmMessage(spec.Helm), Templated: spec.Templated}
-	if out.Helm != nil && fleet.HasChartPart(parts) {
-		out.Helm.ChartPath = fleet.ChartPath
+	out.Display = &agentv1.Display{
+		Revision: v.Revision, SourceRevision: v.Desired.SourceRevision, Message: v.Desired.Message,
+		Author: v.Desired.Author, CommittedAt: v.Desired.CommittedAt, CreatedAt: a.RevisionCreatedAt,
 	}
-	if k := spec.Kustomize; k != nil {
-		out.Kustomize = &agentv1.Kustomize{Path: k.Path, EnableHelm: k.EnableHelm, Envsubst: k.Envsubst}
-	}
-	for _, r := range spec.Renderers {
-		out.Renderers = append(out.Renderers, rendererMessage(r))
-	}
+	out.PruneApproval, out.DiffRequest = v.PruneApproval, v.DiffRequest
+	out.SyncRequest, out.SyncResources = v.SyncRequest, v.SyncResources
+	out.Tenancy = tenancyMessage(v.Limits)
 	return out
 }
 
-func helmMessage(h *fleet.Helm) *agentv1.Helm {
-	if h == nil {
-		return nil
+// delivered returns a service's spec with what its sources, its project and the hub
+// add to it.
+func delivered(v fleet.Service) fleet.Spec {
+	spec := v.Spec
+	spec.ServiceAccount = cmp.Or(spec.ServiceAccount, v.Limits.ServiceAccount)
+	spec.SyncWindows = slices.Concat(spec.SyncWindows, windowsOf("project", v.Limits.SyncWindows), windowsOf("hub", v.Limits.HubWindows))
+	if spec.Helm != nil && fleet.HasChartPart(v.Parts) {
+		helm := *spec.Helm
+		helm.ChartPath = fleet.ChartPath
+		spec.Helm = &helm
 	}
-	return &agentv1.Helm{
-		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCrds: h.IgnoreCRDs,
-		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
-		Upgrade: h.Upgrade,
-	}
+	return spec
 }
 
-func rendererMessage(r fleet.Renderer) *agentv1.Renderer {
-	out := &agentv1.Renderer{Path: r.Path, Type: r.Type, Helm: helmMessage(r.Helm), KustomizePostrender: r.KustomizePostrender}
-	if j := r.Jsonnet; j != nil {
-		out.Jsonnet = &agentv1.Jsonnet{File: j.File, Tlas: jsonnetMessages(j.TLAs), ExtVars: jsonnetMessages(j.ExtVars), Libs: j.Libs}
+func windowsOf(level string, all []fleet.SyncWindow) []fleet.SyncWindow {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Level = level
 	}
-	if c := r.Cue; c != nil {
-		out.Cue = &agentv1.Cue{Package: c.Package, Expression: c.Expression, Tags: c.Tags}
-	}
-	if e := r.Exec; e != nil {
-		out.Exec = &agentv1.Exec{Tool: e.Tool, Parameters: e.Parameters}
-	}
-	if w := r.Wasm; w != nil {
-		out.Wasm = &agentv1.Wasm{Module: w.Module, Tool: w.Tool, Parameters: w.Parameters}
-	}
-	return out
-}
-
-func jsonnetMessages(all []fleet.JsonnetVariable) []*agentv1.JsonnetVariable {
-	out := make([]*agentv1.JsonnetVariable, 0, len(all))
-	for _, v := range all {
-		out = append(out, &agentv1.JsonnetVariable{Name: v.Name, Value: v.Value, Code: v.Code})
-	}
-	return out
-}
-
-func syncMessage(c *fleet.SyncConfig) *agentv1.SyncConfig {
-	if c == nil {
-		return nil
-	}
-	out := &agentv1.SyncConfig{
-		CreateNamespace: c.CreateNamespace, DeleteNamespace: c.DeleteNamespace, EnforceNamespace: c.EnforceNamespace,
-		RequireOwnership: c.RequireOwnership, Labels: c.Labels, Annotations: c.Annotations,
-	}
-	for _, d := range c.DiffNormalizers {
-		out.DiffNormalizers = append(out.DiffNormalizers, &agentv1.DiffNormalizer{
-			Name: d.Name, Kind: d.Kind, Namespace: d.Namespace, JsonPointers: d.JSONPointers, Backfill: d.Backfill,
-		})
-	}
-	return out
+	return all
 }
 
 // tenancyMessage returns nil where nothing is limited, which is the agent's
@@ -102,26 +58,4 @@ func tenancyMessage(l fleet.Limits) *agentv1.Tenancy {
 		return nil
 	}
 	return &agentv1.Tenancy{Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, Closed: len(l.Namespaces) > 0}
-}
-
-// allWindows returns a service's windows with those of its project and of the
-// hub.
-func allWindows(spec fleet.Spec, l fleet.Limits) []*agentv1.SyncWindow {
-	return slices.Concat(windowMessages("", spec.SyncWindows), windowMessages("project", l.SyncWindows), windowMessages("hub", l.HubWindows))
-}
-
-func windowMessages(level string, all []fleet.SyncWindow) []*agentv1.SyncWindow {
-	out := make([]*agentv1.SyncWindow, 0, len(all))
-	for _, w := range all {
-		out = append(out, &agentv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync, Level: level})
-	}
-	return out
-}
-
-func dependencyMessages(all []fleet.Dependency) []*agentv1.Dependency {
-	out := make([]*agentv1.Dependency, 0, len(all))
-	for _, d := range all {
-		out = append(out, &agentv1.Dependency{Name: d.Name, Cluster: d.Cluster})
-	}
-	return out
 }

@@ -70,8 +70,8 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 	if isUpdate && c.before.ID == "" {
 		return nil, c.at.missing
 	}
-	if c.after, err = specOf(m.GetSpec()); err != nil || !isUpdate {
-		return c, err
+	if c.after = specOf(m.GetSpec()); !isUpdate {
+		return c, nil
 	}
 	c.after, err = fleet.MergeSpec(c.before.Spec, c.after, update.GetFields())
 	return c, err
@@ -139,7 +139,7 @@ func (c *specCall) had() fleet.Spec {
 // sources requires reading the repositories of other projects that the spec
 // uses and did not use before.
 func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
-	for _, want := range c.after.TakenAnew(c.had()) {
+	for _, want := range fleet.TakenAnew(c.after, c.had()) {
 		want.ProjectID = c.projectID
 		have, err := c.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {

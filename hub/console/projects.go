@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -106,14 +107,18 @@ func (s *projects) Delete(ctx context.Context, r *connect.Request[hubv1.DeletePr
 
 func windows(all []*hubv1.SyncWindow) (out []fleet.SyncWindow) {
 	for _, w := range all {
-		out = append(out, fleet.SyncWindow{Kind: w.GetKind(), Schedule: w.GetSchedule(), Duration: w.GetDuration(), TimeZone: w.GetTimeZone(), ManualSync: w.GetManualSync()})
+		var one fleet.SyncWindow
+		convert.Copy(&one, w)
+		out = append(out, one)
 	}
 	return out
 }
 
 func windowMessages(all []fleet.SyncWindow) (out []*hubv1.SyncWindow) {
 	for _, w := range all {
-		out = append(out, &hubv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone, ManualSync: w.ManualSync})
+		one := &hubv1.SyncWindow{}
+		convert.Copy(one, w)
+		out = append(out, one)
 	}
 	return out
 }

@@ -2,14 +2,13 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/fleet"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
 type services struct{ *Server }
@@ -21,10 +20,7 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 	if err != nil {
 		return nil, err
 	}
-	out, err := service(v)
-	if err != nil {
-		return nil, err
-	}
+	out := service(v)
 	if out.Components, err = components(v.Status.Components); err != nil {
 		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
@@ -50,11 +46,7 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 	}
 	out := &hubv1.ListServicesResponse{NextPageToken: page.NextPageToken}
 	for _, v := range page.Services {
-		one, err := service(v)
-		if err != nil {
-			return nil, err
-		}
-		out.Services = append(out.Services, one)
+		out.Services = append(out.Services, service(v))
 	}
 	return connect.NewResponse(out), nil
 }
@@ -64,28 +56,16 @@ func (s *services) Get(ctx context.Context, r *connect.Request[hubv1.GetServiceR
 }
 
 func (s *services) Create(ctx context.Context, r *connect.Request[hubv1.CreateServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	spec, err := specOf(r.Msg.GetSpec())
-	if err != nil {
-		return nil, err
-	}
-	return answer(s.Fleet.CreateService(ctx, caller(ctx).By(), fleet.ServiceRequest{Ref: ref(r.Msg.GetRef()), Spec: spec, Project: r.Msg.GetProject(), DryRun: r.Msg.GetDryRun()}))
+	return answer(s.Fleet.CreateService(ctx, caller(ctx).By(), fleet.ServiceRequest{Ref: ref(r.Msg.GetRef()), Spec: specOf(r.Msg.GetSpec()), Project: r.Msg.GetProject(), DryRun: r.Msg.GetDryRun()}))
 }
 
 func (s *services) Update(ctx context.Context, r *connect.Request[hubv1.UpdateServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	spec, err := specOf(r.Msg.GetSpec())
-	if err != nil {
-		return nil, err
-	}
-	return answer(s.Fleet.UpdateService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), spec, r.Msg.GetFields(), r.Msg.GetDryRun()))
+	return answer(s.Fleet.UpdateService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), specOf(r.Msg.GetSpec()), r.Msg.GetFields(), r.Msg.GetDryRun()))
 }
 
 func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServiceRequest]) (*connect.Response[hubv1.ApplyServiceResponse], error) {
-	spec, err := specOf(r.Msg.GetSpec())
-	if err != nil {
-		return nil, err
-	}
 	v, outcome, err := s.Fleet.ApplyService(ctx, caller(ctx).By(), fleet.ServiceRequest{
-		Ref: ref(r.Msg.GetRef()), Spec: spec, Project: r.Msg.GetProject(), ParentID: r.Msg.GetParentId(), DryRun: r.Msg.GetDryRun(),
+		Ref: ref(r.Msg.GetRef()), Spec: specOf(r.Msg.GetSpec()), Project: r.Msg.GetProject(), ParentID: r.Msg.GetParentId(), DryRun: r.Msg.GetDryRun(),
 	})
 	if err != nil {
 		return nil, err
@@ -142,19 +122,10 @@ func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.L
 	return connect.NewResponse(out), nil
 }
 
-// specOf converts a spec. Both forms have the same JSON, so it converts through
-// JSON; a test of fleet checks that the names match.
-func specOf(spec *hubv1.ServiceSpec) (fleet.Spec, error) {
-	var out fleet.Spec
-	if spec == nil {
-		return out, nil
+// specOf returns a spec that somebody declares.
+func specOf(spec *hubv1.ServiceSpec) (out fleet.Spec) {
+	if spec != nil {
+		convert.Copy(&out, spec)
 	}
-	data, err := toJSON(spec)
-	if err != nil {
-		return out, err
-	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return out, errcode.New(errcode.Internal, "a spec cannot be read: %w", err)
-	}
-	return out, nil
+	return out
 }

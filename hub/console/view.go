@@ -1,31 +1,18 @@
 package console
 
 import (
-	"encoding/json"
-	"fmt"
-
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
-
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
-func toJSON(m proto.Message) ([]byte, error) { return protojson.Marshal(m) }
-
 // service converts a service to the API's form without its objects: a list is
 // an overview, and unpacking each service's objects would be its main cost.
-func service(v fleet.ServiceView) (*hubv1.Service, error) {
+func service(v fleet.ServiceView) *hubv1.Service {
 	spec := &hubv1.ServiceSpec{}
-	data, err := json.Marshal(v.Spec)
-	if err != nil {
-		return nil, fmt.Errorf("service %s: %w", v.ID, err)
-	}
-	if err := protojson.Unmarshal(data, spec); err != nil {
-		return nil, fmt.Errorf("service %s: %w", v.ID, err)
-	}
-	out := &hubv1.Service{
+	convert.Copy(spec, v.Spec)
+	return &hubv1.Service{
 		Id: v.ID, Cluster: v.Cluster, Name: v.Name, Namespace: v.Namespace, Project: v.Project, Spec: spec,
 		DesiredRevision: v.Desired.SourceRevision, DesiredDigest: v.Desired.Digest, AppliedRevision: v.Status.SourceRevision, AppliedDigest: v.Status.TarballDigest,
 		Sync: string(v.Sync), Reason: v.Reason, Health: orUnknown(string(v.Status.Health)), Freshness: orUnknown(string(v.Freshness)),
@@ -39,7 +26,6 @@ func service(v fleet.ServiceView) (*hubv1.Service, error) {
 		},
 		Errors: serviceErrors(v), Sources: serviceSources(v),
 	}
-	return out, nil
 }
 
 func orUnknown(text string) string {

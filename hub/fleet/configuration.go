@@ -172,7 +172,7 @@ func (f *Fleet) takeConfiguration(ctx context.Context, s *StoredService, before 
 	if err != nil {
 		return err
 	}
-	return f.configuration.Bind(ctx, s.ID, s.Spec.uses())
+	return f.configuration.Bind(ctx, s.ID, usesOf(s.Spec))
 }
 
 // same reports whether a document created for u is the one that o needs.
@@ -182,15 +182,15 @@ func (u *unstaged) same(o *unstaged) bool {
 }
 
 func (f *Fleet) valueSets(ctx context.Context, s StoredService) (contexts, imports map[string]string, err error) {
-	stacks := s.Spec.stacks()
+	stacks := stacksOf(s.Spec)
 	if len(s.Spec.Contexts) == 0 && len(stacks) == 0 {
 		return nil, nil, nil
 	}
 	return f.configuration.ValueSets(ctx, s.ProjectID, s.Spec.Contexts, stacks)
 }
 
-// stacks returns the names of the stacks that the spec imports.
-func (s Spec) stacks() []string {
+// stacksOf returns the names of the stacks that a spec imports.
+func stacksOf(s Spec) []string {
 	var names []string
 	for _, i := range s.Imports {
 		names = append(names, i.Stack)
@@ -198,8 +198,8 @@ func (s Spec) stacks() []string {
 	return names
 }
 
-// uses returns everything from which the spec takes values, each once.
-func (s Spec) uses() []Use {
+// usesOf returns everything from which a spec takes values, each once.
+func usesOf(s Spec) []Use {
 	var uses []Use
 	add := func(u Use) {
 		if !slices.Contains(uses, u) {
@@ -209,7 +209,7 @@ func (s Spec) uses() []Use {
 	for _, name := range s.Contexts {
 		add(Use{UseContext, name})
 	}
-	for _, name := range s.stacks() {
+	for _, name := range stacksOf(s) {
 		add(Use{UseOutputs, name})
 	}
 	for _, r := range s.SecretRefs {

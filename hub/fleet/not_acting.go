@@ -14,7 +14,7 @@ func NotActing(s Spec) []string {
 	if h := s.Helm; h != nil {
 		// A chart needs a repository, and its version needs a chart. Where the
 		// chart could come from two places, the chart repository wins.
-		elsewhere := h.chartElsewhere()
+		elsewhere := chartElsewhere(h)
 		add("helm.chart", h.Chart != "" && !elsewhere)
 		add("helm.version", h.Version != "" && !elsewhere)
 		add("helm.git", h.Git != nil && elsewhere)

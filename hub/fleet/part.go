@@ -128,13 +128,13 @@ type declared struct {
 	SourceWant
 }
 
-// declared lists the sources of a spec in order: the service's own, those under
+// sourcesOf lists the sources of a spec in order: the service's own, those under
 // paths, the chart. A chart with other sources is placed beside them; a single
 // chart is the service's folder.
-func (s Spec) declared() []declared {
+func sourcesOf(s Spec) []declared {
 	var all []declared
 	if s.Git != nil {
-		all = append(all, declared{at: "git", SourceWant: s.Git.want("git", s.Repository)})
+		all = append(all, declared{at: "git", SourceWant: gitWant(s.Git, "git", s.Repository)})
 	}
 	for i, source := range s.Sources {
 		at := fmt.Sprintf("sources[%d]", i)
@@ -143,18 +143,18 @@ func (s Spec) declared() []declared {
 		case source.Chart != "":
 			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL, Chart: source.Chart, Version: source.Version}
 		case source.Git != nil:
-			d.SourceWant = source.Git.want(at+".git", source.Repository)
+			d.SourceWant = gitWant(source.Git, at+".git", source.Repository)
 		default:
 			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL}
 		}
 		all = append(all, d)
 	}
-	if h := s.Helm; h.hasSource() {
+	if h := s.Helm; chartElsewhere(h) || h != nil && h.Git != nil {
 		d := declared{at: "helm"}
-		if h.chartElsewhere() {
+		if chartElsewhere(h) {
 			d.SourceWant = SourceWant{At: "helm", Repository: h.Repository, URL: h.URL, Chart: h.Chart, Version: h.Version}
 		} else {
-			d.SourceWant = h.Git.want("helm.git", h.Repository)
+			d.SourceWant = gitWant(h.Git, "helm.git", h.Repository)
 		}
 		if len(all) > 0 {
 			d.path = ChartPath
@@ -164,13 +164,13 @@ func (s Spec) declared() []declared {
 	return all
 }
 
-// TakenAnew lists the sources of the spec that before does not have in the same
+// TakenAnew lists the sources of a spec that before does not have in the same
 // form: those of another repository, or another part of one. A source that only
 // moved within the spec is not new.
-func (s Spec) TakenAnew(before Spec) []SourceWant {
-	had := before.declared()
+func TakenAnew(s, before Spec) []SourceWant {
+	had := sourcesOf(before)
 	var anew []SourceWant
-	for _, d := range s.declared() {
+	for _, d := range sourcesOf(s) {
 		if !slices.ContainsFunc(had, func(h declared) bool {
 			h.At = d.At
 			return reflect.DeepEqual(h.SourceWant, d.SourceWant)
@@ -182,14 +182,11 @@ func (s Spec) TakenAnew(before Spec) []SourceWant {
 }
 
 // chartElsewhere reports whether the chart comes from a chart repository.
-func (h *Helm) chartElsewhere() bool {
+func chartElsewhere(h *Helm) bool {
 	return h != nil && h.Chart != "" && (h.URL != "" || h.Repository != "")
 }
 
-// hasSource reports whether the Helm block names a source for the chart.
-func (h *Helm) hasSource() bool { return h.chartElsewhere() || h != nil && h.Git != nil }
-
-func (g *Git) want(at, repository string) SourceWant {
+func gitWant(g *Git, at, repository string) SourceWant {
 	return SourceWant{
 		At: at, Repository: repository, URL: g.URL, Ref: g.Ref, Folder: g.Folder, Files: g.Files,
 		Submodules: g.Submodules, LFS: g.LFS,

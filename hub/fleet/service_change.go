@@ -261,7 +261,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 		return err
 	}
 	var places []Place
-	for _, d := range s.Spec.declared() {
+	for _, d := range sourcesOf(s.Spec) {
 		d.ProjectID = s.ProjectID
 		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
 		if err != nil {

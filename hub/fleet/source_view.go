@@ -18,7 +18,7 @@ type upstreams struct {
 // did not support them: they take effect once the service is applied again.
 func notActing(s Service) []string {
 	paths := NotActing(s.Spec)
-	if declared := s.Spec.declared(); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
+	if declared := sourcesOf(s.Spec); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
 		for _, d := range declared[len(s.Follows()):] {
 			paths = append(paths, d.at+" (declared before it acted; apply the service again)")
 		}
@@ -30,7 +30,7 @@ func notActing(s Service) []string {
 // used is an error of the service. A repository that cannot be read is only a
 // note, because everything continues with the content that is here.
 func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
-	declared := v.Spec.declared()
+	declared := sourcesOf(v.Spec)
 	var failed, notes []StatusError
 	waits := ""
 	for i, place := range v.Follows() {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/axle-cd/axle/api/spec/convert"
 )
 
 // specDigestPrefix names the format of docs/spec/spec-digest.md.
@@ -64,9 +66,9 @@ func specDigest(key []byte, in specInputs) (string, error) {
 			return "", err
 		}
 	}
-	covered := in.spec.covered()
-	covered.Secrets = in.secrets
-	if err := flatten(fields, "spec", covered); err != nil {
+	spec := covered(in.spec)
+	spec.Secrets = in.secrets
+	if err := flatten(fields, "spec", spec); err != nil {
 		return "", err
 	}
 	cluster := map[string]any{
@@ -90,30 +92,16 @@ func specDigest(key []byte, in specInputs) (string, error) {
 	return specDigestPrefix + hex.EncodeToString(mac.Sum(nil)), nil
 }
 
-// covered returns the part of a spec that agents act on. The content digest
-// covers where files come from; the other missing fields are for people.
-func (s Spec) covered() Spec {
-	s.Namespace, s.Repository, s.Git, s.Sources = "", "", nil, nil
-	// The documents of the values cover the content of contexts, imports and
-	// references; the order of contexts and imports is covered here.
-	s.SecretRefs, s.DocsPath, s.Version, s.Detach = nil, "", "", false
-	s.Helm = s.Helm.covered()
-	s.Renderers = slices.Clone(s.Renderers)
-	for i := range s.Renderers {
-		s.Renderers[i].Helm = s.Renderers[i].Helm.covered()
-	}
-	return s
-}
+// forAgents copies the fields that reach agents.
+var forAgents = convert.Form{Tag: "agent"}
 
-func (h *Helm) covered() *Helm {
-	if h == nil {
-		return nil
-	}
-	return &Helm{
-		Release: h.Release, Values: h.Values, ValuesFiles: h.ValuesFiles, IgnoreHooks: h.IgnoreHooks, IgnoreCRDs: h.IgnoreCRDs,
-		LuaScript: h.LuaScript, LuaFile: h.LuaFile, LuaFolder: h.LuaFolder, KustomizePostrender: h.KustomizePostrender,
-		Upgrade: h.Upgrade,
-	}
+// covered returns the part of a spec that agents act on. The content digest
+// covers where files come from; the documents of the values cover the content of
+// contexts, imports and references. The order of contexts and imports is covered
+// here.
+func covered(s Spec) (out Spec) {
+	forAgents.Copy(&out, s)
+	return out
 }
 
 func prefixed(s string) []byte {

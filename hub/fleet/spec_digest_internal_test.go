@@ -1,8 +1,14 @@
 package fleet
 
 import (
+	"encoding/json"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/api/spec/convert/converttest"
 )
 
 func inputs() specInputs {
@@ -35,6 +41,25 @@ func digestOf(t *testing.T, key string, change func(*specInputs)) string {
 func TestSpecDigestVector(t *testing.T) {
 	const want = "s1:f2c8c898c23402f249253b1848be86265b8ff4604b3f32f9682b2552eeab4a54"
 	if got := digestOf(t, strings.Repeat("k", 32), func(*specInputs) {}); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The digests of stored specs stay. The vector was taken before specs had a definition
+// of their own.
+func TestSpecDigestOfEveryField(t *testing.T) {
+	text, err := os.ReadFile("../../api/spec/v1/testdata/full.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "s1:be83425e7f5c00165fd5bb48035a799af9cfb610b8cc65e36b6c93c63973752c"
+	got := digestOf(t, strings.Repeat("k", 32), func(in *specInputs) {
+		in.spec = Spec{}
+		if err := json.Unmarshal(text, &in.spec); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -100,6 +125,22 @@ func TestSpecDigestCoversWhatActs(t *testing.T) {
 	}
 	if digestOf(t, "other key", func(*specInputs) {}) == base {
 		t.Error("the digest does not depend on the key")
+	}
+}
+
+// A field is in the digest exactly when it reaches agents, as docs/spec/spec-digest.md
+// says.
+func TestSpecDigestCoversTheFieldsOfAgents(t *testing.T) {
+	lost := converttest.Lost(func(spec *Spec) string {
+		return digestOf(t, "key", func(in *specInputs) { in.spec = *spec })
+	})
+	want := []string{
+		"detach", "docsPath", "git", "helm.chart", "helm.git", "helm.repository", "helm.url", "helm.version", "namespace",
+		"renderers.helm.chart", "renderers.helm.git", "renderers.helm.repository", "renderers.helm.url", "renderers.helm.version",
+		"repository", "secretRefs", "secrets", "sources", "version",
+	}
+	if diff := cmp.Diff(want, lost); diff != "" {
+		t.Errorf("fields that no digest covers (-want +got):\n%s", diff)
 	}
 }
 

@@ -1,11 +1,6 @@
 package fleet_test
 
 import (
-	"maps"
-	"os"
-	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,80 +9,6 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/internal/errcode"
 )
-
-var (
-	messageLine = regexp.MustCompile(`^message (\w+) \{$`)
-	fieldLine   = regexp.MustCompile(`^\s+(?:optional |repeated )?[\w.<>, ]+ (\w+) = \d+;$`)
-)
-
-// contract reads the JSON names of each message of the people's API.
-func contract(t *testing.T) map[string][]string {
-	t.Helper()
-	text, err := os.ReadFile("../../api/hub/v1/spec.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
-	messages := map[string][]string{}
-	current := ""
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimRight(line, "\n")
-		if m := messageLine.FindStringSubmatch(line); m != nil {
-			current = m[1]
-		} else if m := fieldLine.FindStringSubmatch(line); m != nil {
-			messages[current] = append(messages[current], camel(m[1]))
-		}
-	}
-	return messages
-}
-
-func camel(name string) string {
-	parts := strings.Split(name, "_")
-	for i, part := range parts[1:] {
-		parts[i+1] = strings.ToUpper(part[:1]) + part[1:]
-	}
-	return strings.Join(parts, "")
-}
-
-// names collects the JSON names of a struct and of those in it.
-func names(t reflect.Type, into map[string][]string) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		names(t.Elem(), into)
-	case reflect.Struct:
-		name := t.Name()
-		if name == "Spec" {
-			name = "ServiceSpec"
-		}
-		if into[name] != nil {
-			return
-		}
-		for i := range t.NumField() {
-			tag, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			if options != "omitempty" {
-				tag += " without omitempty"
-			}
-			into[name] = append(into[name], tag)
-			names(t.Field(i).Type, into)
-		}
-	}
-}
-
-func TestSpecHasTheFieldsOfTheContract(t *testing.T) {
-	got := map[string][]string{}
-	names(reflect.TypeFor[fleet.Spec](), got)
-	want := contract(t)
-	for _, fields := range []map[string][]string{got, want} {
-		for name := range fields {
-			slices.Sort(fields[name])
-		}
-	}
-	if len(want) < 10 {
-		t.Fatalf("only %v were read", slices.Collect(maps.Keys(want)))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-contract +fleet):\n%s", diff)
-	}
-}
 
 func good() fleet.Spec {
 	return fleet.Spec{Repository: "main", Git: &fleet.Git{Ref: "main", Folder: "web"}}

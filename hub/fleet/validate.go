@@ -99,7 +99,7 @@ func checkSource(_ string, s Spec) error {
 			return err
 		}
 	}
-	if len(s.declared()) == 0 {
+	if len(sourcesOf(s)) == 0 {
 		return field("git", "is needed: a service takes its files from git, from sources, or from a chart that helm.repository or helm.url has")
 	}
 	return nil
@@ -112,9 +112,9 @@ func checkChart(h *Helm) error {
 		return nil
 	case h.URL != "" && h.Chart == "":
 		return field("helm.chart", "is needed beside helm.url")
-	case h.chartElsewhere() && h.URL != "" && h.Repository != "":
+	case chartElsewhere(h) && h.URL != "" && h.Repository != "":
 		return field("helm.url", "cannot be set beside helm.repository")
-	case h.chartElsewhere():
+	case chartElsewhere(h):
 		return nil
 	}
 	return checkGit("helm.git", "helm.repository", h.Git, h.Repository)

@@ -164,13 +164,13 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 		add(key, LayerValue{Layer: LayerService, Value: value, Secret: true})
 	}
 	for key, r := range o.own.References {
-		add(key, LayerValue{Layer: LayerReference, Source: r.SecretRef.String(), Value: r.Value, Secret: true})
+		add(key, LayerValue{Layer: LayerReference, Source: referenceText(r.SecretRef), Value: r.Value, Secret: true})
 	}
 	return all, nil
 }
 
-// String returns the reference as the command line writes it.
-func (r SecretRef) String() string {
+// referenceText returns a reference as the command line writes it.
+func referenceText(r SecretRef) string {
 	text := cmp.Or(r.Backend, "default") + ":" + r.Path
 	if r.Key != "" {
 		text += "#" + r.Key

@@ -7,20 +7,6 @@ import (
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
-// SyncWindow is a recurring period in which a service may be synced, or may not.
-type SyncWindow struct {
-	// Kind is allow or deny.
-	Kind string `json:"kind,omitempty"`
-	// Schedule is a cron expression for the window's start.
-	Schedule string `json:"schedule,omitempty"`
-	// Duration is such as "1h30m".
-	Duration string `json:"duration,omitempty"`
-	// TimeZone is an IANA name; empty is UTC.
-	TimeZone string `json:"timeZone,omitempty"`
-	// ManualSync allows syncs that a person requests.
-	ManualSync bool `json:"manualSync,omitempty"`
-}
-
 // maxWindows limits the windows of a service, of a project and of the hub.
 const maxWindows = 20
 

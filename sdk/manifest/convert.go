@@ -1,14 +1,14 @@
 package manifest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
-
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/api/spec/kind"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -99,18 +99,18 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 	if cluster == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q names no cluster; set spec.cluster or spec.clusterRef", d.where, object.Name)
 	}
-	out, err := serviceSpec(spec)
+	declared, err := kind.Spec(spec)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q: %w", d.where, object.Name, err)
 	}
-	if out.Namespace == "" {
-		out.Namespace = object.Namespace
-	}
+	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
 	if spec.ConfigurationRef != nil {
-		if out.Secrets, err = secrets(spec.ConfigurationRef, object.Namespace, d.where); err != nil {
+		if declared.Secrets, err = secrets(spec.ConfigurationRef, object.Namespace, d.where); err != nil {
 			return nil, err
 		}
 	}
+	out := &hubv1.ServiceSpec{}
+	convert.Copy(out, declared)
 	item := &Item{Kind: d.meta.Kind, Name: cluster + "/" + name, Where: d.where, Service: &hubv1.ApplyServiceRequest{
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Spec: out,
 		ParentId: object.Annotations["config.k8s.io/owning-inventory"],
@@ -124,115 +124,4 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
 	})
 	return item, nil
-}
-
-func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error) {
-	out := &hubv1.ServiceSpec{
-		Namespace: value(spec.Namespace), Git: git(spec.Git), Configuration: spec.Configuration,
-		Contexts: spec.Contexts, Templated: spec.Templated, Protect: value(spec.Protect), Detach: value(spec.Detach),
-		DocsPath: value(spec.DocsPath), Version: value(spec.Version), DryRun: value(spec.DryRun),
-	}
-	for _, w := range spec.SyncWindows {
-		out.SyncWindows = append(out.SyncWindows, &hubv1.SyncWindow{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: value(w.TimeZone), ManualSync: value(w.ManualSync)})
-	}
-	for key, r := range spec.SecretRefs {
-		if out.SecretRefs == nil {
-			out.SecretRefs = map[string]*hubv1.SecretRef{}
-		}
-		out.SecretRefs[key] = &hubv1.SecretRef{Backend: value(r.Backend), Path: r.Path, Key: value(r.Key)}
-	}
-	if spec.RepositoryRef != nil {
-		out.Repository = spec.RepositoryRef.Name
-	}
-	for _, s := range spec.Sources {
-		source := &hubv1.Source{Path: value(s.Path), Git: git(s.Git), Chart: value(s.Chart), Version: value(s.Version), Url: value(s.URL)}
-		if s.RepositoryRef != nil {
-			source.Repository = s.RepositoryRef.Name
-		}
-		out.Sources = append(out.Sources, source)
-	}
-	var err error
-	if out.Helm, err = helm(spec.Helm); err != nil {
-		return nil, err
-	}
-	if k := spec.Kustomize; k != nil {
-		out.Kustomize = &hubv1.Kustomize{Path: k.Path, EnableHelm: value(k.EnableHelm), Envsubst: value(k.Envsubst)}
-	}
-	for _, r := range spec.Renderers {
-		renderer := &hubv1.Renderer{Path: r.Path, Type: r.Type}
-		if r.Helm != nil {
-			values, err := valuesText(r.Helm.Values)
-			if err != nil {
-				return nil, err
-			}
-			renderer.Helm = &hubv1.Helm{Values: values, ValuesFiles: r.Helm.ValuesFiles, Release: value(r.Helm.Release), IgnoreHooks: value(r.Helm.IgnoreHooks)}
-		}
-		rareRenderer(renderer, r)
-		out.Renderers = append(out.Renderers, renderer)
-	}
-	out.SyncConfig = syncConfig(spec.SyncConfig)
-	for _, i := range spec.Imports {
-		out.Imports = append(out.Imports, &hubv1.Import{Stack: i.StackRef.Name})
-	}
-	for _, dep := range spec.Dependencies {
-		out.Dependencies = append(out.Dependencies, &hubv1.Dependency{Name: dep.Name, Cluster: value(dep.Cluster)})
-	}
-	return out, nil
-}
-
-func git(g *v1alpha1.Git) *hubv1.Git {
-	if g == nil {
-		return nil
-	}
-	return &hubv1.Git{Ref: g.Ref, Folder: g.Folder, Files: g.Files, Url: value(g.URL), Submodules: value(g.Submodules), Lfs: value(g.LFS)}
-}
-
-func helm(h *v1alpha1.ServiceHelm) (*hubv1.Helm, error) {
-	if h == nil {
-		return nil, nil
-	}
-	values, err := valuesText(h.Values)
-	if err != nil {
-		return nil, err
-	}
-	out := &hubv1.Helm{
-		Url: value(h.URL), Chart: value(h.Chart), Version: value(h.Version), Release: value(h.Release), Git: git(h.Git),
-		Values: values, ValuesFiles: h.ValuesFiles, IgnoreHooks: value(h.IgnoreHooks), IgnoreCrds: value(h.IgnoreCrds),
-		LuaScript: value(h.LuaScript), LuaFile: value(h.LuaFile), LuaFolder: value(h.LuaFolder), KustomizePostrender: value(h.KustomizePostrender),
-		Upgrade: value(h.Upgrade),
-	}
-	if h.RepositoryRef != nil {
-		out.Repository = h.RepositoryRef.Name
-	} else if h.Repository != nil {
-		out.Repository = h.Repository.Name
-	}
-	return out, nil
-}
-
-// valuesText turns an object of values into the YAML text that the hub takes.
-func valuesText(raw *runtime.RawExtension) (string, error) {
-	if raw == nil || len(raw.Raw) == 0 {
-		return "", nil
-	}
-	text, err := yaml.JSONToYAML(raw.Raw)
-	if err != nil {
-		return "", errcode.New(errcode.Invalid, "helm values: %w", err)
-	}
-	return string(text), nil
-}
-
-func syncConfig(s *v1alpha1.SyncConfigAttributes) *hubv1.SyncConfig {
-	if s == nil {
-		return nil
-	}
-	out := &hubv1.SyncConfig{
-		CreateNamespace: s.CreateNamespace, DeleteNamespace: value(s.DeleteNamespace), EnforceNamespace: value(s.EnforceNamespace),
-		RequireOwnership: s.RequireOwnership, Labels: s.Labels, Annotations: s.Annotations,
-	}
-	for _, n := range s.DiffNormalizers {
-		out.DiffNormalizers = append(out.DiffNormalizers, &hubv1.DiffNormalizer{
-			Name: value(n.Name), Kind: value(n.Kind), Namespace: value(n.Namespace), JsonPointers: n.JSONPointers, Backfill: value(n.Backfill),
-		})
-	}
-	return out
 }

@@ -59,7 +59,7 @@ func Read(paths []string, stdin func() ([]byte, error)) ([]Item, error) {
 		}
 		documents = append(documents, found...)
 	}
-	return convert(documents)
+	return itemsOf(documents)
 }
 
 func readPath(path string, stdin func() ([]byte, error)) ([]document, error) {
@@ -148,8 +148,8 @@ func stripComments(data []byte) []byte {
 	return kept
 }
 
-// convert converts documents to items, repositories first.
-func convert(documents []document) ([]Item, error) {
+// itemsOf converts documents to items, repositories first.
+func itemsOf(documents []document) ([]Item, error) {
 	secrets := map[string]corev1.Secret{}
 	var items []Item
 	for _, d := range documents {

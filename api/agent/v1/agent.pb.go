@@ -1413,7 +1413,9 @@ type ServiceSpec struct {
 	Tenancy *Tenancy `protobuf:"bytes,40,opt,name=tenancy,proto3" json:"tenancy,omitempty"`
 	// Requested previews, which are compared and never applied, in order of
 	// request. Each has a number of diff_request.
-	Previews      []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
+	Previews []*Preview `protobuf:"bytes,41,rep,name=previews,proto3" json:"previews,omitempty"`
+	// Fields of the spec that have none of their own here.
+	Settings      *Settings `protobuf:"bytes,50,opt,name=settings,proto3" json:"settings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1640,6 +1642,13 @@ func (x *ServiceSpec) GetTenancy() *Tenancy {
 func (x *ServiceSpec) GetPreviews() []*Preview {
 	if x != nil {
 		return x.Previews
+	}
+	return nil
+}
+
+func (x *ServiceSpec) GetSettings() *Settings {
+	if x != nil {
+		return x.Settings
 	}
 	return nil
 }
@@ -1941,835 +1950,6 @@ func (x *Render) GetTemplated() bool {
 	return false
 }
 
-type Helm struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Release string                 `protobuf:"bytes,1,opt,name=release,proto3" json:"release,omitempty"`
-	// YAML text.
-	Values      string   `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
-	ValuesFiles []string `protobuf:"bytes,3,rep,name=values_files,json=valuesFiles,proto3" json:"values_files,omitempty"`
-	IgnoreHooks bool     `protobuf:"varint,4,opt,name=ignore_hooks,json=ignoreHooks,proto3" json:"ignore_hooks,omitempty"`
-	IgnoreCrds  bool     `protobuf:"varint,5,opt,name=ignore_crds,json=ignoreCrds,proto3" json:"ignore_crds,omitempty"`
-	// The path of the part that is the chart, when it is not the service's own
-	// folder. Values files are then searched in that folder first.
-	ChartPath string `protobuf:"bytes,6,opt,name=chart_path,json=chartPath,proto3" json:"chart_path,omitempty"`
-	// Scripts that produce values, which override all others.
-	LuaScript string `protobuf:"bytes,7,opt,name=lua_script,json=luaScript,proto3" json:"lua_script,omitempty"`
-	LuaFile   string `protobuf:"bytes,8,opt,name=lua_file,json=luaFile,proto3" json:"lua_file,omitempty"`
-	LuaFolder string `protobuf:"bytes,9,opt,name=lua_folder,json=luaFolder,proto3" json:"lua_folder,omitempty"`
-	// A folder with a kustomization that changes the rendered objects.
-	KustomizePostrender string `protobuf:"bytes,10,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	// The chart sees an upgrade instead of an install.
-	Upgrade       bool `protobuf:"varint,11,opt,name=upgrade,proto3" json:"upgrade,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Helm) Reset() {
-	*x = Helm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Helm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Helm) ProtoMessage() {}
-
-func (x *Helm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Helm.ProtoReflect.Descriptor instead.
-func (*Helm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *Helm) GetRelease() string {
-	if x != nil {
-		return x.Release
-	}
-	return ""
-}
-
-func (x *Helm) GetValues() string {
-	if x != nil {
-		return x.Values
-	}
-	return ""
-}
-
-func (x *Helm) GetValuesFiles() []string {
-	if x != nil {
-		return x.ValuesFiles
-	}
-	return nil
-}
-
-func (x *Helm) GetIgnoreHooks() bool {
-	if x != nil {
-		return x.IgnoreHooks
-	}
-	return false
-}
-
-func (x *Helm) GetIgnoreCrds() bool {
-	if x != nil {
-		return x.IgnoreCrds
-	}
-	return false
-}
-
-func (x *Helm) GetChartPath() string {
-	if x != nil {
-		return x.ChartPath
-	}
-	return ""
-}
-
-func (x *Helm) GetLuaScript() string {
-	if x != nil {
-		return x.LuaScript
-	}
-	return ""
-}
-
-func (x *Helm) GetLuaFile() string {
-	if x != nil {
-		return x.LuaFile
-	}
-	return ""
-}
-
-func (x *Helm) GetLuaFolder() string {
-	if x != nil {
-		return x.LuaFolder
-	}
-	return ""
-}
-
-func (x *Helm) GetKustomizePostrender() string {
-	if x != nil {
-		return x.KustomizePostrender
-	}
-	return ""
-}
-
-func (x *Helm) GetUpgrade() bool {
-	if x != nil {
-		return x.Upgrade
-	}
-	return false
-}
-
-type Kustomize struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	EnableHelm    bool                   `protobuf:"varint,2,opt,name=enable_helm,json=enableHelm,proto3" json:"enable_helm,omitempty"`
-	Envsubst      bool                   `protobuf:"varint,3,opt,name=envsubst,proto3" json:"envsubst,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Kustomize) Reset() {
-	*x = Kustomize{}
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Kustomize) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Kustomize) ProtoMessage() {}
-
-func (x *Kustomize) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Kustomize.ProtoReflect.Descriptor instead.
-func (*Kustomize) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *Kustomize) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *Kustomize) GetEnableHelm() bool {
-	if x != nil {
-		return x.EnableHelm
-	}
-	return false
-}
-
-func (x *Kustomize) GetEnvsubst() bool {
-	if x != nil {
-		return x.Envsubst
-	}
-	return false
-}
-
-type Renderer struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// AUTO, RAW, HELM, KUSTOMIZE, JSONNET, CUE, EXEC or WASM.
-	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	Helm *Helm  `protobuf:"bytes,3,opt,name=helm,proto3" json:"helm,omitempty"`
-	// A folder with a kustomization that changes the objects of this step.
-	KustomizePostrender string   `protobuf:"bytes,4,opt,name=kustomize_postrender,json=kustomizePostrender,proto3" json:"kustomize_postrender,omitempty"`
-	Jsonnet             *Jsonnet `protobuf:"bytes,5,opt,name=jsonnet,proto3" json:"jsonnet,omitempty"`
-	Cue                 *Cue     `protobuf:"bytes,6,opt,name=cue,proto3" json:"cue,omitempty"`
-	Exec                *Exec    `protobuf:"bytes,7,opt,name=exec,proto3" json:"exec,omitempty"`
-	Wasm                *Wasm    `protobuf:"bytes,8,opt,name=wasm,proto3" json:"wasm,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
-}
-
-func (x *Renderer) Reset() {
-	*x = Renderer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Renderer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Renderer) ProtoMessage() {}
-
-func (x *Renderer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[23]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Renderer.ProtoReflect.Descriptor instead.
-func (*Renderer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
-}
-
-func (x *Renderer) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *Renderer) GetType() string {
-	if x != nil {
-		return x.Type
-	}
-	return ""
-}
-
-func (x *Renderer) GetHelm() *Helm {
-	if x != nil {
-		return x.Helm
-	}
-	return nil
-}
-
-func (x *Renderer) GetKustomizePostrender() string {
-	if x != nil {
-		return x.KustomizePostrender
-	}
-	return ""
-}
-
-func (x *Renderer) GetJsonnet() *Jsonnet {
-	if x != nil {
-		return x.Jsonnet
-	}
-	return nil
-}
-
-func (x *Renderer) GetCue() *Cue {
-	if x != nil {
-		return x.Cue
-	}
-	return nil
-}
-
-func (x *Renderer) GetExec() *Exec {
-	if x != nil {
-		return x.Exec
-	}
-	return nil
-}
-
-func (x *Renderer) GetWasm() *Wasm {
-	if x != nil {
-		return x.Wasm
-	}
-	return nil
-}
-
-// Jsonnet is how Jsonnet files are evaluated. The service's configuration,
-// cluster and service are external variables of these names.
-type Jsonnet struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty is main.jsonnet if it exists, otherwise every *.jsonnet file of the
-	// folder.
-	File    string             `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
-	Tlas    []*JsonnetVariable `protobuf:"bytes,2,rep,name=tlas,proto3" json:"tlas,omitempty"`
-	ExtVars []*JsonnetVariable `protobuf:"bytes,3,rep,name=ext_vars,json=extVars,proto3" json:"ext_vars,omitempty"`
-	// Folders to import from, in the service's folder or in its files' root.
-	Libs          []string `protobuf:"bytes,4,rep,name=libs,proto3" json:"libs,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Jsonnet) Reset() {
-	*x = Jsonnet{}
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Jsonnet) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Jsonnet) ProtoMessage() {}
-
-func (x *Jsonnet) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[24]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Jsonnet.ProtoReflect.Descriptor instead.
-func (*Jsonnet) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
-}
-
-func (x *Jsonnet) GetFile() string {
-	if x != nil {
-		return x.File
-	}
-	return ""
-}
-
-func (x *Jsonnet) GetTlas() []*JsonnetVariable {
-	if x != nil {
-		return x.Tlas
-	}
-	return nil
-}
-
-func (x *Jsonnet) GetExtVars() []*JsonnetVariable {
-	if x != nil {
-		return x.ExtVars
-	}
-	return nil
-}
-
-func (x *Jsonnet) GetLibs() []string {
-	if x != nil {
-		return x.Libs
-	}
-	return nil
-}
-
-type JsonnetVariable struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// The value is Jsonnet, not a text.
-	Code          bool `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *JsonnetVariable) Reset() {
-	*x = JsonnetVariable{}
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *JsonnetVariable) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*JsonnetVariable) ProtoMessage() {}
-
-func (x *JsonnetVariable) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[25]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use JsonnetVariable.ProtoReflect.Descriptor instead.
-func (*JsonnetVariable) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
-}
-
-func (x *JsonnetVariable) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *JsonnetVariable) GetValue() string {
-	if x != nil {
-		return x.Value
-	}
-	return ""
-}
-
-func (x *JsonnetVariable) GetCode() bool {
-	if x != nil {
-		return x.Code
-	}
-	return false
-}
-
-// Cue is how a CUE package is evaluated.
-type Cue struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required when the folder holds several packages.
-	Package string `protobuf:"bytes,1,opt,name=package,proto3" json:"package,omitempty"`
-	// The expression with the objects; empty is everything that the package
-	// exports.
-	Expression string `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Values of @tag attributes, in addition to the service's configuration.
-	Tags          map[string]string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Cue) Reset() {
-	*x = Cue{}
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Cue) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Cue) ProtoMessage() {}
-
-func (x *Cue) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[26]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Cue.ProtoReflect.Descriptor instead.
-func (*Cue) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
-}
-
-func (x *Cue) GetPackage() string {
-	if x != nil {
-		return x.Package
-	}
-	return ""
-}
-
-func (x *Cue) GetExpression() string {
-	if x != nil {
-		return x.Expression
-	}
-	return ""
-}
-
-func (x *Cue) GetTags() map[string]string {
-	if x != nil {
-		return x.Tags
-	}
-	return nil
-}
-
-// Exec is a command that the agent's administrator declared.
-type Exec struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tool          string                 `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
-	Parameters    map[string]string      `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Exec) Reset() {
-	*x = Exec{}
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Exec) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Exec) ProtoMessage() {}
-
-func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[27]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Exec.ProtoReflect.Descriptor instead.
-func (*Exec) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
-}
-
-func (x *Exec) GetTool() string {
-	if x != nil {
-		return x.Tool
-	}
-	return ""
-}
-
-func (x *Exec) GetParameters() map[string]string {
-	if x != nil {
-		return x.Parameters
-	}
-	return nil
-}
-
-// Wasm is a WebAssembly module: a file of the service, or one that the agent's
-// administrator declared.
-type Wasm struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Module        string                 `protobuf:"bytes,1,opt,name=module,proto3" json:"module,omitempty"`
-	Tool          string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
-	Parameters    map[string]string      `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Wasm) Reset() {
-	*x = Wasm{}
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Wasm) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Wasm) ProtoMessage() {}
-
-func (x *Wasm) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[28]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Wasm.ProtoReflect.Descriptor instead.
-func (*Wasm) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
-}
-
-func (x *Wasm) GetModule() string {
-	if x != nil {
-		return x.Module
-	}
-	return ""
-}
-
-func (x *Wasm) GetTool() string {
-	if x != nil {
-		return x.Tool
-	}
-	return ""
-}
-
-func (x *Wasm) GetParameters() map[string]string {
-	if x != nil {
-		return x.Parameters
-	}
-	return nil
-}
-
-type SyncConfig struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unset is true.
-	CreateNamespace  *bool `protobuf:"varint,1,opt,name=create_namespace,json=createNamespace,proto3,oneof" json:"create_namespace,omitempty"`
-	DeleteNamespace  bool  `protobuf:"varint,2,opt,name=delete_namespace,json=deleteNamespace,proto3" json:"delete_namespace,omitempty"`
-	EnforceNamespace bool  `protobuf:"varint,3,opt,name=enforce_namespace,json=enforceNamespace,proto3" json:"enforce_namespace,omitempty"`
-	// Unset is true.
-	RequireOwnership *bool             `protobuf:"varint,4,opt,name=require_ownership,json=requireOwnership,proto3,oneof" json:"require_ownership,omitempty"`
-	Labels           map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Annotations      map[string]string `protobuf:"bytes,6,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	DiffNormalizers  []*DiffNormalizer `protobuf:"bytes,7,rep,name=diff_normalizers,json=diffNormalizers,proto3" json:"diff_normalizers,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *SyncConfig) Reset() {
-	*x = SyncConfig{}
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SyncConfig) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SyncConfig) ProtoMessage() {}
-
-func (x *SyncConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[29]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SyncConfig.ProtoReflect.Descriptor instead.
-func (*SyncConfig) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
-}
-
-func (x *SyncConfig) GetCreateNamespace() bool {
-	if x != nil && x.CreateNamespace != nil {
-		return *x.CreateNamespace
-	}
-	return false
-}
-
-func (x *SyncConfig) GetDeleteNamespace() bool {
-	if x != nil {
-		return x.DeleteNamespace
-	}
-	return false
-}
-
-func (x *SyncConfig) GetEnforceNamespace() bool {
-	if x != nil {
-		return x.EnforceNamespace
-	}
-	return false
-}
-
-func (x *SyncConfig) GetRequireOwnership() bool {
-	if x != nil && x.RequireOwnership != nil {
-		return *x.RequireOwnership
-	}
-	return false
-}
-
-func (x *SyncConfig) GetLabels() map[string]string {
-	if x != nil {
-		return x.Labels
-	}
-	return nil
-}
-
-func (x *SyncConfig) GetAnnotations() map[string]string {
-	if x != nil {
-		return x.Annotations
-	}
-	return nil
-}
-
-func (x *SyncConfig) GetDiffNormalizers() []*DiffNormalizer {
-	if x != nil {
-		return x.DiffNormalizers
-	}
-	return nil
-}
-
-type DiffNormalizer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	Namespace     string                 `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	JsonPointers  []string               `protobuf:"bytes,4,rep,name=json_pointers,json=jsonPointers,proto3" json:"json_pointers,omitempty"`
-	Backfill      bool                   `protobuf:"varint,5,opt,name=backfill,proto3" json:"backfill,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DiffNormalizer) Reset() {
-	*x = DiffNormalizer{}
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DiffNormalizer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DiffNormalizer) ProtoMessage() {}
-
-func (x *DiffNormalizer) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[30]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DiffNormalizer.ProtoReflect.Descriptor instead.
-func (*DiffNormalizer) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
-}
-
-func (x *DiffNormalizer) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *DiffNormalizer) GetKind() string {
-	if x != nil {
-		return x.Kind
-	}
-	return ""
-}
-
-func (x *DiffNormalizer) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *DiffNormalizer) GetJsonPointers() []string {
-	if x != nil {
-		return x.JsonPointers
-	}
-	return nil
-}
-
-func (x *DiffNormalizer) GetBackfill() bool {
-	if x != nil {
-		return x.Backfill
-	}
-	return false
-}
-
-type Dependency struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Another cluster; the hub enforces it. Empty is the same cluster.
-	Cluster       string `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Dependency) Reset() {
-	*x = Dependency{}
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Dependency) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Dependency) ProtoMessage() {}
-
-func (x *Dependency) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[31]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
-func (*Dependency) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
-}
-
-func (x *Dependency) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *Dependency) GetCluster() string {
-	if x != nil {
-		return x.Cluster
-	}
-	return ""
-}
-
 // ClusterData is the closed list of cluster facts that templates may use.
 type ClusterData struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2787,7 +1967,7 @@ type ClusterData struct {
 
 func (x *ClusterData) Reset() {
 	*x = ClusterData{}
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +1979,7 @@ func (x *ClusterData) String() string {
 func (*ClusterData) ProtoMessage() {}
 
 func (x *ClusterData) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[32]
+	mi := &file_agent_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +1992,7 @@ func (x *ClusterData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterData.ProtoReflect.Descriptor instead.
 func (*ClusterData) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ClusterData) GetId() string {
@@ -2885,7 +2065,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +2077,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[33]
+	mi := &file_agent_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +2090,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportRequest) GetBootId() string {
@@ -2977,7 +2157,7 @@ type Heal struct {
 
 func (x *Heal) Reset() {
 	*x = Heal{}
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2989,7 +2169,7 @@ func (x *Heal) String() string {
 func (*Heal) ProtoMessage() {}
 
 func (x *Heal) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[34]
+	mi := &file_agent_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3002,7 +2182,7 @@ func (x *Heal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heal.ProtoReflect.Descriptor instead.
 func (*Heal) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Heal) GetNumber() int64 {
@@ -3085,7 +2265,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +2277,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[35]
+	mi := &file_agent_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +2290,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -3151,7 +2331,7 @@ type ServiceReport struct {
 
 func (x *ServiceReport) Reset() {
 	*x = ServiceReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +2343,7 @@ func (x *ServiceReport) String() string {
 func (*ServiceReport) ProtoMessage() {}
 
 func (x *ServiceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[36]
+	mi := &file_agent_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +2356,7 @@ func (x *ServiceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceReport.ProtoReflect.Descriptor instead.
 func (*ServiceReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ServiceReport) GetServiceId() string {
@@ -3221,7 +2401,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3233,7 +2413,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[37]
+	mi := &file_agent_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3246,7 +2426,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportResponse) GetResync() []string {
@@ -3299,7 +2479,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +2491,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[38]
+	mi := &file_agent_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +2504,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServiceStatus) GetSync() string {
@@ -3425,7 +2605,7 @@ type StatusError struct {
 
 func (x *StatusError) Reset() {
 	*x = StatusError{}
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3437,7 +2617,7 @@ func (x *StatusError) String() string {
 func (*StatusError) ProtoMessage() {}
 
 func (x *StatusError) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[39]
+	mi := &file_agent_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3450,7 +2630,7 @@ func (x *StatusError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusError.ProtoReflect.Descriptor instead.
 func (*StatusError) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StatusError) GetSource() string {
@@ -3494,7 +2674,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +2686,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[40]
+	mi := &file_agent_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +2699,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -3568,7 +2748,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +2760,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[41]
+	mi := &file_agent_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +2773,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -3629,7 +2809,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3641,7 +2821,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[42]
+	mi := &file_agent_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3654,7 +2834,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Component) GetGroup() string {
@@ -3737,7 +2917,7 @@ type ReportTestsRequest struct {
 
 func (x *ReportTestsRequest) Reset() {
 	*x = ReportTestsRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +2929,7 @@ func (x *ReportTestsRequest) String() string {
 func (*ReportTestsRequest) ProtoMessage() {}
 
 func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[43]
+	mi := &file_agent_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +2942,7 @@ func (x *ReportTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsRequest.ProtoReflect.Descriptor instead.
 func (*ReportTestsRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReportTestsRequest) GetBootId() string {
@@ -3787,7 +2967,7 @@ type ReportTestsResponse struct {
 
 func (x *ReportTestsResponse) Reset() {
 	*x = ReportTestsResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3799,7 +2979,7 @@ func (x *ReportTestsResponse) String() string {
 func (*ReportTestsResponse) ProtoMessage() {}
 
 func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[44]
+	mi := &file_agent_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3812,7 +2992,7 @@ func (x *ReportTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportTestsResponse.ProtoReflect.Descriptor instead.
 func (*ReportTestsResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 // TestRun is the state of the tests of one service and revision.
@@ -3840,7 +3020,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3852,7 +3032,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[45]
+	mi := &file_agent_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3865,7 +3045,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TestRun) GetServiceId() string {
@@ -3968,7 +3148,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3980,7 +3160,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[46]
+	mi := &file_agent_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3993,7 +3173,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -4089,7 +3269,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4101,7 +3281,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[47]
+	mi := &file_agent_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4114,7 +3294,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -4170,7 +3350,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4182,7 +3362,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[48]
+	mi := &file_agent_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4195,7 +3375,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -4237,7 +3417,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4249,7 +3429,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[49]
+	mi := &file_agent_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4262,7 +3442,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{49}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *PingRequest) GetBootId() string {
@@ -4335,7 +3515,7 @@ type Installation struct {
 
 func (x *Installation) Reset() {
 	*x = Installation{}
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +3527,7 @@ func (x *Installation) String() string {
 func (*Installation) ProtoMessage() {}
 
 func (x *Installation) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[50]
+	mi := &file_agent_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +3540,7 @@ func (x *Installation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Installation.ProtoReflect.Descriptor instead.
 func (*Installation) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{50}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Installation) GetNamespace() string {
@@ -4392,7 +3572,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +3584,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[51]
+	mi := &file_agent_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,100 +3597,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{51}
-}
-
-// SyncWindow is a recurring period in which syncs are allowed or denied.
-type SyncWindow struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// allow or deny.
-	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// A cron expression with five fields, for the window's start.
-	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	// How long it lasts, such as "1h30m".
-	Duration string `protobuf:"bytes,3,opt,name=duration,proto3" json:"duration,omitempty"`
-	// IANA name; empty is UTC.
-	TimeZone string `protobuf:"bytes,4,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
-	// A sync that a person requests is not held by it.
-	ManualSync bool `protobuf:"varint,5,opt,name=manual_sync,json=manualSync,proto3" json:"manual_sync,omitempty"`
-	// The owner of the window: empty for the service, "project" or "hub". The
-	// windows of each level are evaluated separately, and all levels must allow a
-	// sync.
-	Level         string `protobuf:"bytes,6,opt,name=level,proto3" json:"level,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SyncWindow) Reset() {
-	*x = SyncWindow{}
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SyncWindow) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SyncWindow) ProtoMessage() {}
-
-func (x *SyncWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SyncWindow.ProtoReflect.Descriptor instead.
-func (*SyncWindow) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *SyncWindow) GetKind() string {
-	if x != nil {
-		return x.Kind
-	}
-	return ""
-}
-
-func (x *SyncWindow) GetSchedule() string {
-	if x != nil {
-		return x.Schedule
-	}
-	return ""
-}
-
-func (x *SyncWindow) GetDuration() string {
-	if x != nil {
-		return x.Duration
-	}
-	return ""
-}
-
-func (x *SyncWindow) GetTimeZone() string {
-	if x != nil {
-		return x.TimeZone
-	}
-	return ""
-}
-
-func (x *SyncWindow) GetManualSync() bool {
-	if x != nil {
-		return x.ManualSync
-	}
-	return false
-}
-
-func (x *SyncWindow) GetLevel() string {
-	if x != nil {
-		return x.Level
-	}
-	return ""
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 // ReportDiffRequest is what applying one service would change.
@@ -4538,7 +3625,7 @@ type ReportDiffRequest struct {
 
 func (x *ReportDiffRequest) Reset() {
 	*x = ReportDiffRequest{}
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4550,7 +3637,7 @@ func (x *ReportDiffRequest) String() string {
 func (*ReportDiffRequest) ProtoMessage() {}
 
 func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[53]
+	mi := &file_agent_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4563,7 +3650,7 @@ func (x *ReportDiffRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffRequest.ProtoReflect.Descriptor instead.
 func (*ReportDiffRequest) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{53}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReportDiffRequest) GetBootId() string {
@@ -4651,7 +3738,7 @@ type ReportDiffResponse struct {
 
 func (x *ReportDiffResponse) Reset() {
 	*x = ReportDiffResponse{}
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +3750,7 @@ func (x *ReportDiffResponse) String() string {
 func (*ReportDiffResponse) ProtoMessage() {}
 
 func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[54]
+	mi := &file_agent_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +3763,7 @@ func (x *ReportDiffResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportDiffResponse.ProtoReflect.Descriptor instead.
 func (*ReportDiffResponse) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{54}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 // Difference is one object that an apply would change, without secrets; values
@@ -4701,7 +3788,7 @@ type Difference struct {
 
 func (x *Difference) Reset() {
 	*x = Difference{}
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +3800,7 @@ func (x *Difference) String() string {
 func (*Difference) ProtoMessage() {}
 
 func (x *Difference) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[55]
+	mi := &file_agent_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +3813,7 @@ func (x *Difference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Difference.ProtoReflect.Descriptor instead.
 func (*Difference) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{55}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Difference) GetGroup() string {
@@ -4804,7 +3891,7 @@ type DifferenceList struct {
 
 func (x *DifferenceList) Reset() {
 	*x = DifferenceList{}
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4816,7 +3903,7 @@ func (x *DifferenceList) String() string {
 func (*DifferenceList) ProtoMessage() {}
 
 func (x *DifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_agent_v1_agent_proto_msgTypes[56]
+	mi := &file_agent_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4829,7 +3916,7 @@ func (x *DifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DifferenceList.ProtoReflect.Descriptor instead.
 func (*DifferenceList) Descriptor() ([]byte, []int) {
-	return file_agent_v1_agent_proto_rawDescGZIP(), []int{56}
+	return file_agent_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DifferenceList) GetDifferences() []*Difference {
@@ -4857,7 +3944,7 @@ var File_agent_v1_agent_proto protoreflect.FileDescriptor
 
 const file_agent_v1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x14agent/v1/agent.proto\x12\raxle.agent.v1\"H\n" +
+	"\x14agent/v1/agent.proto\x12\raxle.agent.v1\x1a\x13agent/v1/spec.proto\"H\n" +
 	"\bPosition\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x03R\bsequence\"\xdb\x02\n" +
@@ -4976,7 +4063,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tsignature\x18\x05 \x01(\fR\tsignature\x12\x15\n" +
 	"\x06key_id\x18\x06 \x01(\tR\x05keyId\x12\x1d\n" +
 	"\n" +
-	"cluster_id\x18\a \x01(\tR\tclusterId\"\xb9\n" +
+	"cluster_id\x18\a \x01(\tR\tclusterId\"\xee\n" +
 	"\n" +
 	"\vServiceSpec\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -5009,7 +4096,8 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\aimports\x18\x1f \x01(\tR\aimports\x12>\n" +
 	"\x06hidden\x18  \x03(\v2&.axle.agent.v1.ServiceSpec.HiddenEntryR\x06hidden\x120\n" +
 	"\atenancy\x18( \x01(\v2\x16.axle.agent.v1.TenancyR\atenancy\x122\n" +
-	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x1a@\n" +
+	"\bpreviews\x18) \x03(\v2\x16.axle.agent.v1.PreviewR\bpreviews\x123\n" +
+	"\bsettings\x182 \x01(\v2\x17.axle.agent.v1.SettingsR\bsettings\x1a@\n" +
 	"\x12ConfigurationEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
@@ -5044,100 +4132,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\trenderers\x18\x03 \x03(\v2\x17.axle.agent.v1.RendererR\trenderers\x12!\n" +
 	"\ttemplated\x18\x04 \x01(\bH\x00R\ttemplated\x88\x01\x01B\f\n" +
 	"\n" +
-	"_templated\"\xe4\x02\n" +
-	"\x04Helm\x12\x18\n" +
-	"\arelease\x18\x01 \x01(\tR\arelease\x12\x16\n" +
-	"\x06values\x18\x02 \x01(\tR\x06values\x12!\n" +
-	"\fvalues_files\x18\x03 \x03(\tR\vvaluesFiles\x12!\n" +
-	"\fignore_hooks\x18\x04 \x01(\bR\vignoreHooks\x12\x1f\n" +
-	"\vignore_crds\x18\x05 \x01(\bR\n" +
-	"ignoreCrds\x12\x1d\n" +
-	"\n" +
-	"chart_path\x18\x06 \x01(\tR\tchartPath\x12\x1d\n" +
-	"\n" +
-	"lua_script\x18\a \x01(\tR\tluaScript\x12\x19\n" +
-	"\blua_file\x18\b \x01(\tR\aluaFile\x12\x1d\n" +
-	"\n" +
-	"lua_folder\x18\t \x01(\tR\tluaFolder\x121\n" +
-	"\x14kustomize_postrender\x18\n" +
-	" \x01(\tR\x13kustomizePostrender\x12\x18\n" +
-	"\aupgrade\x18\v \x01(\bR\aupgrade\"\\\n" +
-	"\tKustomize\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1f\n" +
-	"\venable_helm\x18\x02 \x01(\bR\n" +
-	"enableHelm\x12\x1a\n" +
-	"\benvsubst\x18\x03 \x01(\bR\benvsubst\"\xb8\x02\n" +
-	"\bRenderer\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
-	"\x04type\x18\x02 \x01(\tR\x04type\x12'\n" +
-	"\x04helm\x18\x03 \x01(\v2\x13.axle.agent.v1.HelmR\x04helm\x121\n" +
-	"\x14kustomize_postrender\x18\x04 \x01(\tR\x13kustomizePostrender\x120\n" +
-	"\ajsonnet\x18\x05 \x01(\v2\x16.axle.agent.v1.JsonnetR\ajsonnet\x12$\n" +
-	"\x03cue\x18\x06 \x01(\v2\x12.axle.agent.v1.CueR\x03cue\x12'\n" +
-	"\x04exec\x18\a \x01(\v2\x13.axle.agent.v1.ExecR\x04exec\x12'\n" +
-	"\x04wasm\x18\b \x01(\v2\x13.axle.agent.v1.WasmR\x04wasm\"\xa0\x01\n" +
-	"\aJsonnet\x12\x12\n" +
-	"\x04file\x18\x01 \x01(\tR\x04file\x122\n" +
-	"\x04tlas\x18\x02 \x03(\v2\x1e.axle.agent.v1.JsonnetVariableR\x04tlas\x129\n" +
-	"\bext_vars\x18\x03 \x03(\v2\x1e.axle.agent.v1.JsonnetVariableR\aextVars\x12\x12\n" +
-	"\x04libs\x18\x04 \x03(\tR\x04libs\"O\n" +
-	"\x0fJsonnetVariable\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
-	"\x04code\x18\x03 \x01(\bR\x04code\"\xaa\x01\n" +
-	"\x03Cue\x12\x18\n" +
-	"\apackage\x18\x01 \x01(\tR\apackage\x12\x1e\n" +
-	"\n" +
-	"expression\x18\x02 \x01(\tR\n" +
-	"expression\x120\n" +
-	"\x04tags\x18\x03 \x03(\v2\x1c.axle.agent.v1.Cue.TagsEntryR\x04tags\x1a7\n" +
-	"\tTagsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x01\n" +
-	"\x04Exec\x12\x12\n" +
-	"\x04tool\x18\x01 \x01(\tR\x04tool\x12C\n" +
-	"\n" +
-	"parameters\x18\x02 \x03(\v2#.axle.agent.v1.Exec.ParametersEntryR\n" +
-	"parameters\x1a=\n" +
-	"\x0fParametersEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xb6\x01\n" +
-	"\x04Wasm\x12\x16\n" +
-	"\x06module\x18\x01 \x01(\tR\x06module\x12\x12\n" +
-	"\x04tool\x18\x02 \x01(\tR\x04tool\x12C\n" +
-	"\n" +
-	"parameters\x18\x03 \x03(\v2#.axle.agent.v1.Wasm.ParametersEntryR\n" +
-	"parameters\x1a=\n" +
-	"\x0fParametersEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x04\n" +
-	"\n" +
-	"SyncConfig\x12.\n" +
-	"\x10create_namespace\x18\x01 \x01(\bH\x00R\x0fcreateNamespace\x88\x01\x01\x12)\n" +
-	"\x10delete_namespace\x18\x02 \x01(\bR\x0fdeleteNamespace\x12+\n" +
-	"\x11enforce_namespace\x18\x03 \x01(\bR\x10enforceNamespace\x120\n" +
-	"\x11require_ownership\x18\x04 \x01(\bH\x01R\x10requireOwnership\x88\x01\x01\x12=\n" +
-	"\x06labels\x18\x05 \x03(\v2%.axle.agent.v1.SyncConfig.LabelsEntryR\x06labels\x12L\n" +
-	"\vannotations\x18\x06 \x03(\v2*.axle.agent.v1.SyncConfig.AnnotationsEntryR\vannotations\x12H\n" +
-	"\x10diff_normalizers\x18\a \x03(\v2\x1d.axle.agent.v1.DiffNormalizerR\x0fdiffNormalizers\x1a9\n" +
-	"\vLabelsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
-	"\x10AnnotationsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x13\n" +
-	"\x11_create_namespaceB\x14\n" +
-	"\x12_require_ownership\"\x97\x01\n" +
-	"\x0eDiffNormalizer\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
-	"\tnamespace\x18\x03 \x01(\tR\tnamespace\x12#\n" +
-	"\rjson_pointers\x18\x04 \x03(\tR\fjsonPointers\x12\x1a\n" +
-	"\bbackfill\x18\x05 \x01(\bR\bbackfill\":\n" +
-	"\n" +
-	"Dependency\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
-	"\acluster\x18\x02 \x01(\tR\acluster\"\x9b\x02\n" +
+	"_templated\"\x9b\x02\n" +
 	"\vClusterData\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x12\n" +
@@ -5288,16 +4283,7 @@ const file_agent_v1_agent_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\"\x0e\n" +
-	"\fPingResponse\"\xac\x01\n" +
-	"\n" +
-	"SyncWindow\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1a\n" +
-	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x1a\n" +
-	"\bduration\x18\x03 \x01(\tR\bduration\x12\x1b\n" +
-	"\ttime_zone\x18\x04 \x01(\tR\btimeZone\x12\x1f\n" +
-	"\vmanual_sync\x18\x05 \x01(\bR\n" +
-	"manualSync\x12\x14\n" +
-	"\x05level\x18\x06 \x01(\tR\x05level\"\xdd\x02\n" +
+	"\fPingResponse\"\xdd\x02\n" +
 	"\x11ReportDiffRequest\x12\x17\n" +
 	"\aboot_id\x18\x01 \x01(\tR\x06bootId\x12\x1d\n" +
 	"\n" +
@@ -5351,7 +4337,7 @@ func file_agent_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agent_v1_agent_proto_rawDescData
 }
 
-var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 67)
+var file_agent_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_agent_v1_agent_proto_goTypes = []any{
 	(*Position)(nil),            // 0: axle.agent.v1.Position
 	(*RegisterRequest)(nil),     // 1: axle.agent.v1.RegisterRequest
@@ -5374,55 +4360,45 @@ var file_agent_v1_agent_proto_goTypes = []any{
 	(*Tenancy)(nil),             // 18: axle.agent.v1.Tenancy
 	(*Display)(nil),             // 19: axle.agent.v1.Display
 	(*Render)(nil),              // 20: axle.agent.v1.Render
-	(*Helm)(nil),                // 21: axle.agent.v1.Helm
-	(*Kustomize)(nil),           // 22: axle.agent.v1.Kustomize
-	(*Renderer)(nil),            // 23: axle.agent.v1.Renderer
-	(*Jsonnet)(nil),             // 24: axle.agent.v1.Jsonnet
-	(*JsonnetVariable)(nil),     // 25: axle.agent.v1.JsonnetVariable
-	(*Cue)(nil),                 // 26: axle.agent.v1.Cue
-	(*Exec)(nil),                // 27: axle.agent.v1.Exec
-	(*Wasm)(nil),                // 28: axle.agent.v1.Wasm
-	(*SyncConfig)(nil),          // 29: axle.agent.v1.SyncConfig
-	(*DiffNormalizer)(nil),      // 30: axle.agent.v1.DiffNormalizer
-	(*Dependency)(nil),          // 31: axle.agent.v1.Dependency
-	(*ClusterData)(nil),         // 32: axle.agent.v1.ClusterData
-	(*ReportRequest)(nil),       // 33: axle.agent.v1.ReportRequest
-	(*Heal)(nil),                // 34: axle.agent.v1.Heal
-	(*DriftedField)(nil),        // 35: axle.agent.v1.DriftedField
-	(*ServiceReport)(nil),       // 36: axle.agent.v1.ServiceReport
-	(*ReportResponse)(nil),      // 37: axle.agent.v1.ReportResponse
-	(*ServiceStatus)(nil),       // 38: axle.agent.v1.ServiceStatus
-	(*StatusError)(nil),         // 39: axle.agent.v1.StatusError
-	(*ComponentCounts)(nil),     // 40: axle.agent.v1.ComponentCounts
-	(*ComponentList)(nil),       // 41: axle.agent.v1.ComponentList
-	(*Component)(nil),           // 42: axle.agent.v1.Component
-	(*ReportTestsRequest)(nil),  // 43: axle.agent.v1.ReportTestsRequest
-	(*ReportTestsResponse)(nil), // 44: axle.agent.v1.ReportTestsResponse
-	(*TestRun)(nil),             // 45: axle.agent.v1.TestRun
-	(*TestResult)(nil),          // 46: axle.agent.v1.TestResult
-	(*TestReport)(nil),          // 47: axle.agent.v1.TestReport
-	(*TestCase)(nil),            // 48: axle.agent.v1.TestCase
-	(*PingRequest)(nil),         // 49: axle.agent.v1.PingRequest
-	(*Installation)(nil),        // 50: axle.agent.v1.Installation
-	(*PingResponse)(nil),        // 51: axle.agent.v1.PingResponse
+	(*ClusterData)(nil),         // 21: axle.agent.v1.ClusterData
+	(*ReportRequest)(nil),       // 22: axle.agent.v1.ReportRequest
+	(*Heal)(nil),                // 23: axle.agent.v1.Heal
+	(*DriftedField)(nil),        // 24: axle.agent.v1.DriftedField
+	(*ServiceReport)(nil),       // 25: axle.agent.v1.ServiceReport
+	(*ReportResponse)(nil),      // 26: axle.agent.v1.ReportResponse
+	(*ServiceStatus)(nil),       // 27: axle.agent.v1.ServiceStatus
+	(*StatusError)(nil),         // 28: axle.agent.v1.StatusError
+	(*ComponentCounts)(nil),     // 29: axle.agent.v1.ComponentCounts
+	(*ComponentList)(nil),       // 30: axle.agent.v1.ComponentList
+	(*Component)(nil),           // 31: axle.agent.v1.Component
+	(*ReportTestsRequest)(nil),  // 32: axle.agent.v1.ReportTestsRequest
+	(*ReportTestsResponse)(nil), // 33: axle.agent.v1.ReportTestsResponse
+	(*TestRun)(nil),             // 34: axle.agent.v1.TestRun
+	(*TestResult)(nil),          // 35: axle.agent.v1.TestResult
+	(*TestReport)(nil),          // 36: axle.agent.v1.TestReport
+	(*TestCase)(nil),            // 37: axle.agent.v1.TestCase
+	(*PingRequest)(nil),         // 38: axle.agent.v1.PingRequest
+	(*Installation)(nil),        // 39: axle.agent.v1.Installation
+	(*PingResponse)(nil),        // 40: axle.agent.v1.PingResponse
+	(*ReportDiffRequest)(nil),   // 41: axle.agent.v1.ReportDiffRequest
+	(*ReportDiffResponse)(nil),  // 42: axle.agent.v1.ReportDiffResponse
+	(*Difference)(nil),          // 43: axle.agent.v1.Difference
+	(*DifferenceList)(nil),      // 44: axle.agent.v1.DifferenceList
+	nil,                         // 45: axle.agent.v1.RegisterRequest.TagsEntry
+	nil,                         // 46: axle.agent.v1.ServiceSpec.ConfigurationEntry
+	nil,                         // 47: axle.agent.v1.ServiceSpec.SecretsEntry
+	nil,                         // 48: axle.agent.v1.ServiceSpec.HiddenEntry
+	nil,                         // 49: axle.agent.v1.ClusterData.TagsEntry
+	(*SyncConfig)(nil),          // 50: axle.agent.v1.SyncConfig
+	(*Dependency)(nil),          // 51: axle.agent.v1.Dependency
 	(*SyncWindow)(nil),          // 52: axle.agent.v1.SyncWindow
-	(*ReportDiffRequest)(nil),   // 53: axle.agent.v1.ReportDiffRequest
-	(*ReportDiffResponse)(nil),  // 54: axle.agent.v1.ReportDiffResponse
-	(*Difference)(nil),          // 55: axle.agent.v1.Difference
-	(*DifferenceList)(nil),      // 56: axle.agent.v1.DifferenceList
-	nil,                         // 57: axle.agent.v1.RegisterRequest.TagsEntry
-	nil,                         // 58: axle.agent.v1.ServiceSpec.ConfigurationEntry
-	nil,                         // 59: axle.agent.v1.ServiceSpec.SecretsEntry
-	nil,                         // 60: axle.agent.v1.ServiceSpec.HiddenEntry
-	nil,                         // 61: axle.agent.v1.Cue.TagsEntry
-	nil,                         // 62: axle.agent.v1.Exec.ParametersEntry
-	nil,                         // 63: axle.agent.v1.Wasm.ParametersEntry
-	nil,                         // 64: axle.agent.v1.SyncConfig.LabelsEntry
-	nil,                         // 65: axle.agent.v1.SyncConfig.AnnotationsEntry
-	nil,                         // 66: axle.agent.v1.ClusterData.TagsEntry
+	(*Settings)(nil),            // 53: axle.agent.v1.Settings
+	(*Helm)(nil),                // 54: axle.agent.v1.Helm
+	(*Kustomize)(nil),           // 55: axle.agent.v1.Kustomize
+	(*Renderer)(nil),            // 56: axle.agent.v1.Renderer
 }
 var file_agent_v1_agent_proto_depIdxs = []int32{
-	57, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
+	45, // 0: axle.agent.v1.RegisterRequest.tags:type_name -> axle.agent.v1.RegisterRequest.TagsEntry
 	3,  // 1: axle.agent.v1.RegisterResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
 	6,  // 2: axle.agent.v1.RegisterResponse.more_signatures:type_name -> axle.agent.v1.KeySignature
 	3,  // 3: axle.agent.v1.RenewResponse.signing_keys:type_name -> axle.agent.v1.SigningKey
@@ -5437,68 +4413,56 @@ var file_agent_v1_agent_proto_depIdxs = []int32{
 	16, // 12: axle.agent.v1.ServicesResponse.services:type_name -> axle.agent.v1.ServiceSpec
 	0,  // 13: axle.agent.v1.ServicesResponse.position:type_name -> axle.agent.v1.Position
 	20, // 14: axle.agent.v1.ServiceSpec.render:type_name -> axle.agent.v1.Render
-	29, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
-	58, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
-	59, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
-	31, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
-	32, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
+	50, // 15: axle.agent.v1.ServiceSpec.sync_config:type_name -> axle.agent.v1.SyncConfig
+	46, // 16: axle.agent.v1.ServiceSpec.configuration:type_name -> axle.agent.v1.ServiceSpec.ConfigurationEntry
+	47, // 17: axle.agent.v1.ServiceSpec.secrets:type_name -> axle.agent.v1.ServiceSpec.SecretsEntry
+	51, // 18: axle.agent.v1.ServiceSpec.dependencies:type_name -> axle.agent.v1.Dependency
+	21, // 19: axle.agent.v1.ServiceSpec.cluster:type_name -> axle.agent.v1.ClusterData
 	19, // 20: axle.agent.v1.ServiceSpec.display:type_name -> axle.agent.v1.Display
 	52, // 21: axle.agent.v1.ServiceSpec.sync_windows:type_name -> axle.agent.v1.SyncWindow
-	60, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
+	48, // 22: axle.agent.v1.ServiceSpec.hidden:type_name -> axle.agent.v1.ServiceSpec.HiddenEntry
 	18, // 23: axle.agent.v1.ServiceSpec.tenancy:type_name -> axle.agent.v1.Tenancy
 	17, // 24: axle.agent.v1.ServiceSpec.previews:type_name -> axle.agent.v1.Preview
-	16, // 25: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
-	12, // 26: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
-	21, // 27: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
-	22, // 28: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
-	23, // 29: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
-	21, // 30: axle.agent.v1.Renderer.helm:type_name -> axle.agent.v1.Helm
-	24, // 31: axle.agent.v1.Renderer.jsonnet:type_name -> axle.agent.v1.Jsonnet
-	26, // 32: axle.agent.v1.Renderer.cue:type_name -> axle.agent.v1.Cue
-	27, // 33: axle.agent.v1.Renderer.exec:type_name -> axle.agent.v1.Exec
-	28, // 34: axle.agent.v1.Renderer.wasm:type_name -> axle.agent.v1.Wasm
-	25, // 35: axle.agent.v1.Jsonnet.tlas:type_name -> axle.agent.v1.JsonnetVariable
-	25, // 36: axle.agent.v1.Jsonnet.ext_vars:type_name -> axle.agent.v1.JsonnetVariable
-	61, // 37: axle.agent.v1.Cue.tags:type_name -> axle.agent.v1.Cue.TagsEntry
-	62, // 38: axle.agent.v1.Exec.parameters:type_name -> axle.agent.v1.Exec.ParametersEntry
-	63, // 39: axle.agent.v1.Wasm.parameters:type_name -> axle.agent.v1.Wasm.ParametersEntry
-	64, // 40: axle.agent.v1.SyncConfig.labels:type_name -> axle.agent.v1.SyncConfig.LabelsEntry
-	65, // 41: axle.agent.v1.SyncConfig.annotations:type_name -> axle.agent.v1.SyncConfig.AnnotationsEntry
-	30, // 42: axle.agent.v1.SyncConfig.diff_normalizers:type_name -> axle.agent.v1.DiffNormalizer
-	66, // 43: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
-	36, // 44: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
-	34, // 45: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
-	35, // 46: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
-	0,  // 47: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
-	39, // 48: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
-	40, // 49: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
-	42, // 50: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
-	35, // 51: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
-	45, // 52: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
-	46, // 53: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
-	47, // 54: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
-	48, // 55: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
-	50, // 56: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
-	55, // 57: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
-	1,  // 58: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
-	4,  // 59: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
-	14, // 60: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
-	33, // 61: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
-	43, // 62: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
-	53, // 63: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
-	49, // 64: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
-	2,  // 65: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
-	5,  // 66: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
-	15, // 67: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
-	37, // 68: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
-	44, // 69: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
-	54, // 70: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
-	51, // 71: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
-	65, // [65:72] is the sub-list for method output_type
-	58, // [58:65] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	53, // 25: axle.agent.v1.ServiceSpec.settings:type_name -> axle.agent.v1.Settings
+	16, // 26: axle.agent.v1.Preview.spec:type_name -> axle.agent.v1.ServiceSpec
+	12, // 27: axle.agent.v1.Preview.parts:type_name -> axle.agent.v1.Part
+	54, // 28: axle.agent.v1.Render.helm:type_name -> axle.agent.v1.Helm
+	55, // 29: axle.agent.v1.Render.kustomize:type_name -> axle.agent.v1.Kustomize
+	56, // 30: axle.agent.v1.Render.renderers:type_name -> axle.agent.v1.Renderer
+	49, // 31: axle.agent.v1.ClusterData.tags:type_name -> axle.agent.v1.ClusterData.TagsEntry
+	25, // 32: axle.agent.v1.ReportRequest.services:type_name -> axle.agent.v1.ServiceReport
+	23, // 33: axle.agent.v1.ReportRequest.heals:type_name -> axle.agent.v1.Heal
+	24, // 34: axle.agent.v1.Heal.fields:type_name -> axle.agent.v1.DriftedField
+	0,  // 35: axle.agent.v1.ReportResponse.position:type_name -> axle.agent.v1.Position
+	28, // 36: axle.agent.v1.ServiceStatus.errors:type_name -> axle.agent.v1.StatusError
+	29, // 37: axle.agent.v1.ServiceStatus.counts:type_name -> axle.agent.v1.ComponentCounts
+	31, // 38: axle.agent.v1.ComponentList.components:type_name -> axle.agent.v1.Component
+	24, // 39: axle.agent.v1.Component.drift:type_name -> axle.agent.v1.DriftedField
+	34, // 40: axle.agent.v1.ReportTestsRequest.runs:type_name -> axle.agent.v1.TestRun
+	35, // 41: axle.agent.v1.TestRun.tests:type_name -> axle.agent.v1.TestResult
+	36, // 42: axle.agent.v1.TestResult.report:type_name -> axle.agent.v1.TestReport
+	37, // 43: axle.agent.v1.TestReport.failed:type_name -> axle.agent.v1.TestCase
+	39, // 44: axle.agent.v1.PingRequest.installation:type_name -> axle.agent.v1.Installation
+	43, // 45: axle.agent.v1.DifferenceList.differences:type_name -> axle.agent.v1.Difference
+	1,  // 46: axle.agent.v1.AgentService.Register:input_type -> axle.agent.v1.RegisterRequest
+	4,  // 47: axle.agent.v1.AgentService.Renew:input_type -> axle.agent.v1.RenewRequest
+	14, // 48: axle.agent.v1.AgentService.Services:input_type -> axle.agent.v1.ServicesRequest
+	22, // 49: axle.agent.v1.AgentService.Report:input_type -> axle.agent.v1.ReportRequest
+	32, // 50: axle.agent.v1.AgentService.ReportTests:input_type -> axle.agent.v1.ReportTestsRequest
+	41, // 51: axle.agent.v1.AgentService.ReportDiff:input_type -> axle.agent.v1.ReportDiffRequest
+	38, // 52: axle.agent.v1.AgentService.Ping:input_type -> axle.agent.v1.PingRequest
+	2,  // 53: axle.agent.v1.AgentService.Register:output_type -> axle.agent.v1.RegisterResponse
+	5,  // 54: axle.agent.v1.AgentService.Renew:output_type -> axle.agent.v1.RenewResponse
+	15, // 55: axle.agent.v1.AgentService.Services:output_type -> axle.agent.v1.ServicesResponse
+	26, // 56: axle.agent.v1.AgentService.Report:output_type -> axle.agent.v1.ReportResponse
+	33, // 57: axle.agent.v1.AgentService.ReportTests:output_type -> axle.agent.v1.ReportTestsResponse
+	42, // 58: axle.agent.v1.AgentService.ReportDiff:output_type -> axle.agent.v1.ReportDiffResponse
+	40, // 59: axle.agent.v1.AgentService.Ping:output_type -> axle.agent.v1.PingResponse
+	53, // [53:60] is the sub-list for method output_type
+	46, // [46:53] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_agent_v1_agent_proto_init() }
@@ -5506,15 +4470,15 @@ func file_agent_v1_agent_proto_init() {
 	if File_agent_v1_agent_proto != nil {
 		return
 	}
+	file_agent_v1_spec_proto_init()
 	file_agent_v1_agent_proto_msgTypes[20].OneofWrappers = []any{}
-	file_agent_v1_agent_proto_msgTypes[29].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_agent_v1_agent_proto_rawDesc), len(file_agent_v1_agent_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   67,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
