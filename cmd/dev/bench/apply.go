@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/apply"
 )
 
 // benchApply is one run of the bench-apply command.
 type benchApply struct {
-	config scale.ApplyConfig
+	config apply.Config
 	out    string
 	name   string
 	alone  bool
@@ -73,7 +73,7 @@ func (b *benchApply) run(ctx context.Context) error {
 		b.config.Peer = peer
 	}
 	commit := revision(ctx)
-	found, err := scale.Apply(ctx, b.config)
+	found, err := apply.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ type applyRecord struct {
 	CRDs    int     `json:"crds"`
 	Chatty  int     `json:"chatty"`
 	// FluxFirst: it ran before the agent.
-	FluxFirst bool          `json:"fluxFirst,omitempty"`
-	Result    scale.Applied `json:"result"`
+	FluxFirst bool         `json:"fluxFirst,omitempty"`
+	Result    apply.Result `json:"result"`
 }
 
 func (r *applyRecord) write(dir string) error { return writeRecord(dir, r.Name, r) }
@@ -128,7 +128,7 @@ func (r *applyRecord) write(dir string) error { return writeRecord(dir, r.Name, 
 func (r *applyRecord) values() []value {
 	a, flux := r.Result, r.Result.Flux
 	if flux == nil {
-		flux = &scale.Applied{}
+		flux = &apply.Result{}
 	}
 	beside := func(ours, theirs float64) string {
 		if r.Result.Flux == nil || theirs == 0 {

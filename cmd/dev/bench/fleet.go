@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/fleet"
+	"github.com/axle-cd/axle/test/scale/hubproc"
 )
 
 // benchFleet is one run of the bench-fleet command.
 type benchFleet struct {
-	config  scale.BenchConfig
+	config  fleet.Config
 	out     string
 	name    string
 	touch   string
@@ -99,7 +101,7 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 	}
 	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
 	b.commit = revision(ctx)
-	found, err := scale.Bench(ctx, b.config)
+	found, err := fleet.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -150,21 +152,21 @@ func share(text string) (float64, error) {
 
 // fleetRecord is what is kept of one run.
 type fleetRecord struct {
-	Name    string             `json:"name"`
-	Date    string             `json:"date"`
-	Commit  string             `json:"commit"`
-	Machine machine            `json:"machine"`
-	Setting string             `json:"setting"`
-	Result  *scale.BenchResult `json:"result"`
+	Name    string        `json:"name"`
+	Date    string        `json:"date"`
+	Commit  string        `json:"commit"`
+	Machine machine       `json:"machine"`
+	Setting string        `json:"setting"`
+	Result  *fleet.Result `json:"result"`
 	// More is what the result's one line does not hold.
 	More map[string]float64 `json:"more"`
 	// Memory is the hub's in time since the agents start.
-	Memory []scale.MemoryTime `json:"memory"`
+	Memory []hubproc.MemoryTime `json:"memory"`
 	// Errors are some of them in words.
 	Errors []string `json:"errors,omitempty"`
 }
 
-func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
+func (b *benchFleet) record(found *fleet.Result) *fleetRecord {
 	database := "SQLite"
 	if b.config.Replicas > 1 || b.config.Postgres {
 		database = "Postgres"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/apply"
 )
 
 // goBenchmark runs one Go benchmark and returns its numbers by unit, which must
@@ -152,7 +152,7 @@ func benchRender(ctx context.Context, _ *bench) (*record, error) {
 }
 
 func benchInstall(ctx context.Context, b *bench) (*record, error) {
-	found, err := scale.Install(ctx, scale.InstallConfig{Services: b.services, Progress: b.say})
+	found, err := apply.Install(ctx, apply.InstallConfig{Services: b.services, Progress: b.say})
 	if err != nil {
 		return nil, err
 	}

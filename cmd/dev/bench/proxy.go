@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/proxy"
 )
 
 // benchProxy is one run of the bench-proxy command.
 type benchProxy struct {
-	config scale.ProxyConfig
+	config proxy.Config
 	alone  bool
 	out    string
 	name   string
@@ -73,7 +73,7 @@ func (b *benchProxy) run(ctx context.Context) error {
 		b.config.Peer = peer
 	}
 	commit := revision(ctx)
-	found, err := scale.Proxy(ctx, b.config)
+	found, err := proxy.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func (b *benchProxy) run(ctx context.Context) error {
 
 // proxyRecord is what is kept of one run.
 type proxyRecord struct {
-	Name    string        `json:"name"`
-	Date    string        `json:"date"`
-	Commit  string        `json:"commit"`
-	Machine machine       `json:"machine"`
-	Watches int           `json:"watches"`
-	Result  scale.Proxied `json:"result"`
+	Name    string       `json:"name"`
+	Date    string       `json:"date"`
+	Commit  string       `json:"commit"`
+	Machine machine      `json:"machine"`
+	Watches int          `json:"watches"`
+	Result  proxy.Result `json:"result"`
 }
 
 func least(v value, budget float64) value { v.Budget, v.Floor = &budget, true; return v }
@@ -105,7 +105,7 @@ func least(v value, budget float64) value { v.Budget, v.Floor = &budget, true; r
 // values sets each number beside its budget and beside the peers'.
 func (r *proxyRecord) values() []value {
 	p := r.Result
-	of := func(what, unit string, number func(*scale.Carried) float64) value {
+	of := func(what, unit string, number func(*proxy.Carried) float64) value {
 		v := value{What: what, Value: number(&p.Carried), Unit: unit}
 		var beside []string
 		for _, name := range slices.Sorted(maps.Keys(p.Peers)) {
@@ -115,22 +115,22 @@ func (r *proxyRecord) values() []value {
 		return v
 	}
 	all := []value{
-		of("GET of the API server itself, p50", "ms", func(c *scale.Carried) float64 { return c.DirectP50 }),
-		of("GET through the hub, p50", "ms", func(c *scale.Carried) float64 { return c.OverP50 }),
-		most(of("GET, added, p50", "ms", func(c *scale.Carried) float64 { return c.GetAddedP50 }), 2),
-		of("GET, added, p99", "ms", func(c *scale.Carried) float64 { return c.GetAddedP99 }),
-		most(of("GET, CPU, of one client", "ms", func(c *scale.Carried) float64 { return c.CPUPerRequest }), 1),
+		of("GET of the API server itself, p50", "ms", func(c *proxy.Carried) float64 { return c.DirectP50 }),
+		of("GET through the hub, p50", "ms", func(c *proxy.Carried) float64 { return c.OverP50 }),
+		most(of("GET, added, p50", "ms", func(c *proxy.Carried) float64 { return c.GetAddedP50 }), 2),
+		of("GET, added, p99", "ms", func(c *proxy.Carried) float64 { return c.GetAddedP99 }),
+		most(of("GET, CPU, of one client", "ms", func(c *proxy.Carried) float64 { return c.CPUPerRequest }), 1),
 		beside(most(value{What: "GET, CPU, by that of konnectivity-grpc", Unit: "×"}, 0.8), p.CPUPerRequest, p.Peers["konnectivity-grpc"]),
-		of("GET, CPU, least of the rounds", "ms", func(c *scale.Carried) float64 { return c.CPULeast }),
-		of("GET, CPU, most of the rounds", "ms", func(c *scale.Carried) float64 { return c.CPUMost }),
-		of("GET, CPU, of 8 clients at once", "ms", func(c *scale.Carried) float64 { return c.CPUAtOnce }),
-		of("down, bodies of 10 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Down10 }),
-		least(of("down, bodies of 100 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Down }), 150),
-		of("down, bodies of 100 MiB, by the wall", "MB/s", func(c *scale.Carried) float64 { return c.DownWall }),
-		of("up, bodies of 10 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Up10 }),
-		least(of("up, bodies of 100 MiB, a core", "MB/s", func(c *scale.Carried) float64 { return c.Up }), 150),
-		of("up, bodies of 100 MiB, by the wall", "MB/s", func(c *scale.Carried) float64 { return c.UpWall }),
-		most(of("allocated for a byte of these bodies", "B", func(c *scale.Carried) float64 { return c.AllocPerByte }), 0.2),
+		of("GET, CPU, least of the rounds", "ms", func(c *proxy.Carried) float64 { return c.CPULeast }),
+		of("GET, CPU, most of the rounds", "ms", func(c *proxy.Carried) float64 { return c.CPUMost }),
+		of("GET, CPU, of 8 clients at once", "ms", func(c *proxy.Carried) float64 { return c.CPUAtOnce }),
+		of("down, bodies of 10 MiB, a core", "MB/s", func(c *proxy.Carried) float64 { return c.Down10 }),
+		least(of("down, bodies of 100 MiB, a core", "MB/s", func(c *proxy.Carried) float64 { return c.Down }), 150),
+		of("down, bodies of 100 MiB, by the wall", "MB/s", func(c *proxy.Carried) float64 { return c.DownWall }),
+		of("up, bodies of 10 MiB, a core", "MB/s", func(c *proxy.Carried) float64 { return c.Up10 }),
+		least(of("up, bodies of 100 MiB, a core", "MB/s", func(c *proxy.Carried) float64 { return c.Up }), 150),
+		of("up, bodies of 100 MiB, by the wall", "MB/s", func(c *proxy.Carried) float64 { return c.UpWall }),
+		most(of("allocated for a byte of these bodies", "B", func(c *proxy.Carried) float64 { return c.AllocPerByte }), 0.2),
 		{What: "command, a byte there and back, p50", Value: p.ExecRTT, Unit: "ms"},
 		most(value{What: "command, CPU", Value: p.ExecCPU, Unit: "ms"}, 3),
 		{What: "command, CPU, least of the rounds", Value: p.ExecCPULeast, Unit: "ms"},
@@ -143,7 +143,7 @@ func (r *proxyRecord) values() []value {
 
 // beside is a number by a peer's of the same run; without the peer it is zero
 // and has no budget.
-func beside(v value, ours float64, peer *scale.Carried) value {
+func beside(v value, ours float64, peer *proxy.Carried) value {
 	if peer == nil || peer.CPUPerRequest == 0 {
 		v.Budget = nil
 		return v
@@ -153,12 +153,12 @@ func beside(v value, ours float64, peer *scale.Carried) value {
 }
 
 // fleet are the numbers of many agents.
-func (r *proxyRecord) fleet(of func(string, string, func(*scale.Carried) float64) value) (all []value) {
+func (r *proxyRecord) fleet(of func(string, string, func(*proxy.Carried) float64) value) (all []value) {
 	p := r.Result
 	if p.RSSPerAgent != nil && p.Reconnect != nil {
 		all = append(all,
 			// 10,000 agents in half a gigabyte.
-			most(of("memory of an idle agent at the hub", "KiB", func(c *scale.Carried) float64 {
+			most(of("memory of an idle agent at the hub", "KiB", func(c *proxy.Carried) float64 {
 				if c.RSSPerAgent == nil {
 					return 0
 				}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/push"
 )
 
 // benchPush is one run of the bench-push command.
 type benchPush struct {
-	config scale.PushConfig
+	config push.Config
 	out    string
 	name   string
 	progress
@@ -57,7 +57,7 @@ func (b *benchPush) run(ctx context.Context) error {
 	}
 	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
 	commit := revision(ctx)
-	found, err := scale.Push(ctx, b.config)
+	found, err := push.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -76,18 +76,18 @@ func (b *benchPush) run(ctx context.Context) error {
 
 // pushRecord is what is kept of one run.
 type pushRecord struct {
-	Name    string       `json:"name"`
-	Date    string       `json:"date"`
-	Commit  string       `json:"commit"`
-	Machine machine      `json:"machine"`
-	Result  scale.Pushed `json:"result"`
+	Name    string      `json:"name"`
+	Date    string      `json:"date"`
+	Commit  string      `json:"commit"`
+	Machine machine     `json:"machine"`
+	Result  push.Result `json:"result"`
 }
 
 // values sets each number beside what is promised.
 func (r *pushRecord) values() (all []value) {
 	for _, one := range []struct {
 		what     string
-		spread   *scale.Spread
+		spread   *push.Spread
 		promised bool
 	}{
 		{"applied by an API server", &r.Result.Applied, true},
