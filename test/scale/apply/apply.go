@@ -32,6 +32,8 @@ type Config struct {
 	Chatty int
 	// Peer is the program of test/peers/flux; empty leaves Flux's engine out.
 	Peer string
+	// Controllers are Flux's whole controllers; nil leaves them out.
+	Controllers *Controllers
 	// Idle is how long the idle agent is watched; zero is a minute.
 	Idle time.Duration
 	// PeerFirst lets the peers go before the agent: whoever comes second meets an
@@ -84,8 +86,10 @@ type Result struct {
 	RSSIdle   float64 `json:"rss_idle_mb"`
 	RSSPeak   float64 `json:"rss_peak_mb"`
 	ChildPeak float64 `json:"child_peak_mb"`
-	// Flux is Flux's engine in the same run; nil was not asked for.
-	Flux *Result `json:"flux,omitempty"`
+	// Flux is Flux's engine in the same run, and Controllers its whole controllers,
+	// both processes together; nil was not asked for.
+	Flux        *Result `json:"flux,omitempty"`
+	Controllers *Result `json:"flux_controllers,omitempty"`
 }
 
 // heals are the deletions that HealMS is the median of.
@@ -127,10 +131,13 @@ func Measure(ctx context.Context, cfg Config) (_ Result, err error) {
 	if err := run.prepare(ctx); err != nil {
 		return Result{}, err
 	}
-	var flux *Result
+	var flux, whole *Result
 	peers := func() (err error) {
 		if cfg.Peer != "" && !cfg.PassesOnly {
 			flux, err = run.peer(ctx)
+		}
+		if err == nil && cfg.Controllers != nil && !cfg.PassesOnly {
+			whole, err = run.controllers(ctx)
 		}
 		return err
 	}
@@ -143,7 +150,7 @@ func Measure(ctx context.Context, cfg Config) (_ Result, err error) {
 	if err == nil && !cfg.PeerFirst {
 		err = peers()
 	}
-	out.Flux = flux
+	out.Flux, out.Controllers = flux, whole
 	return out, err
 }
 
@@ -175,7 +182,7 @@ func (a *application) play(ctx context.Context) (out Result, err error) {
 	}); err != nil {
 		return out, fmt.Errorf("install: %w", err)
 	}
-	if err := a.quiet(ctx, installUser); err != nil {
+	if err := a.quiet(ctx, installUser, quiet); err != nil {
 		return out, err
 	}
 	if err := a.idle(ctx, a.itself(), &out); err != nil {
@@ -184,7 +191,7 @@ func (a *application) play(ctx context.Context) (out Result, err error) {
 	if err := a.passes(ctx, &out); err != nil || a.PassesOnly {
 		return out, err
 	}
-	if err := a.quiet(ctx, installUser); err != nil {
+	if err := a.quiet(ctx, installUser, quiet); err != nil {
 		return out, err
 	}
 	for _, one := range []struct {
@@ -193,7 +200,7 @@ func (a *application) play(ctx context.Context) (out Result, err error) {
 		change func(name string) map[string]string
 	}{{"field", &out.Upgrade, upgraded}, {"comment", &out.Rerender, commented}} {
 		a.say("one commit changes a %s of every service", one.what)
-		if err := errors.Join(a.upgrade(ctx, &out, one.cost, one.change), a.quiet(ctx, installUser)); err != nil {
+		if err := errors.Join(a.upgrade(ctx, &out, one.cost, one.change), a.quiet(ctx, installUser, quiet)); err != nil {
 			return out, fmt.Errorf("a %s changes: %w", one.what, err)
 		}
 	}
@@ -201,7 +208,7 @@ func (a *application) play(ctx context.Context) (out Result, err error) {
 	if err := a.agent.Kill(); err != nil {
 		return out, err
 	}
-	if err := a.step(ctx, a.itself(), &out, &out.Restart, func(ctx context.Context) error { return errors.Join(a.agent.Start(), a.quiet(ctx, installUser)) }); err != nil {
+	if err := a.step(ctx, a.itself(), &out, &out.Restart, func(ctx context.Context) error { return errors.Join(a.agent.Start(), a.quiet(ctx, installUser, quiet)) }); err != nil {
 		return out, fmt.Errorf("restart: %w", err)
 	}
 	a.say("deleting %d objects, one after the other", heals)
@@ -271,7 +278,7 @@ func (a *application) syncAll(ctx context.Context) error {
 		_, err := a.people.API.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: people.ServiceRef(installCluster, installName(n))}))
 		return err
 	})
-	return errors.Join(err, a.allHealthy(ctx), a.quiet(ctx, installUser))
+	return errors.Join(err, a.allHealthy(ctx), a.quiet(ctx, installUser, quiet))
 }
 
 // upgrade changes each service by one commit. The phase begins when the Git

@@ -191,7 +191,7 @@ func (i *installation) measure(ctx context.Context) (out Installed, err error) {
 		return out, err
 	}
 	i.say("installed in %.1f s; waiting until the agent is quiet", out.Install.Seconds)
-	if err := i.quiet(ctx, installUser); err != nil {
+	if err := i.quiet(ctx, installUser, quiet); err != nil {
 		return out, err
 	}
 	i.say("it is quiet; watching it for %s", i.Idle)
@@ -204,7 +204,7 @@ func (i *installation) measure(ctx context.Context) (out Installed, err error) {
 			_, err := i.people.API.Services.Sync(ctx, connect.NewRequest(&hubv1.SyncServiceRequest{Ref: people.ServiceRef(installCluster, installName(n))}))
 			return err
 		})
-		return errors.Join(err, i.allHealthy(ctx), i.quiet(ctx, installUser))
+		return errors.Join(err, i.allHealthy(ctx), i.quiet(ctx, installUser, quiet))
 	})
 	return out, err
 }
@@ -302,7 +302,7 @@ func (i *installation) allHealthy(ctx context.Context) error {
 }
 
 // quiet waits until a user has sent the API server nothing for a while.
-func (i *installation) quiet(ctx context.Context, user string) error {
+func (i *installation) quiet(ctx context.Context, user string, while time.Duration) error {
 	cluster := i.World.Cluster(installCluster)
 	mark, err := cluster.AuditMark()
 	if err != nil {
@@ -320,7 +320,7 @@ func (i *installation) quiet(ctx context.Context, user string) error {
 			}
 			since = time.Now()
 		}
-		if time.Since(since) < quiet {
+		if time.Since(since) < while {
 			return fmt.Errorf("%s still sends requests", user)
 		}
 		return nil
