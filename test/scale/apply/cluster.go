@@ -115,7 +115,7 @@ func (a *application) heal(ctx context.Context) (float64, error) {
 	var took []float64
 	for k := range heals {
 		name := installName(a.installation.Services - 1 - k%a.installation.Services)
-		list, err := client.Resource(configMaps).List(ctx, metav1.ListOptions{FieldSelector: "metadata.namespace!=" + peerNamespace + ",metadata.name=" + name})
+		list, err := client.Resource(configMaps).List(ctx, metav1.ListOptions{FieldSelector: "metadata.namespace!=" + peerNamespace + ",metadata.namespace!=" + fluxTarget + ",metadata.name=" + name})
 		if err != nil || len(list.Items) == 0 {
 			return 0, fmt.Errorf("find ConfigMap %s: %d of it, %w", name, len(list.Items), err)
 		}

@@ -29,9 +29,9 @@ const (
 	// installObjects are in each service.
 	installObjects = 4
 	// quiet is how long the agent must send nothing to count as done, and
-	// quietLimit how long that may take to come.
-	quiet      = 10 * time.Second
-	quietLimit = 2 * time.Minute
+	// registerLimit how long it may take to register.
+	quiet         = 10 * time.Second
+	registerLimit = 2 * time.Minute
 	// lookEach, for each service, is how long the hub is not asked how far it
 	// is. A list of 500 services costs it tens of milliseconds, which nobody
 	// else on a small machine has meanwhile.
@@ -135,7 +135,7 @@ func (i *installation) prepare(ctx context.Context) (err error) {
 	if i.agent, err = i.World.ConnectProcess(ctx, installCluster, world.AgentOptions{User: installUser, Flags: []string{"--poll-interval", "10s"}}); err != nil {
 		return err
 	}
-	if err := eventually.Wait(ctx, quietLimit, i.registered(ctx)); err != nil {
+	if err := eventually.Wait(ctx, registerLimit, i.registered(ctx)); err != nil {
 		return err
 	}
 	if err := i.agent.Kill(); err != nil {
@@ -309,7 +309,7 @@ func (i *installation) quiet(ctx context.Context, user string, while time.Durati
 		return err
 	}
 	since := time.Now()
-	return eventually.WaitEvery(ctx, quietLimit, i.lookEvery(), func() error {
+	return eventually.WaitEvery(ctx, i.Limit, i.lookEvery(), func() error {
 		events, err := cluster.AuditSince(mark)
 		if err != nil {
 			return err
