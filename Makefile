@@ -66,9 +66,9 @@ check-generated: generate ## fail when a generated file was not committed
 bench: kubedev build ## measure; results as a table and as JSON in docs/benchmarks
 	@go run ./cmd/dev bench $(ARGS)
 
-bench-apply: kubedev ## a real agent beside Flux's engine on one API server (SERVICES CRDS CHATTY NAME)
+bench-apply: kubedev ## a real agent and Flux on one API server (SERVICES CRDS CHATTY NAME CONTROLLERS=1)
 	@go run ./cmd/dev bench-apply --services $(or $(SERVICES),500) --crds $(or $(CRDS),0) --chatty $(or $(CHATTY),0) \
-	  $(if $(NAME),--name $(NAME)) $(ARGS)
+	  $(if $(CONTROLLERS),--flux-controllers) $(if $(NAME),--name $(NAME)) $(ARGS)
 
 bench-proxy: kubedev ## a cluster's API through hub and agent beside the API server itself, and beside other tunnels (REQUESTS WATCHES NAME)
 	@go run ./cmd/dev bench-proxy --requests $(or $(REQUESTS),500) --watches $(or $(WATCHES),400) $(if $(NAME),--name $(NAME)) $(ARGS)

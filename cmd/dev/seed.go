@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/seed"
 )
 
 // seeding is one run of the seed command.
 type seeding struct {
-	config  scale.SeedConfig
+	config  seed.Config
 	keep    bool
 	exit    bool
 	verbose bool
@@ -26,7 +26,7 @@ type seeding struct {
 func seedCommand() *cobra.Command {
 	var s seeding
 	var names, lines []string
-	for _, p := range scale.Profiles() {
+	for _, p := range seed.Profiles() {
 		names = append(names, p[0])
 		lines = append(lines, fmt.Sprintf("  %-7s %s", p[0], p[1]))
 	}
@@ -68,7 +68,7 @@ func (s *seeding) run(ctx context.Context) (err error) {
 			defer func() { err = errors.Join(err, os.RemoveAll(s.config.Dir)) }()
 		}
 	}
-	seeded, err := scale.Seed(ctx, s.config)
+	seeded, err := seed.Fill(ctx, s.config)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (s *seeding) run(ctx context.Context) (err error) {
 }
 
 // greet explains how to use the hub.
-func (s *seeding) greet(seeded *scale.Seeded) {
+func (s *seeding) greet(seeded *seed.Seeded) {
 	stats := seeded.Fleet.Stats()
 	s.say("filled: %d clusters, %d polls, %d statuses reported, %d tarballs (%d bytes) taken",
 		len(seeded.Fleet.Clusters()), stats.Polls, stats.ReportedServices, stats.Tarballs, stats.TarballBytes)

@@ -121,6 +121,9 @@ func (c *Cluster) register(ctx context.Context, transport *http.Transport) (err 
 // Silence ends the polls of Run, as a cluster that lost its network.
 func (c *Cluster) Silence() { c.silent.Store(true) }
 
+// Silent says whether Silence was called.
+func (c *Cluster) Silent() bool { return c.silent.Load() }
+
 // Empty returns the names of the listed services that have no content.
 func (c *Cluster) Empty() (names []string) {
 	c.mu.Lock()

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// siteClusters share an address and, unless each has its own, connections.
-	siteClusters = 150
+	// SiteClusters is the number of clusters that share an address and,
+	// unless each has its own, connections.
+	SiteClusters = 150
 	// siteConnections bounds what the clusters of a site have open.
 	siteConnections = 4
 	// joiners and pollers bound what goes on at once; more only queue at the
@@ -133,7 +134,7 @@ func (f *Fleet) Clusters() []*Cluster {
 
 // transport returns a cluster's: its own, or its site's.
 func (f *Fleet) transport(n int, m *meter) (*http.Transport, error) {
-	site := n / siteClusters
+	site := n / SiteClusters
 	if f.cfg.OwnConnections {
 		return f.dialFrom(site, m)
 	}

@@ -22,13 +22,13 @@ import (
 type order struct {
 	// Do is register, start, stats, happen or stop.
 	Do      string
-	Cluster *playerConfig `json:",omitempty"`
+	Cluster *PlayerConfig `json:",omitempty"`
 	// Name and Namespace say where something happens.
 	Name, Namespace string `json:",omitempty"`
 }
 
-// playerConfig says which clusters a player process plays.
-type playerConfig struct {
+// PlayerConfig says which clusters a player process plays.
+type PlayerConfig struct {
 	URL       string
 	CAPEM     []byte
 	Addresses []string
@@ -53,12 +53,12 @@ type played struct {
 	// Digest and At, in microseconds, are of a tarball that replaced another.
 	Digest string     `json:",omitempty"`
 	At     int64      `json:",omitempty"`
-	Stats  *playStats `json:",omitempty"`
+	Stats  *PlayStats `json:",omitempty"`
 	Text   string     `json:",omitempty"`
 }
 
-// playStats count what a player's clusters did since they started.
-type playStats struct {
+// PlayStats count what a player's clusters did since they started.
+type PlayStats struct {
 	Polls, Unchanged, Missed, Errors int64
 	// PutOff are polls that the hub asked to repeat later, and when; the
 	// client's own attempts come before.
@@ -77,7 +77,7 @@ type playStats struct {
 	TunnelUp, TunnelDown int64
 }
 
-func (s *playStats) add(o playStats) {
+func (s *PlayStats) add(o PlayStats) {
 	s.Polls += o.Polls
 	s.Unchanged += o.Unchanged
 	s.Missed += o.Missed
@@ -102,7 +102,7 @@ func (s *playStats) add(o playStats) {
 
 // player is one process that plays clusters for the fleet benchmark.
 type player struct {
-	cfg   playerConfig
+	cfg   PlayerConfig
 	fleet *Fleet
 	out   *json.Encoder
 	outMu sync.Mutex
@@ -162,7 +162,7 @@ func (p *player) tell(line played) {
 	_ = p.out.Encode(line)
 }
 
-func (p *player) register(ctx context.Context, cfg playerConfig) error {
+func (p *player) register(ctx context.Context, cfg PlayerConfig) error {
 	p.cfg = cfg
 	p.tunnels.player = p
 	p.fleet = New(Config{
@@ -171,7 +171,7 @@ func (p *player) register(ctx context.Context, cfg playerConfig) error {
 	})
 	members := make([]Member, cfg.Count)
 	for n := range members {
-		members[n] = Member{Name: playedName(cfg.First + n), Token: cfg.Token}
+		members[n] = Member{Name: PlayedName(cfg.First + n), Token: cfg.Token}
 	}
 	err := p.fleet.JoinAll(ctx, members, func(done int) {
 		if done%500 == 0 {
@@ -190,7 +190,8 @@ func (p *player) register(ctx context.Context, cfg playerConfig) error {
 	return nil
 }
 
-func playedName(n int) string { return fmt.Sprintf("edge-%05d", n) }
+// PlayedName is the name that cluster number n of a player wants.
+func PlayedName(n int) string { return fmt.Sprintf("edge-%05d", n) }
 
 // took tells of a content that replaced another one.
 func (p *player) took(digest string) {
@@ -273,9 +274,9 @@ func (p *player) poll(ctx context.Context, c *Cluster) {
 	}
 }
 
-func (p *player) stats() playStats {
+func (p *player) stats() PlayStats {
 	f := p.fleet.Stats()
-	return playStats{
+	return PlayStats{
 		Polls: f.Polls, Unchanged: f.Unchanged, Missed: p.missed.Load(), Errors: p.errors.Load(), PutOff: p.putOff.Load(),
 		IdlePolls: p.idlePolls.Load(), IdleUp: p.idleUp.Load(), IdleDown: p.idleDown.Load(),
 		Tarballs: f.Tarballs, TarballBytes: f.TarballBytes, Reported: f.ReportedServices, Resyncs: f.Resyncs,

@@ -29,22 +29,22 @@ type Seen struct {
 func Healthy(s Seen) *agentv1.ServiceStatus {
 	switch {
 	case s.Paused:
-		return s.applied("Paused", "Healthy", "", nil)
+		return s.Applied("Paused", "Healthy", "", nil)
 	case s.Content == nil:
 		return &agentv1.ServiceStatus{Sync: "Pending", Reason: "NoContent", Health: "Unknown", Message: "the hub has no content for it yet"}
 	case s.Content.Problem != nil:
-		return s.failed("render", s.Content.Problem.Error())
+		return s.Failed("render", s.Content.Problem.Error())
 	case !s.Listed:
-		status := s.applied("Held", "Healthy", "the hub does not list this service any more", nil)
+		status := s.Applied("Held", "Healthy", "the hub does not list this service any more", nil)
 		status.Reason = "Orphaned"
 		return status
 	}
-	return s.applied("Synced", "Healthy", "", nil)
+	return s.Applied("Synced", "Healthy", "", nil)
 }
 
-// applied is the status of a service whose objects are on the cluster. ail
+// Applied is the status of a service whose objects are on the cluster. ail
 // may make some of them ill.
-func (s Seen) applied(sync, health, message string, ail func(*agentv1.Component)) *agentv1.ServiceStatus {
+func (s Seen) Applied(sync, health, message string, ail func(*agentv1.Component)) *agentv1.ServiceStatus {
 	status := &agentv1.ServiceStatus{
 		Sync: sync, Health: health, Message: message, SpecDigest: s.Spec.GetSpecDigest(),
 		Revision: s.Spec.GetDisplay().GetRevision(), SourceRevision: s.Spec.GetDisplay().GetSourceRevision(), AppliedAt: s.At.UnixMicro(),
@@ -56,8 +56,8 @@ func (s Seen) applied(sync, health, message string, ail func(*agentv1.Component)
 	return status
 }
 
-// failed is the status of a service of which nothing was applied.
-func (s Seen) failed(source, message string) *agentv1.ServiceStatus {
+// Failed is the status of a service of which nothing was applied.
+func (s Seen) Failed(source, message string) *agentv1.ServiceStatus {
 	return &agentv1.ServiceStatus{
 		Sync: "Failed", Health: "Unknown", Message: message,
 		Errors: []*agentv1.StatusError{{Source: source, Message: message, Since: s.At.UnixMicro()}},

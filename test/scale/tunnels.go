@@ -27,7 +27,7 @@ type tunnels struct {
 // keep gives a cluster a tunnel and returns what its hints wake.
 func (t *tunnels) keep(ctx context.Context, c *Cluster) <-chan struct{} {
 	wake := make(chan struct{}, 1)
-	transport, err := t.transport(c.number / siteClusters)
+	transport, err := t.transport(c.number / SiteClusters)
 	if err != nil {
 		t.player.tell(played{What: "error", Text: c.Name + ": " + err.Error()})
 		return wake

@@ -5,23 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/apply"
 )
 
 // benchApply is one run of the bench-apply command.
 type benchApply struct {
-	config scale.ApplyConfig
+	config apply.Config
 	out    string
 	name   string
 	alone  bool
+	flux   bool
 	progress
 }
 
@@ -29,15 +28,19 @@ func applyCommand() *cobra.Command {
 	var b benchApply
 	c := &cobra.Command{
 		Use:   "bench-apply",
-		Short: "Measure a real agent beside Flux's engine",
-		Long: `Let a real agent install services of 4 objects on a real API server, idle, pass
-over all, upgrade one field of each and heal deleted objects; then let Flux's
-engine, driven as kustomize-controller drives it, do the same on the same API
-server. Prints a table and, as its last line, one JSON object. With --name the
-result is recorded.`,
+		Short: "Measure a real agent and Flux on the same API server",
+		Long: `Run a real agent against a real API server. The agent installs services of 4
+objects, idles, checks all services, upgrades one field of each service and
+heals deleted objects. Then Flux's engine does the same on the same API server.
+It is called as kustomize-controller calls it. With --flux-controllers, Flux's
+whole controllers run as well.
+
+The command prints a table. Its last line is one JSON object. With --name it
+records the result.`,
 		Example: `  dev bench-apply --services 100
   dev bench-apply --services 2000 --crds 250 --name 2000-crds
-  dev bench-apply --chatty 200 --alone`,
+  dev bench-apply --chatty 200 --alone
+  dev bench-apply --services 10 --flux-controllers`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b.started = time.Now()
@@ -45,15 +48,16 @@ result is recorded.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&b.config.Services, "services", 500, "services of 4 objects")
-	f.IntVar(&b.config.CRDs, "crds", 0, "custom resource definitions that nobody uses")
-	f.IntVar(&b.config.Chatty, "chatty", 0, "custom resources among the objects whose status changes each 10 s while the agent idles")
-	f.DurationVar(&b.config.Idle, "idle", time.Minute, "how long the idle agent is watched")
-	f.IntVar(&b.config.Passes, "passes", 1, "passes over all services with nothing to change; the median counts")
-	f.BoolVar(&b.config.PassesOnly, "passes-only", false, "end after them: no upgrade, no deletions, no Flux")
-	f.BoolVar(&b.config.PeerFirst, "flux-first", false, "Flux's engine before the agent")
-	f.DurationVar(&b.config.Limit, "limit", 10*time.Minute, "bound of each phase")
-	f.BoolVar(&b.alone, "alone", false, "without Flux's engine")
+	f.IntVar(&b.config.Services, "services", 500, "number of services, of 4 objects each")
+	f.IntVar(&b.config.CRDs, "crds", 0, "number of custom resource definitions that nobody uses")
+	f.IntVar(&b.config.Chatty, "chatty", 0, "number of custom resources whose status changes every 10 s while the agent idles")
+	f.DurationVar(&b.config.Idle, "idle", time.Minute, "time for which the idle agent is measured")
+	f.IntVar(&b.config.Passes, "passes", 1, "number of passes over all services with nothing to change; the median counts")
+	f.BoolVar(&b.config.PassesOnly, "passes-only", false, "end after these passes: no upgrade, no deletions, no Flux")
+	f.BoolVar(&b.config.PeerFirst, "flux-first", false, "run Flux before the agent")
+	f.DurationVar(&b.config.Limit, "limit", 10*time.Minute, "time limit of each phase")
+	f.BoolVar(&b.alone, "alone", false, "leave out Flux's engine")
+	f.BoolVar(&b.flux, "flux-controllers", false, "also run Flux's source-controller and kustomize-controller; the first build takes some minutes")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
@@ -72,8 +76,15 @@ func (b *benchApply) run(ctx context.Context) error {
 		defer remove()
 		b.config.Peer = peer
 	}
+	if b.flux && !b.config.PassesOnly {
+		controllers, err := buildControllers(ctx, b.say)
+		if err != nil {
+			return err
+		}
+		b.config.Controllers = controllers
+	}
 	commit := revision(ctx)
-	found, err := scale.Apply(ctx, b.config)
+	found, err := apply.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -92,23 +103,6 @@ func (b *benchApply) run(ctx context.Context) error {
 	return lastLine(found)
 }
 
-// buildPeer builds what we are measured beside, which is a module of its own so
-// that the product links none of it.
-func buildPeer(ctx context.Context, name string, say func(string, ...any)) (program string, remove func(), err error) {
-	say("building test/peers/%s (some minutes the first time)", name)
-	dir, err := os.MkdirTemp("", "axle-peer-")
-	if err != nil {
-		return "", nil, err
-	}
-	program = filepath.Join(dir, name)
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = filepath.Join("test", "peers", name)
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("build %s: %w\n%s", build.Dir, err, out), os.RemoveAll(dir))
-	}
-	return program, func() { _ = os.RemoveAll(dir) }, nil
-}
-
 // applyRecord is what is kept of one run.
 type applyRecord struct {
 	Name    string  `json:"name"`
@@ -118,47 +112,56 @@ type applyRecord struct {
 	CRDs    int     `json:"crds"`
 	Chatty  int     `json:"chatty"`
 	// FluxFirst: it ran before the agent.
-	FluxFirst bool          `json:"fluxFirst,omitempty"`
-	Result    scale.Applied `json:"result"`
+	FluxFirst bool         `json:"fluxFirst,omitempty"`
+	Result    apply.Result `json:"result"`
 }
 
 func (r *applyRecord) write(dir string) error { return writeRecord(dir, r.Name, r) }
 
 // values sets each number beside its budget and beside Flux's.
 func (r *applyRecord) values() []value {
-	a, flux := r.Result, r.Result.Flux
-	if flux == nil {
-		flux = &scale.Applied{}
+	a := r.Result
+	if a.Flux != nil {
+		// To the engine alone, a commit that changes no object is a pass.
+		engine := *a.Flux
+		engine.Rerender, a.Flux = engine.Noop, &engine
 	}
-	beside := func(ours, theirs float64) string {
-		if r.Result.Flux == nil || theirs == 0 {
-			return ""
+	of := func(what, unit string, number func(*apply.Result) float64) value {
+		v := value{What: what, Value: number(&a), Unit: unit}
+		var beside []string
+		for _, flux := range []struct {
+			name   string
+			result *apply.Result
+		}{{"Flux's engine", a.Flux}, {"Flux's controllers", a.Controllers}} {
+			if flux.result == nil || number(flux.result) == 0 {
+				continue
+			}
+			theirs := number(flux.result)
+			beside = append(beside, fmt.Sprintf("%s %s, %s of it", flux.name, decimal(theirs), decimal(v.Value/theirs)))
 		}
-		return fmt.Sprintf("Flux's engine %s, %s of it", decimal(theirs), decimal(ours/theirs))
-	}
-	of := func(what, unit string, ours, theirs float64) value {
-		return value{What: what, Value: ours, Unit: unit, Reference: beside(ours, theirs)}
+		v.Reference = strings.Join(beside, "; ")
+		return v
 	}
 	all := []value{
-		most(of("install: requests a service", "", a.Install.RequestsPerService, flux.Install.RequestsPerService), 8),
-		most(of("install: CPU a service, agent and render children", "s", a.Install.CPUPerService, flux.Install.CPUPerService), 0.015),
-		of("install: CPU of the API server", "s", a.Install.APIServerCPU, flux.Install.APIServerCPU),
-		of("install: until all are healthy", "s", a.Install.Wall, flux.Install.Wall),
-		of("pass over all, nothing to change: requests a service", "", a.Noop.RequestsPerService, flux.Noop.RequestsPerService),
-		of("pass over all, nothing to change: CPU a service", "s", a.Noop.CPUPerService, flux.Noop.CPUPerService),
-		of("upgrade of a field: requests a service", "", a.Upgrade.RequestsPerService, flux.Upgrade.RequestsPerService),
-		of("upgrade of a field: CPU a service", "s", a.Upgrade.CPUPerService, flux.Upgrade.CPUPerService),
-		of("upgrade of a field: until all are healthy", "s", a.Upgrade.Wall, flux.Upgrade.Wall),
-		of("rendered again by a comment, nothing to write: requests a service", "", a.Rerender.RequestsPerService, flux.Noop.RequestsPerService),
-		of("rendered again by a comment, nothing to write: CPU a service", "s", a.Rerender.CPUPerService, flux.Noop.CPUPerService),
-		of("started again, nothing to write: requests a service", "", a.Restart.RequestsPerService, flux.Restart.RequestsPerService),
-		of("started again, nothing to write: CPU a service", "s", a.Restart.CPUPerService, flux.Restart.CPUPerService),
-		most(value{What: "idle: requests", Value: float64(a.Idle.Requests)}, 0),
-		most(value{What: "idle: cores", Value: a.Idle.Cores}, 0.01),
-		most(of("heal of a deleted object, median", "ms", a.HealMS, 0), 1000),
-		most(of("agent's memory, idle", "MiB", a.RSSIdle, flux.RSSIdle), r.memory()),
-		most(of("agent's memory, largest", "MiB", a.RSSPeak, flux.RSSPeak), r.memory()),
-		of("render children's memory together, largest", "MiB", a.ChildPeak, 0),
+		most(of("install: requests per service", "", func(r *apply.Result) float64 { return r.Install.RequestsPerService }), 8),
+		most(of("install: CPU per service, agent and render children", "s", func(r *apply.Result) float64 { return r.Install.CPUPerService }), 0.015),
+		of("install: CPU of the API server", "s", func(r *apply.Result) float64 { return r.Install.APIServerCPU }),
+		of("install: until all are healthy", "s", func(r *apply.Result) float64 { return r.Install.Wall }),
+		of("pass over all, nothing to change: requests per service", "", func(r *apply.Result) float64 { return r.Noop.RequestsPerService }),
+		of("pass over all, nothing to change: CPU per service", "s", func(r *apply.Result) float64 { return r.Noop.CPUPerService }),
+		of("upgrade of a field: requests per service", "", func(r *apply.Result) float64 { return r.Upgrade.RequestsPerService }),
+		of("upgrade of a field: CPU per service", "s", func(r *apply.Result) float64 { return r.Upgrade.CPUPerService }),
+		of("upgrade of a field: until all are healthy", "s", func(r *apply.Result) float64 { return r.Upgrade.Wall }),
+		of("rendered again by a comment, nothing to write: requests per service", "", func(r *apply.Result) float64 { return r.Rerender.RequestsPerService }),
+		of("rendered again by a comment, nothing to write: CPU per service", "s", func(r *apply.Result) float64 { return r.Rerender.CPUPerService }),
+		of("started again, nothing to write: requests per service", "", func(r *apply.Result) float64 { return r.Restart.RequestsPerService }),
+		of("started again, nothing to write: CPU per service", "s", func(r *apply.Result) float64 { return r.Restart.CPUPerService }),
+		most(of("idle: requests", "", func(r *apply.Result) float64 { return float64(r.Idle.Requests) }), 0),
+		most(of("idle: cores", "", func(r *apply.Result) float64 { return r.Idle.Cores }), 0.01),
+		most(of("heal of a deleted object, median", "ms", func(r *apply.Result) float64 { return r.HealMS }), 1000),
+		most(of("agent's memory, idle", "MiB", func(r *apply.Result) float64 { return r.RSSIdle }), r.memory()),
+		most(of("agent's memory, largest", "MiB", func(r *apply.Result) float64 { return r.RSSPeak }), r.memory()),
+		of("render children's memory together, largest", "MiB", func(r *apply.Result) float64 { return r.ChildPeak }),
 	}
 	if a.Services == installServices && r.CRDs == 0 && r.Chatty == 0 {
 		all[3] = most(all[3], 40)
@@ -169,16 +172,16 @@ func (r *applyRecord) values() []value {
 // order says who went first, where two ran.
 func (r *applyRecord) order() string {
 	switch {
-	case r.Result.Flux == nil:
+	case r.Result.Flux == nil && r.Result.Controllers == nil:
 		return ""
 	case r.FluxFirst:
-		return ", Flux's engine first"
+		return ", Flux first"
 	}
 	return ", the agent first"
 }
 
 // memory is the agent's budget: that of 2,000 objects, larger for chatty ones,
-// and none is promised for more.
+// and there is no budget for more.
 func (r *applyRecord) memory() float64 {
 	switch {
 	case r.Chatty > 0:
@@ -203,21 +206,30 @@ func applyPage(page *bytes.Buffer, dir string) error {
 	page.WriteString(`
 ## apply
 
-Measured by ` + "`make bench-apply`" + `: a real agent, its render children counted with it, on
-a real API server, and then Flux's engine (fluxcd/pkg/ssa 0.78) driven as
-kustomize-controller 1.10 drives it on the same API server, in the same run.
-Flux's fetching, building, status and inventory are left out, so that it costs
-more than this. An upgrade of ours begins when the Git host delivers its webhook,
-and so holds the hub's fetch and the hint through the tunnel; Flux's begins with
-the manifests on disk.
-A record says which of the two went first: the second meets an API server that
-holds the objects of the first.
+Measured by ` + "`make bench-apply`" + `. A real agent runs on a real API server; its numbers
+include its render children. Then Flux's engine (fluxcd/pkg/ssa 0.78) runs on the
+same API server in the same run, called as kustomize-controller 1.10 calls it.
+The engine's numbers leave out Flux's fetching, building, status and inventory, so
+all of Flux costs more. Our upgrade begins when the Git host delivers its webhook,
+so it includes the hub's fetch and the hint through the tunnel. The engine's
+upgrade begins with the manifests on disk.
+Each record says which of the two ran first. The second one meets an API server
+that holds the objects of the first.
 
-Not shown: whole Flux controllers, which would need its source controller and a
-build, and cost more than the engine; charts; an API server with other users; a
-heal in Flux, which looks at its interval. A pass by a person's request writes and
-renders nothing with us, since nothing can have changed; the rows "rendered again"
-and "started again" are those to compare with Flux's pass.
+"Flux's controllers" are source-controller 1.8.0 and kustomize-controller 1.7.3 with
+their default flags. Their numbers are those of both processes together. They get
+the same services from the same Git server: one GitRepository (interval 1 min) and
+one Kustomization per service (interval 10 min, without ` + "`wait`" + `). They are done when every
+Kustomization has applied the commit; ours is done when every service is healthy.
+Their upgrade begins with the annotation that a Flux receiver would set for the
+webhook. Their idle time falls between two intervals, so it contains no pass over
+the Kustomizations: in production, a pass comes every 10 minutes on top.
+
+Not shown: charts, because helm-controller does not run; notification-controller;
+the installation of Flux itself; Flux's leader election, which is off; an API server
+with other users; healing in Flux, which happens at its interval. When a person asks
+for a pass, ours neither writes nor renders, because nothing can have changed.
+Compare Flux's pass with the rows "rendered again" and "started again".
 `)
 	for _, r := range records {
 		m := r.Machine

@@ -35,21 +35,21 @@ const installServices = 500
 
 var benchmarks = []benchmark{
 	{"idle-poll", "a poll that finds nothing, against a hub process over TLS", 5 * time.Minute, benchIdlePoll,
-		"pollers are on the same machine over loopback, and 200 connections are kept, not 1,100; the floor does TLS and HTTP/2 as the hub does and looks nothing up, so its distance from the hub is the hub's own work and that of its logs and timers. The polls as fast as they go share wake-ups that real ones do not. Memory is of 20 clusters"},
-	{"tarball", "the first and a repeated tarball of a repository of 100 MB, beside git archive | zstd", 8 * time.Minute, benchTarball,
-		"one folder of like files on a warm disk, one tarball at a time; CPU of a core holds git's own. Nothing is sent to anybody"},
+		"the clients run on the same machine over loopback, and keep 200 connections, not 1,100. The floor does TLS and HTTP/2 as the hub does and looks nothing up, so the difference between the two is the hub's own work and that of its logs and timers. Polls as fast as they go share wake-ups that spaced polls do not share. Memory is that of a hub with 20 clusters"},
+	{"tarball", "the first and a repeated tarball of a repository of 100 MB, and git archive | zstd", 8 * time.Minute, benchTarball,
+		"one folder of similar files on a warm disk, one tarball at a time. The CPU of a core includes git's own. Nothing is sent over a network"},
 	{"delta", "one file of 20 KB changes in a folder of 10 MB of manifests", 5 * time.Minute, benchDelta,
-		"manifests of one shape; a delta of binary files or of a reordered folder is larger"},
-	{"render", "12 MB of definitions through a render child, and by Kustomize's own interface in a plain process", 5 * time.Minute, benchRender,
-		"one large input; small ones cost the child's start, which the install has"},
-	{"monorepo", "one commit to one of 2,000 folders of a repository of 200,000 files, every folder followed", 10 * time.Minute, benchMonorepo,
-		"upstream on the same machine, no latency, one repository"},
+		"all manifests have the same shape. A delta of binary files or of a reordered folder is larger"},
+	{"render", "12 MB of definitions through a render child, and through Kustomize's own interface in a plain process", 5 * time.Minute, benchRender,
+		"one large input. Small inputs cost the start of the child, which the install includes"},
+	{"monorepo", "one commit to one of 2,000 folders of a repository of 200,000 files; every folder is followed", 10 * time.Minute, benchMonorepo,
+		"the upstream is on the same machine, without latency; one repository"},
 	{"refs", "a repository of 50,001 branches on a local server", 15 * time.Minute, benchRefs,
-		"upstream without latency; one clone, since the second has nothing to clone"},
+		"the upstream has no latency; one clone, because a second one has nothing to fetch"},
 	{"agent-memory", "an agent with objects of a real size, a fifth of which never become ready", 70 * time.Minute, benchAgentMemory,
-		"nothing runs the objects and nobody changes them; memory of render children is apart (render), and so are times. Objects are alike within a kind, so that they pack well: a fifth to a third of their text"},
-	{"install", "a real agent installs services of 4 objects on a real API server, idles, and runs a pass over all", 15 * time.Minute, benchInstall,
-		"an API server without other users, on the machine of the agent; Flux was measured elsewhere, so only requests compare with it. The section apply has it in the same run"},
+		"no pods run and nobody changes the objects. The memory of render children is not included (see render), nor are times. Objects of a kind are similar, so they compress well: to a fifth or a third of their text"},
+	{"install", "a real agent installs services of 4 objects on a real API server, idles, and checks all of them", 15 * time.Minute, benchInstall,
+		"the API server has no other users and shares the machine with the agent. Flux was measured elsewhere, so only the numbers of requests compare with it. The section apply measures both in the same run"},
 }
 
 func command() *cobra.Command {
@@ -61,15 +61,15 @@ func command() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:       "bench [NAME...]",
-		Short:     "Measure, print tables and record the results",
-		Long:      "Measure, print tables, and record the results as JSON with the machine and the\ndate. Without names all run, one after the other.\n\n" + strings.Join(lines, "\n"),
+		Short:     "Run benchmarks, print tables and record the results",
+		Long:      "Run benchmarks, print tables, and record the results as JSON with the machine and\nthe date. Without names, all benchmarks run, one after the other.\n\n" + strings.Join(lines, "\n"),
 		Args:      cobra.OnlyValidArgs,
 		ValidArgs: names,
 		RunE:      func(c *cobra.Command, args []string) error { b.started = time.Now(); return b.run(c.Context(), args) },
 	}
-	c.Flags().StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records; its table is written to <folder>.md")
-	c.Flags().BoolVar(&b.unrecorded, "unrecorded", false, "print only; a record needs a tree without changes")
-	c.Flags().IntVar(&b.services, "services", installServices, "of install: services of 4 objects; another number is printed and not recorded")
+	c.Flags().StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records; the page is written to <folder>.md")
+	c.Flags().BoolVar(&b.unrecorded, "unrecorded", false, "print only; use this in a tree with uncommitted changes")
+	c.Flags().IntVar(&b.services, "services", installServices, "number of services that install uses; results of other numbers than the default are not recorded")
 	return c
 }
 

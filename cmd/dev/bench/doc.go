@@ -1,6 +1,6 @@
 // Package bench holds the commands of cmd/dev that measure, and the records and
 // the page that they write: docs/benchmarks and docs/benchmarks.md. What is
-// measured lives elsewhere: in Go benchmarks, in test/scale and in
+// measured lives elsewhere: in Go benchmarks, in packages below test/scale and in
 // test/agentmem.
 //
 // Invariant: a record names the commit that was measured, so nothing is recorded

@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/fleet"
+	"github.com/axle-cd/axle/test/scale/hubproc"
 )
 
 // benchFleet is one run of the bench-fleet command.
 type benchFleet struct {
-	config  scale.BenchConfig
+	config  fleet.Config
 	out     string
 	name    string
 	touch   string
@@ -34,10 +36,12 @@ func fleetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench-fleet",
 		Short: "Measure a hub under a simulated fleet",
-		Long: `Start real hub processes and processes that play a fleet of agents over the
-real protocol: one kept TLS connection for each cluster, every digest verified,
-each change reported. Prints a table and, as its last line, one JSON object.
-With --name the result is recorded.`,
+		Long: `Start real hub processes, and processes that simulate a fleet of agents over the
+real protocol. Each cluster keeps one TLS connection, verifies every digest and
+reports each change.
+
+The command prints a table. Its last line is one JSON object. With --name it
+records the result.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if b.page {
@@ -48,23 +52,23 @@ With --name the result is recorded.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&b.config.Clusters, "clusters", 1100, "clusters")
-	f.IntVar(&b.config.Services, "services", 10, "services of each")
-	f.IntVar(&b.config.Replicas, "replicas", 1, "hub processes; several are on Postgres")
-	f.BoolVar(&b.config.Postgres, "postgres", false, "one hub on Postgres too")
-	f.DurationVar(&b.config.Duration, "duration", 5*time.Minute, "window that is measured")
-	f.DurationVar(&b.config.Poll, "poll", 2*time.Minute, "between polls of a cluster, and of a repository")
-	f.StringVar(&b.commits, "commits", "1m", "between commits; 0 is none")
+	f.IntVar(&b.config.Clusters, "clusters", 1100, "number of clusters")
+	f.IntVar(&b.config.Services, "services", 10, "number of services of each cluster")
+	f.IntVar(&b.config.Replicas, "replicas", 1, "number of hub processes; more than one use Postgres")
+	f.BoolVar(&b.config.Postgres, "postgres", false, "use Postgres for one hub as well")
+	f.DurationVar(&b.config.Duration, "duration", 5*time.Minute, "length of the measured window")
+	f.DurationVar(&b.config.Poll, "poll", 2*time.Minute, "time between two polls of a cluster, and of a repository")
+	f.StringVar(&b.commits, "commits", "1m", "time between two commits; 0 makes no commits")
 	f.StringVar(&b.touch, "touch", "1%", "share of the clusters that a commit touches")
-	f.BoolVar(&b.config.All, "all", false, "then change one service on all clusters")
-	f.BoolVar(&b.config.Own, "own", false, "a folder of its own for each cluster, which commits change")
-	f.BoolVar(&b.config.Tunnels, "tunnels", false, "each cluster has a tunnel, and each commit comes by webhook and hint")
-	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle")
-	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub to measure (default: built from this tree)")
-	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag of it")
-	f.StringVar(&b.config.Dir, "dir", "", "keep data and logs here")
+	f.BoolVar(&b.config.All, "all", false, "after the window, change one service on all clusters")
+	f.BoolVar(&b.config.Own, "own", false, "give each cluster a folder of its own; commits change these")
+	f.BoolVar(&b.config.Tunnels, "tunnels", false, "give each cluster a tunnel; each commit arrives by webhook and hint")
+	f.BoolVar(&b.config.Kill, "kill", false, "kill -9 one of several replicas in the middle of the window")
+	f.StringVar(&b.config.HubProgram, "hub", "", "axle-hub binary to measure (default: built from this tree)")
+	f.StringSliceVar(&b.config.HubFlags, "hub-flag", nil, "one more flag for axle-hub; may be repeated")
+	f.StringVar(&b.config.Dir, "dir", "", "folder in which data and logs are kept")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
-	f.BoolVar(&b.page, "page", false, "measure nothing, write the page of the records anew")
+	f.BoolVar(&b.page, "page", false, "measure nothing; write the page from the records again")
 	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
 }
@@ -85,7 +89,7 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 		return err
 	}
 	if b.config.Commits, err = time.ParseDuration(b.commits); err != nil {
-		return fmt.Errorf("--commits %q is no time such as 1m: %w", b.commits, err)
+		return fmt.Errorf("--commits %q is not a duration such as 1m: %w", b.commits, err)
 	}
 	if b.config.Commits == 0 {
 		b.config.Commits = -1
@@ -99,7 +103,7 @@ func (b *benchFleet) run(ctx context.Context) (err error) {
 	}
 	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
 	b.commit = revision(ctx)
-	found, err := scale.Bench(ctx, b.config)
+	found, err := fleet.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -128,9 +132,9 @@ func (b *benchFleet) longEnough() error {
 	switch {
 	case b.name == "":
 	case c.Duration < leastPolls*c.Poll:
-		return fmt.Errorf("--duration %s is less than %d times --poll %s; a record needs that", c.Duration, leastPolls, c.Poll)
+		return fmt.Errorf("--duration %s is less than %d times --poll %s; a recorded run must be at least that long", c.Duration, leastPolls, c.Poll)
 	case c.Commits > 0 && c.Duration < leastCommits*c.Commits:
-		return fmt.Errorf("--duration %s has less than %d commits, one each %s; a record needs that", c.Duration, leastCommits, c.Commits)
+		return fmt.Errorf("--duration %s has room for fewer than %d commits, one every %s; a recorded run needs that many", c.Duration, leastCommits, c.Commits)
 	}
 	return nil
 }
@@ -143,28 +147,28 @@ func share(text string) (float64, error) {
 		f /= 100
 	}
 	if err != nil || f <= 0 || f > 1 {
-		return 0, fmt.Errorf("--touch %q is no share such as 1%%", text)
+		return 0, fmt.Errorf("--touch %q is not a share such as 1%% or 0.01", text)
 	}
 	return f, nil
 }
 
 // fleetRecord is what is kept of one run.
 type fleetRecord struct {
-	Name    string             `json:"name"`
-	Date    string             `json:"date"`
-	Commit  string             `json:"commit"`
-	Machine machine            `json:"machine"`
-	Setting string             `json:"setting"`
-	Result  *scale.BenchResult `json:"result"`
+	Name    string        `json:"name"`
+	Date    string        `json:"date"`
+	Commit  string        `json:"commit"`
+	Machine machine       `json:"machine"`
+	Setting string        `json:"setting"`
+	Result  *fleet.Result `json:"result"`
 	// More is what the result's one line does not hold.
 	More map[string]float64 `json:"more"`
 	// Memory is the hub's in time since the agents start.
-	Memory []scale.MemoryTime `json:"memory"`
+	Memory []hubproc.MemoryTime `json:"memory"`
 	// Errors are some of them in words.
 	Errors []string `json:"errors,omitempty"`
 }
 
-func (b *benchFleet) record(found *scale.BenchResult) *fleetRecord {
+func (b *benchFleet) record(found *fleet.Result) *fleetRecord {
 	database := "SQLite"
 	if b.config.Replicas > 1 || b.config.Postgres {
 		database = "Postgres"
@@ -231,13 +235,13 @@ func (r *fleetRecord) values() []value {
 		{What: "polls", Value: float64(f.Polls)},
 		most(value{What: "polls missed", Value: float64(f.PollsMissed)}, 0),
 		{What: "polls not modified", Value: f.NotModifiedRatio, Budget: new(0.95), Floor: true},
-		most(value{What: "up, a poll that finds nothing, TLS records", Value: f.BytesUpPerPoll, Unit: "B"}, 300),
-		most(value{What: "down", Value: f.BytesDownPerPoll, Unit: "B"}, 200),
+		most(value{What: "sent by an agent for a poll that finds nothing, in TLS records", Value: f.BytesUpPerPoll, Unit: "B"}, 300),
+		most(value{What: "received by an agent for a poll that finds nothing, in TLS records", Value: f.BytesDownPerPoll, Unit: "B"}, 200),
 		{What: "commits", Value: r.More["commits"]},
-		{What: "deliveries of them, all waited for", Value: r.More["deliveries"]},
+		{What: "deliveries of these commits", Value: r.More["deliveries"]},
 		{What: "commit to agent, p50", Value: f.CommitToAgentP50 / 1000, Unit: "s"},
 		{What: "commit to agent, p99", Value: f.CommitToAgentP99 / 1000, Unit: "s"},
-		{What: "ls-refs an interval and repository", Value: f.LsRefsPerInterval},
+		{What: "ls-refs per interval and repository", Value: f.LsRefsPerInterval},
 		{What: "upstream fetches", Value: float64(f.UpstreamFetches)},
 		{What: "tarballs served", Value: float64(f.TarballsServed)},
 		most(value{What: "digest mismatches", Value: float64(f.DigestMismatches)}, 0),
@@ -251,11 +255,11 @@ func (r *fleetRecord) values() []value {
 		all = append(all, value{What: "a change on all clusters, until all have it", Value: s, Unit: "s"},
 			value{What: "a change on all clusters, from the first to the last", Value: r.More["all_spread_s"], Unit: "s"},
 			value{What: "a change on all clusters, CPU of the hub", Value: r.More["all_cpu_s"], Unit: "s"},
-			value{What: "a change on all clusters, slowest call of a person meanwhile", Value: r.More["all_slowest_call_ms"], Unit: "ms"})
+			value{What: "a change on all clusters, slowest call of a person during it", Value: r.More["all_slowest_call_ms"], Unit: "ms"})
 	}
 	if s := r.More["tunnels"]; s > 0 {
 		all = append(all, value{What: "tunnels up", Value: s},
-			value{What: "bytes of a tunnel an hour, both ways, TLS records", Value: r.More["tunnel_bytes_per_hour"], Unit: "B"},
+			value{What: "bytes of a tunnel per hour, both directions, in TLS records", Value: r.More["tunnel_bytes_per_hour"], Unit: "B"},
 			value{What: "hints", Value: r.More["tunnel_hints"]})
 	}
 	if s := r.More["owned_again_s"]; s > 0 {

@@ -36,13 +36,13 @@ func fleetPage(page *bytes.Buffer, dir string) error {
 	page.WriteString(`
 ## fleet
 
-Measured by ` + "`make bench-fleet`" + `: real hub processes under a simulated fleet that
-speaks the agent protocol, one kept TLS connection for each cluster. The hub's
-cores hold all processes of the hub and their children, git included. Budgets:
-0.3 cores and 400 MB for 1,100 clusters with 10 services, 1 core and 1.5 GB for
-10,000. Bytes are of polls that find nothing, in TLS records.
+Measured by ` + "`make bench-fleet`" + `: real hub processes under a simulated fleet. The fleet
+speaks the agent protocol and keeps one TLS connection per cluster. The hub's cores
+include all processes of the hub and their children, such as git. Budgets: 0.3 cores
+and 400 MB for 1,100 clusters with 10 services each; 1 core and 1.5 GB for 10,000
+clusters. Bytes are those of polls that find nothing, in TLS records.
 
-| run | clusters × services | replicas | window | hub cores | hub MB | start CPU-s | db cores | polls (missed) | not modified | bytes up / down | commit to agent p50 / p99 s | ls-refs an interval | fetches | tarballs | feed lag p99 ms | mismatches, errors |
+| run | clusters × services | replicas | window | hub cores | hub MB | start CPU-s | db cores | polls (missed) | not modified | bytes up / down | commit to agent p50 / p99 s | ls-refs per interval | fetches | tarballs | feed lag p99 ms | mismatches, errors |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 `)
 	for _, r := range records {
@@ -56,7 +56,7 @@ cores hold all processes of the hub and their children, git included. Budgets:
 	for _, r := range records {
 		fmt.Fprintf(page, "- %s: %s; %s, commit %.12s, load %s", r.Name, r.Setting, r.Date, r.Commit, r.Machine.Load)
 		if s := r.More["all_s"]; s > 0 {
-			fmt.Fprintf(page, "; then one service of 100 KB changed on all clusters: all had it after %.0f s (%.0f s after the first), for %.1f CPU-s of the hub, and the slowest call of a person meanwhile took %.0f ms",
+			fmt.Fprintf(page, "; then one service of 100 KB changed on all clusters: all had it after %.0f s (%.0f s after the first), which took %.1f CPU-s of the hub; the slowest call of a person during it took %.0f ms",
 				s, r.More["all_spread_s"], r.More["all_cpu_s"], r.More["all_slowest_call_ms"])
 		}
 		if s := r.More["owned_again_s"]; s > 0 {

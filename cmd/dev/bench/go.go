@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/apply"
 )
 
 // goBenchmark runs one Go benchmark and returns its numbers by unit, which must
-// be there, and the last line of JSON that it printed, nil when there is none.
+// be there, and the last line of JSON that it printed, or nil.
 func goBenchmark(ctx context.Context, folder, name, times string, units ...string) (map[string]float64, []byte, error) {
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^"+name+"$", "-benchtime", times, "-timeout", "20m", folder)
 	out, err := command.CombinedOutput()
@@ -72,18 +72,18 @@ func benchIdlePoll(ctx context.Context, _ *bench) (*record, error) {
 	return &record{
 		Settings: map[string]any{"clusters": found.Clusters, "services": found.Services, "polls": found.Polls, "spaced polls": fmt.Sprintf("%d, %.0f a second", found.SpacedPolls, found.SpacedPerSecond)},
 		Values: []value{
-			most(value{What: "hub CPU a poll, as agents poll: HTTP/2, one at a time on each of the kept connections, spaced", Value: found.SpacedHubCPUMicros, Unit: "µs",
-				Reference: ratio(found.SpacedHubCPUMicros, found.FloorCPUMicros, "a server that knows nothing but 304, same run")}, 150),
-			{What: "the same of a server that knows nothing but 304", Value: found.FloorCPUMicros, Unit: "µs"},
-			{What: "polls on kept connections, as fast as they go", Value: found.PollsPerCoreSecond, Unit: "per core-second of the hub"},
-			{What: "hub CPU a poll, as fast as they go over HTTP/1.1", Value: found.HubCPUMicrosPerPoll, Unit: "µs"},
+			most(value{What: "hub CPU per poll, as agents poll: HTTP/2, one at a time on each kept connection, spaced", Value: found.SpacedHubCPUMicros, Unit: "µs",
+				Reference: ratio(found.SpacedHubCPUMicros, found.FloorCPUMicros, "a server that only answers 304, same run")}, 150),
+			{What: "the same for a server that only answers 304", Value: found.FloorCPUMicros, Unit: "µs"},
+			{What: "polls on kept connections, as fast as possible", Value: found.PollsPerCoreSecond, Unit: "per core-second of the hub"},
+			{What: "hub CPU per poll, as fast as possible over HTTP/1.1", Value: found.HubCPUMicrosPerPoll, Unit: "µs"},
 			most(value{What: "up, kept HTTP/1.1, in TLS records", Value: found.HTTP1BytesUp, Unit: "B"}, 300),
 			most(value{What: "down, kept HTTP/1.1, in TLS records", Value: found.HTTP1BytesDown, Unit: "B"}, 200),
 			most(value{What: "up, kept HTTP/2, in TLS records", Value: found.HTTP2BytesUp, Unit: "B"}, 300),
 			most(value{What: "down, kept HTTP/2, in TLS records", Value: found.HTTP2BytesDown, Unit: "B"}, 200),
 			most(value{What: "up, with a new TLS connection", Value: found.FreshTLSBytesUp, Unit: "B"}, 2560),
 			most(value{What: "down, with a new TLS connection", Value: found.FreshTLSBytesDown, Unit: "B"}, 6144),
-			most(value{What: "hub CPU a poll, with a new TLS connection", Value: found.FreshTLSHubCPUMicros, Unit: "µs",
+			most(value{What: "hub CPU per poll, with a new TLS connection", Value: found.FreshTLSHubCPUMicros, Unit: "µs",
 				Reference: ratio(found.FreshTLSHubCPUMicros, found.HubCPUMicrosPerPoll, "a poll on a kept connection, same run")}, 1500),
 			{What: "hub memory", Value: found.HubRSSBytes / (1 << 20), Unit: "MiB"},
 		},
@@ -107,10 +107,10 @@ func benchTarball(ctx context.Context, _ *bench) (*record, error) {
 	return &record{
 		Settings: map[string]any{"repository": "2,000 files, 104 MB", "runs": 20},
 		Values: []value{
-			{What: "first tarball, mirror to stored file with its digest", Value: n["s/first"], Unit: "s"},
+			{What: "first tarball, from the mirror to a stored file with its digest", Value: n["s/first"], Unit: "s"},
 			{What: "git archive | zstd", Value: n["s/archive"], Unit: "s"},
 			most(value{What: "ratio of the two", Value: n["ratio"], Unit: "×", Reference: archive}, 1.15),
-			{What: "first tarball, a core", Value: n["MB/core-s"], Unit: "MB/s", Reference: ratio(n["MB/core-s"], n["MB/archive-core-s"], "git archive | zstd a core, same run")},
+			{What: "first tarball, per core", Value: n["MB/core-s"], Unit: "MB/s", Reference: ratio(n["MB/core-s"], n["MB/archive-core-s"], "git archive | zstd per core, same run")},
 			{What: "repeated tarball, opened from the node cache", Value: n["µs/repeated"], Unit: "µs"},
 			{What: "stored bytes", Value: n["size-ratio"], Unit: "×", Reference: archive},
 		},
@@ -126,11 +126,11 @@ func benchDelta(ctx context.Context, _ *bench) (*record, error) {
 	return &record{
 		Settings: map[string]any{"folder": "500 files of 20 KB, Deployments that differ in names, images and numbers", "runs": 10},
 		Values: []value{
-			most(value{What: "over the wire per cluster, a line of the file changed", Value: n["kB/line"], Unit: "kB", Reference: whole}, 10),
-			most(value{What: "over the wire per cluster, all of the file changed", Value: n["kB/file"], Unit: "kB", Reference: whole}, 10),
+			most(value{What: "sent per cluster, one line of the file changed", Value: n["kB/line"], Unit: "kB", Reference: whole}, 10),
+			most(value{What: "sent per cluster, the whole file changed", Value: n["kB/file"], Unit: "kB", Reference: whole}, 10),
 			most(value{What: "hub CPU to make the delta, once", Value: n["ms/made"], Unit: "ms"}, 5),
-			{What: "hub CPU to open and read it again", Value: n["ms/served"], Unit: "ms"},
-			{What: "hub CPU per cluster when 10 take it", Value: n["ms/made"]/10 + n["ms/served"], Unit: "ms"},
+			{What: "hub CPU to open and read the delta again", Value: n["ms/served"], Unit: "ms"},
+			{What: "hub CPU per cluster if 10 clusters take it", Value: n["ms/made"]/10 + n["ms/served"], Unit: "ms"},
 		},
 	}, nil
 }
@@ -143,16 +143,16 @@ func benchRender(ctx context.Context, _ *bench) (*record, error) {
 	return &record{
 		Settings: map[string]any{"input": decimal(n["MB/input"]) + " MB in 5 definitions, nested as deep as a pod's", "runs": 5},
 		Values: []value{
-			{What: "render child's memory, the most of the runs", Value: n["MiB/child"], Unit: "MiB"},
-			most(value{What: "the same by the least of Kustomize alone", Value: n["x/memory"], Unit: "×", Reference: decimal(n["MiB/alone"]) + " MiB, same run"}, 1.3),
-			most(value{What: "the same by the least of the child", Value: n["x/spread"], Unit: "×"}, 1.25),
-			{What: "render child's CPU, with its start and the result's encoding", Value: n["s/child"], Unit: "s", Reference: ratio(n["s/child"], n["s/alone"], "Kustomize alone")},
+			{What: "render child's memory, largest of the runs", Value: n["MiB/child"], Unit: "MiB"},
+			most(value{What: "the same, divided by the least of Kustomize alone", Value: n["x/memory"], Unit: "×", Reference: decimal(n["MiB/alone"]) + " MiB, same run"}, 1.3),
+			most(value{What: "the same, divided by the least of the child", Value: n["x/spread"], Unit: "×"}, 1.25),
+			{What: "render child's CPU, including its start and the encoding of the result", Value: n["s/child"], Unit: "s", Reference: ratio(n["s/child"], n["s/alone"], "Kustomize alone")},
 		},
 	}, nil
 }
 
 func benchInstall(ctx context.Context, b *bench) (*record, error) {
-	found, err := scale.Install(ctx, scale.InstallConfig{Services: b.services, Progress: b.say})
+	found, err := apply.Install(ctx, apply.InstallConfig{Services: b.services, Progress: b.say})
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +163,16 @@ func benchInstall(ctx context.Context, b *bench) (*record, error) {
 		shrunk:   found.Services != installServices,
 		Settings: map[string]any{"services": found.Services, "objects": found.Objects},
 		Values: []value{
-			most(value{What: "install: requests to the API server a service", Value: float64(found.Install.Requests) / services, Unit: "", Reference: flux + "36"}, 8),
-			most(value{What: "install: CPU a service, agent and render children", Value: found.Install.CPU / services, Unit: "s", Reference: flux + "0.11"}, 0.015),
+			most(value{What: "install: requests to the API server per service", Value: float64(found.Install.Requests) / services, Unit: "", Reference: flux + "36"}, 8),
+			most(value{What: "install: CPU per service, agent and render children", Value: found.Install.CPU / services, Unit: "s", Reference: flux + "0.11"}, 0.015),
 			most(value{What: "install: until all are healthy", Value: found.Install.Seconds, Unit: "s", Reference: flux + "84"}, 40),
 			{What: "install: agent's largest memory", Value: mib(found.Install.RSS), Unit: "MiB"},
 			most(value{What: "install: render children's largest memory together", Value: mib(found.Install.ChildRSS), Unit: "MiB"}, 1024),
 			most(value{What: fmt.Sprintf("idle %.0f s: requests", found.Idle.Seconds), Value: float64(found.Idle.Requests), Unit: ""}, 0),
 			{What: fmt.Sprintf("idle %.0f s: CPU of one core", found.Idle.Seconds), Value: 100 * found.Idle.CPU / found.Idle.Seconds, Unit: "%"},
 			most(value{What: "idle: agent's memory", Value: mib(found.Idle.RSS), Unit: "MiB", Reference: flux + "207 + 134"}, 112),
-			{What: "pass over all, asked for, nothing to change: requests a service", Value: float64(found.Sync.Requests) / services, Unit: "", Reference: flux + "29"},
-			{What: "pass over all, asked for, nothing to change: CPU a service", Value: found.Sync.CPU / services, Unit: "s", Reference: flux + "0.10"},
+			{What: "requested pass over all services, nothing to change: requests per service", Value: float64(found.Sync.Requests) / services, Unit: "", Reference: flux + "29"},
+			{What: "requested pass over all services, nothing to change: CPU per service", Value: found.Sync.CPU / services, Unit: "s", Reference: flux + "0.10"},
 		},
 	}, nil
 }

@@ -18,7 +18,7 @@ var memorySizes = []struct {
 }
 
 func benchAgentMemory(ctx context.Context, b *bench) (*record, error) {
-	r := &record{Settings: map[string]any{"kinds": "of ten objects 5 ConfigMaps, 2 Deployments that never become ready, a Secret, a Service and a Role"}}
+	r := &record{Settings: map[string]any{"kinds": "of ten objects, 5 ConfigMaps, 2 Deployments that never become ready, a Secret, a Service and a Role"}}
 	for _, size := range memorySizes {
 		got, err := agentmem.Measure(ctx, agentmem.Config{Services: size.services, Objects: size.objects, Limit: time.Hour, Progress: b.say})
 		if err != nil {
@@ -33,11 +33,11 @@ func benchAgentMemory(ctx context.Context, b *bench) (*record, error) {
 			return v
 		}
 		r.Values = append(r.Values,
-			value{What: of + "size of an object, managedFields included", Value: got.ObjectBytes, Unit: "B"},
+			value{What: of + "size of an object, including managedFields", Value: got.ObjectBytes, Unit: "B"},
 			bounded("idle", got.Idle, size.idle),
-			bounded("most while it installs", got.Installed, size.most),
+			bounded("largest during the installation", got.Installed, size.most),
 			bounded("idle after a restart", got.RestartedIdle, size.idle),
-			bounded("most after a restart", got.Restarted, size.most))
+			bounded("largest after a restart", got.Restarted, size.most))
 	}
 	return r, nil
 }
@@ -45,10 +45,10 @@ func benchAgentMemory(ctx context.Context, b *bench) (*record, error) {
 // manyRefs are the numbers of BenchmarkManyRefs.
 var manyRefs = []struct{ what, unit, shown string }{
 	{"clone of 50,000 commits and refs", "s/clone", "s"},
-	{"table read after a fetch", "s/table", "s"},
-	{"memory of a ref in the table", "bytes/ref", "B"},
+	{"read of the table after a fetch", "s/table", "s"},
+	{"memory per ref in the table", "bytes/ref", "B"},
 	{"poll of one branch", "ms/poll", "ms"},
-	{"list of all, compared with the table", "ms/list", "ms"},
+	{"list of all branches, compared with the table", "ms/list", "ms"},
 }
 
 func benchRefs(ctx context.Context, _ *bench) (*record, error) {

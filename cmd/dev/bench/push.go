@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/axle-cd/axle/test/scale"
+	"github.com/axle-cd/axle/test/scale/push"
 )
 
 // benchPush is one run of the bench-push command.
 type benchPush struct {
-	config scale.PushConfig
+	config push.Config
 	out    string
 	name   string
 	progress
@@ -27,11 +27,13 @@ func pushCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench-push",
 		Short: "Measure pushes from the webhook until they are applied",
-		Long: `Start API servers with their agents, a hub and a Git server as processes, play
-more agents beside them, and push: each push is timed from the delivery of the
-webhook until each API server tells its watchers of the change. Nobody polls, so
-that what arrives came by webhook and hint. Prints a table and, as its last line,
-one JSON object. With --name the result is recorded.`,
+		Long: `Start API servers with their agents, a hub and a Git server as processes, and
+simulate more agents. Each push is timed from the delivery of the webhook until
+each API server tells its watchers about the change. No cluster and no
+repository is polled, so every change arrives by webhook and hint.
+
+The command prints a table. Its last line is one JSON object. With --name it
+records the result.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			b.started = time.Now()
@@ -39,9 +41,9 @@ one JSON object. With --name the result is recorded.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&b.config.Pushes, "pushes", 100, "pushes that are timed")
-	f.IntVar(&b.config.Clusters, "clusters", 3, "API servers, each with an agent")
-	f.IntVar(&b.config.Agents, "agents", 100, "played agents beside them; 0 leaves them out")
+	f.IntVar(&b.config.Pushes, "pushes", 100, "number of timed pushes")
+	f.IntVar(&b.config.Clusters, "clusters", 3, "number of API servers, each with an agent")
+	f.IntVar(&b.config.Agents, "agents", 100, "number of simulated agents; 0 leaves them out")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
@@ -57,7 +59,7 @@ func (b *benchPush) run(ctx context.Context) error {
 	}
 	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
 	commit := revision(ctx)
-	found, err := scale.Push(ctx, b.config)
+	found, err := push.Measure(ctx, b.config)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (b *benchPush) run(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Printf("\nfrom the delivery of the webhook; %d API servers, %d played agents, %d cores\n", found.Clusters, found.Agents, r.Machine.Cores)
+	fmt.Printf("\nfrom the delivery of the webhook; %d API servers, %d simulated agents, %d cores\n", found.Clusters, found.Agents, r.Machine.Cores)
 	if err := printValues(r.values(), ""); err != nil {
 		return err
 	}
@@ -76,23 +78,23 @@ func (b *benchPush) run(ctx context.Context) error {
 
 // pushRecord is what is kept of one run.
 type pushRecord struct {
-	Name    string       `json:"name"`
-	Date    string       `json:"date"`
-	Commit  string       `json:"commit"`
-	Machine machine      `json:"machine"`
-	Result  scale.Pushed `json:"result"`
+	Name    string      `json:"name"`
+	Date    string      `json:"date"`
+	Commit  string      `json:"commit"`
+	Machine machine     `json:"machine"`
+	Result  push.Result `json:"result"`
 }
 
 // values sets each number beside what is promised.
 func (r *pushRecord) values() (all []value) {
 	for _, one := range []struct {
 		what     string
-		spread   *scale.Spread
+		spread   *push.Spread
 		promised bool
 	}{
 		{"applied by an API server", &r.Result.Applied, true},
 		{"applied by the last of them", &r.Result.All, true},
-		{"content verified by a played agent", r.Result.Played, false},
+		{"content verified by a simulated agent", r.Result.Played, false},
 	} {
 		if one.spread == nil {
 			continue
@@ -116,17 +118,16 @@ func pushPage(page *bytes.Buffer, dir string) error {
 ## push
 
 Measured by ` + "`make bench-push`" + `: from the delivery of a webhook until an API server tells
-its watchers of the change, with everything on one machine and as processes, TLS
-to the hub included. Nobody polls. The pushes go over as many repositories as it
-takes for none to wait: the hub looks at one repository four times at once and
-then every 15 s.
+its watchers about the change. Everything runs as processes on one machine, with TLS
+to the hub. Nothing polls. The pushes are spread over enough repositories that none
+has to wait: the hub looks at one repository four times at once, and then every 15 s.
 
-Not shown: the way from a Git host to the hub, and clusters without a tunnel,
-which wait for their poll.
+Not shown: the way from a Git host to the hub; clusters without a tunnel, which wait
+for their poll.
 `)
 	for _, r := range records {
 		m := r.Machine
-		fmt.Fprintf(page, "\n### %s\n\n%d pushes over %d repositories, %d API servers, %d played agents; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget |\n|---|---|---|\n",
+		fmt.Fprintf(page, "\n### %s\n\n%d pushes over %d repositories, %d API servers, %d simulated agents; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget |\n|---|---|---|\n",
 			r.Name, r.Result.All.Count, r.Result.Repositories, r.Result.Clusters, r.Result.Agents, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
 		for _, v := range r.values() {
 			fmt.Fprintf(page, "| %s | %s | %s |\n", v.What, v.number(), v.budget())

@@ -38,7 +38,7 @@ type value struct {
 	What  string  `json:"what"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Budget is the most it should be, or with Floor the least; nil is none.
+	// Budget is the most that it should be, or with Floor the least; nil means no budget.
 	Budget *float64 `json:"budget,omitempty"`
 	Floor  bool     `json:"floor,omitempty"`
 	// Reference says what it compares with, and how.
@@ -52,8 +52,8 @@ type machine struct {
 	MemoryMiB int64  `json:"memoryMiB"`
 	Kernel    string `json:"kernel"`
 	Go        string `json:"go"`
-	// Load is the one-minute load average: above the number of cores, times
-	// by the wall are worth little.
+	// Load is the one-minute load average. Above the number of cores, wall-clock
+	// times mean little.
 	Load string `json:"load"`
 }
 
@@ -117,10 +117,10 @@ func (b *bench) index() error {
 	page.WriteString(`# Benchmarks
 
 Written by ` + "`make bench`" + ` from the records and notes in [benchmarks](benchmarks). A
-budget is what the design promises; numbers compare only on one machine, so a
-change is judged by running both versions there. Where the load is above the
-number of cores, other work ran beside: counts, bytes and CPU hold, times by the
-wall and ratios of them do not.
+budget is what the design promises. Numbers compare only on one machine: to judge a
+change, run both versions there. A load above the number of cores means that other
+work ran at the same time. Counts, bytes and CPU still hold then, but wall-clock times
+and ratios of them do not.
 `)
 	for _, one := range benchmarks {
 		text, err := os.ReadFile(filepath.Join(b.out, one.name+".json"))
@@ -240,16 +240,16 @@ func changed(ctx context.Context) (string, error) {
 }
 
 // recordable refuses to record what no commit holds, before anything is
-// measured. What has no name is printed alone, and may be of any tree.
+// measured. A run without a name is only printed, so its tree may have changes.
 func recordable(ctx context.Context, name string) error {
 	changes, err := changed(ctx)
 	switch {
 	case name == "":
 		return nil
 	case err != nil:
-		return fmt.Errorf("a record names its commit, and git does not tell it: %w", err)
+		return fmt.Errorf("a record needs the commit, and git did not return it: %w", err)
 	case changes != "":
-		return fmt.Errorf("a record names its commit, and these files differ from it; commit them, or measure without recording (no --name; bench --unrecorded):\n%s", changes)
+		return fmt.Errorf("a record names the commit that was measured, but these files differ from it; commit them, or measure without recording (no --name; bench --unrecorded):\n%s", changes)
 	}
 	return nil
 }
