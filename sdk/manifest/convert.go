@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -115,11 +116,16 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Spec: out,
 		ParentId: object.Annotations["config.k8s.io/owning-inventory"],
 	}}
+	if spec.ProjectRef != nil {
+		item.Service.Project = spec.ProjectRef.Name
+	}
 	item.NotActing = set(map[string]bool{
 		"spec.bindings":                spec.Bindings != nil,
 		"spec.flowRef":                 spec.FlowRef != nil,
 		"spec.agentId":                 spec.AgentID != nil,
 		"spec.reconciliation":          spec.Reconciliation != nil,
+		"spec.paused":                  spec.Paused != nil,
+		"spec.pinnedRevision":          spec.PinnedRevision != nil,
 		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
 	})
@@ -128,6 +134,7 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 
 func serviceSpec(spec v1alpha1.ServiceDeploymentSpec) (*hubv1.ServiceSpec, error) {
 	out := &hubv1.ServiceSpec{
+		Adopt: value(spec.Adopt), Drift: value(spec.Drift), ServiceAccount: value(spec.ServiceAccount),
 		Namespace: value(spec.Namespace), Git: git(spec.Git), Configuration: spec.Configuration,
 		Contexts: spec.Contexts, Templated: spec.Templated, Protect: value(spec.Protect), Detach: value(spec.Detach),
 		DocsPath: value(spec.DocsPath), Version: value(spec.Version), DryRun: value(spec.DryRun),
@@ -209,10 +216,15 @@ func helm(h *v1alpha1.ServiceHelm) (*hubv1.Helm, error) {
 	return out, nil
 }
 
-// valuesText turns an object of values into the YAML text that the hub takes.
+// valuesText converts values to YAML text for the hub. A string is returned as it
+// is.
 func valuesText(raw *runtime.RawExtension) (string, error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return "", nil
+	}
+	var written string
+	if json.Unmarshal(raw.Raw, &written) == nil {
+		return written, nil
 	}
 	text, err := yaml.JSONToYAML(raw.Raw)
 	if err != nil {
