@@ -64,7 +64,7 @@ type ServiceTemplate struct {
 
 // BackendReference is one value of a secret in a backend of the hub.
 type BackendReference struct {
-	// Backend is a name from axle config backends; unset is the default one.
+	// Backend is a name from axle backends list; unset is the default one.
 	Backend *string `json:"backend,omitempty"`
 	// Path is the path of the secret in the backend.
 	Path string `json:"path"`

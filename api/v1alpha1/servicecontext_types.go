@@ -20,7 +20,7 @@ type ServiceContext struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ServiceContextSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no context: no operator reads this kind yet. Use axle contexts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no context: no operator reads this kind yet. Use axle servicecontexts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

@@ -87,7 +87,7 @@ type GroupMembership struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GroupMembershipSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No member is added: no operator reads this kind yet. Use axle groups add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No member is added: no operator reads this kind yet. Use axle groups add-member.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 

@@ -250,7 +250,7 @@ type BackendMigration struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec BackendMigrationSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is migrated: no operator reads this kind yet. Use axle config backends migrate.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is migrated: no operator reads this kind yet. Use axle backends migrate.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status BackendMigrationStatus `json:"status,omitempty"`
 }
 
