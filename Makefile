@@ -46,7 +46,9 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 generate: ## make all generated files anew
 	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
 	$(TOOL) buf generate
-	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... output:crd:dir=deploy/crds
+	go test ./test/kinds/lists -count=1 -update
+	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
+	go test ./test/kinds -count=1 -run '^TestPages' -update
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
 	go test ./hub -run TestMetricsPageListsEveryMetric -update
 	gofmt -w $$(git ls-files '*.go')

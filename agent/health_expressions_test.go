@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,18 +29,17 @@ import (
 // documentedExpressions is the rule in CEL of the specification.
 func documentedExpressions(t *testing.T) []byte {
 	t.Helper()
-	const page = "../docs/spec/customhealth.md"
-	text, err := os.ReadFile(page)
+	return documented(t, "../docs/spec/kinds/customhealth.md")
+}
+
+// exampleRule is the rule in Lua that the specification shows.
+func exampleRule(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../examples/kinds/customhealth.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := bytes.Cut(text, documented(t, page))
-	_, rest, _ = bytes.Cut(rest, []byte("```yaml\n"))
-	block, _, ok := bytes.Cut(rest, []byte("```"))
-	if !ok {
-		t.Fatal("the specification shows no second rule")
-	}
-	return block
+	return text
 }
 
 // nobodysObjects are objects of no service.

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"text/template"
@@ -20,10 +21,19 @@ var agentTemplate string
 //go:embed agent/least-privilege.yaml
 var leastPrivilege string
 
-// CRDs are the generated definitions, crds/*.yaml.
+// CRDs are the generated definitions of all kinds, crds/*.yaml, for what
+// installs them into the hub's cluster. A program that does not name it does
+// not hold it.
 //
 //go:embed crds/*.yaml
 var CRDs embed.FS
+
+// agentCRDs are those of the kinds that an agent reads in its cluster, and no
+// others: a cluster gets no kind that nobody acts on there.
+//
+//go:embed crds/deployments.plural.sh_agentconfigurations.yaml
+//go:embed crds/deployments.plural.sh_customhealths.yaml
+var agentCRDs embed.FS
 
 // Agent are the values of the agent's manifests. All except CAPEM, PollInterval, Args
 // and the options are required.
@@ -121,8 +131,12 @@ func (a Agent) Manifests() ([]byte, error) {
 	if err := parsed.Execute(&out, a); err != nil {
 		return nil, fmt.Errorf("the agent's manifests: %w", err)
 	}
-	for _, name := range agentCRDs {
-		text, err := CRDs.ReadFile("crds/deployments.plural.sh_" + name + ".yaml")
+	definitions, err := fs.Glob(agentCRDs, "crds/*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("the agent's manifests: %w", err)
+	}
+	for _, name := range definitions {
+		text, err := agentCRDs.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("the agent's manifests: %w", err)
 		}
@@ -130,9 +144,6 @@ func (a Agent) Manifests() ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
-
-// agentCRDs are the kinds that an agent reads in its cluster.
-var agentCRDs = []string{"agentconfigurations", "customhealths"}
 
 // bindingMark is the start of the part that LeastPrivilege replaces.
 const bindingMark = "# The agent applies whatever"

@@ -54,15 +54,13 @@ func TestRulesFromObjects(t *testing.T) {
 
 // TestTheExampleOfTheSpecification judges by the documented object.
 func TestTheExampleOfTheSpecification(t *testing.T) {
-	text, err := os.ReadFile("../../docs/spec/customhealth.md")
+	text, err := os.ReadFile("../../examples/kinds/customhealth.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\n")
-	example, _, found := strings.Cut(rest, "```")
 	var rule v1alpha1.CustomHealth
-	if err := yaml.UnmarshalStrict([]byte(example), &rule); err != nil || !found {
-		t.Fatalf("%v, found %v", err, found)
+	if err := yaml.UnmarshalStrict(text, &rule); err != nil {
+		t.Fatal(err)
 	}
 	list, problems := health.FromObjects([]v1alpha1.CustomHealth{rule})
 	if len(problems) > 0 {

@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // overrides it, and it overrides the hub's settings.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axac
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Poll",type=string,JSONPath=`.spec.servicePollInterval`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
@@ -15,9 +15,8 @@ type AgentConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec AgentConfigurationSpec `json:"spec,omitempty"`
-	// +optional
-	Status Status `json:"status,omitempty"`
+	Spec   AgentConfigurationSpec `json:"spec,omitempty"`
+	Status Status                 `json:"status,omitempty"`
 }
 
 // AgentConfigurationSpec holds the settings. Durations are written like "90s"
@@ -25,69 +24,44 @@ type AgentConfiguration struct {
 type AgentConfigurationSpec struct {
 	// ServicePollInterval is the time between two polls of the hub, at least
 	// 10s.
-	// +optional
 	ServicePollInterval *string `json:"servicePollInterval,omitempty"`
 	// ManagedNamespacePollInterval is kept and does not act yet.
-	// +optional
 	ManagedNamespacePollInterval *string `json:"managedNamespacePollInterval,omitempty"`
 	// ClusterPingInterval is how often the agent reports its cluster to the hub
 	// when nothing changed, at least 10s.
-	// +optional
 	ClusterPingInterval *string `json:"clusterPingInterval,omitempty"`
 	// CompatibilityUploadInterval is kept and does not act yet.
-	// +optional
 	CompatibilityUploadInterval *string `json:"compatibilityUploadInterval,omitempty"`
 	// StackPollInterval is kept and does not act yet.
-	// +optional
 	StackPollInterval *string `json:"stackPollInterval,omitempty"`
 	// SentinelPollInterval is kept and does not act yet.
-	// +optional
 	SentinelPollInterval *string `json:"sentinelPollInterval,omitempty"`
 	// PipelineGateInterval is kept and does not act yet.
-	// +optional
 	PipelineGateInterval *string `json:"pipelineGateInterval,omitempty"`
 	// VulnerabilityReportUploadInterval is kept and does not act yet; "0s" is
 	// off.
-	// +optional
 	VulnerabilityReportUploadInterval *string `json:"vulnerabilityReportUploadInterval,omitempty"`
-	// ComponentShaCacheTTL is kept and does not act: the agent remembers what
-	// it applied for as long as it exists.
-	// +optional
+	// ComponentShaCacheTTL is kept and does not act: the agent remembers what it
+	// applied for as long as it exists.
 	ComponentShaCacheTTL *string `json:"componentShaCacheTTL,omitempty"`
 	// MaxConcurrentReconciles is how many services are processed concurrently.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxConcurrentReconciles *int `json:"maxConcurrentReconciles,omitempty"`
 	// BaseRegistryURL is kept and does not act yet.
-	// +optional
 	BaseRegistryURL *string `json:"baseRegistryURL,omitempty"`
 	// MaxSentinelRunJobs is kept and does not act yet.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxSentinelRunJobs *int `json:"maxSentinelRunJobs,omitempty"`
 	// MaxStackRunJobs is kept and does not act yet.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxStackRunJobs *int `json:"maxStackRunJobs,omitempty"`
 	// MaxAgentRunPods is kept and does not act yet.
-	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxAgentRunPods *int `json:"maxAgentRunPods,omitempty"`
 	// DisableWebsocket is kept and does not act yet.
-	// +optional
 	DisableWebsocket *bool `json:"disableWebsocket,omitempty"`
-	// PollImmediately is kept and does not act: a newly registered agent polls
-	// at once, and others spread their first polls.
-	// +optional
+	// PollImmediately is kept and does not act: a newly registered agent polls at
+	// once, and others spread their first polls.
 	PollImmediately *bool `json:"pollImmediately,omitempty"`
-}
-
-// AgentConfigurationList is a list of AgentConfiguration.
-//
-// +kubebuilder:object:root=true
-type AgentConfigurationList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []AgentConfiguration `json:"items"`
 }

@@ -10,145 +10,144 @@ import (
 // from the hub.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axcl
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Handle",type=string,JSONPath=`.spec.handle`
 // +kubebuilder:printcolumn:name="CurrentVersion",type=string,JSONPath=`.status.currentVersion`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterSpec `json:"spec"`
-	// +optional
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No operator reads objects of this kind yet. Run axle apply with the file instead.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
 // ClusterSpec is the wanted state of the cluster in the hub.
 type ClusterSpec struct {
 	// Handle is the cluster's short unique name; unset is metadata.name.
-	// +optional
 	Handle *string `json:"handle,omitempty"`
-	// Tags select the cluster for global services.
-	// +optional
+	// Tags select the cluster for global services. They replace the existing tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Metadata is any JSON object; templates read it.
-	// +optional
+	// Metadata is any JSON object; templates read it as cluster.metadata.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
-	// Bindings do not act yet.
-	// +optional
+	// Bindings of the cluster. Does not act yet.
 	Bindings *Bindings `json:"bindings,omitempty"`
-	// DisableAI is kept for compatibility and has no effect.
-	// +optional
-	DisableAI *bool `json:"disableAI,omitempty"`
-	// +optional
-	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
-
-	// Version is deprecated and does not act.
-	// +optional
-	Version *string `json:"version,omitempty"`
-	// ProviderRef is deprecated and does not act.
-	// +optional
-	ProviderRef *ObjectReference `json:"providerRef,omitempty"`
-	// ProjectRef is the project of the cluster. Does not act yet.
-	// +optional
+	// ProjectRef is the Project of the cluster. Does not act yet.
 	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
-	// Cloud is deprecated, cannot be changed and does not act.
-	// +optional
+	// Protect refuses deletion. Does not act yet.
+	Protect *bool `json:"protect,omitempty"`
+	// DisableAI is kept for compatibility. Does not act.
+	DisableAI *bool `json:"disableAI,omitempty"`
+	// Version is deprecated. Does not act.
+	Version *string `json:"version,omitempty"`
+	// ProviderRef is deprecated. Does not act.
+	ProviderRef *ObjectReference `json:"providerRef,omitempty"`
+	// Cloud is deprecated and cannot be changed. Does not act.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cloud cannot be changed"
 	Cloud string `json:"cloud,omitempty"`
-	// Protect refuses deletion. Does not act yet.
-	// +optional
-	Protect *bool `json:"protect,omitempty"`
-	// CloudSettings are deprecated and do not act.
-	// +optional
+	// CloudSettings are deprecated. Does not act.
 	CloudSettings *ClusterCloudSettings `json:"cloudSettings,omitempty"`
-	// NodePools are deprecated and do not act.
-	// +optional
+	// NodePools are deprecated. Does not act.
 	NodePools []ClusterNodePool `json:"nodePools,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub. Does not
+	// act yet.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
 // ClusterCloudSettings are the settings of a cluster's cloud; set one of them.
 type ClusterCloudSettings struct {
-	// +optional
+	// AWS are the settings for AWS.
 	AWS *ClusterAWSSettings `json:"aws,omitempty"`
-	// +optional
+	// Azure are the settings for Azure.
 	Azure *ClusterAzureSettings `json:"azure,omitempty"`
-	// +optional
+	// GCP are the settings for Google Cloud.
 	GCP *ClusterGCPSettings `json:"gcp,omitempty"`
 }
 
 // ClusterAWSSettings are the settings for AWS.
 type ClusterAWSSettings struct {
+	// Region of the cluster.
 	Region string `json:"region"`
 }
 
 // ClusterAzureSettings are the settings for Azure.
 type ClusterAzureSettings struct {
-	ResourceGroup  string `json:"resourceGroup"`
-	Network        string `json:"network"`
+	// ResourceGroup of the cluster.
+	ResourceGroup string `json:"resourceGroup"`
+	// Network of the cluster.
+	Network string `json:"network"`
+	// SubscriptionID of the cluster.
 	SubscriptionID string `json:"subscriptionId"`
-	Location       string `json:"location"`
+	// Location of the cluster.
+	Location string `json:"location"`
 }
 
 // ClusterGCPSettings are the settings for Google Cloud.
 type ClusterGCPSettings struct {
+	// Project of the cluster.
 	Project string `json:"project"`
+	// Network of the cluster.
 	Network string `json:"network"`
-	Region  string `json:"region"`
+	// Region of the cluster.
+	Region string `json:"region"`
 }
 
 // ClusterNodePool is a group of equal nodes.
 type ClusterNodePool struct {
-	Name         string `json:"name"`
+	// Name of the pool.
+	Name string `json:"name"`
+	// InstanceType of its nodes.
 	InstanceType string `json:"instanceType"`
+	// MinSize is the minimum number of nodes.
 	// +kubebuilder:validation:Minimum=1
 	MinSize int64 `json:"minSize"`
+	// MaxSize is the maximum number of nodes.
 	// +kubebuilder:validation:Minimum=1
 	MaxSize int64 `json:"maxSize"`
-	// +optional
+	// Labels of its nodes.
 	Labels map[string]string `json:"labels,omitempty"`
-	// +optional
+	// Taints of its nodes.
 	Taints []Taint `json:"taints,omitempty"`
-	// +optional
+	// CloudSettings of its nodes.
 	CloudSettings *ClusterNodePoolCloudSettings `json:"cloudSettings,omitempty"`
 }
 
 // Taint keeps pods off a node.
 type Taint struct {
-	Key    string `json:"key"`
-	Value  string `json:"value"`
+	// Key of the taint.
+	Key string `json:"key"`
+	// Value of the taint.
+	Value string `json:"value"`
+	// Effect is NoSchedule, NoExecute or PreferNoSchedule.
 	Effect string `json:"effect"`
 }
 
 // ClusterNodePoolCloudSettings are a node pool's settings in its cloud.
 type ClusterNodePoolCloudSettings struct {
-	// +optional
+	// AWS are the settings for AWS.
 	AWS *ClusterNodePoolAWSSettings `json:"aws,omitempty"`
 }
 
 // ClusterNodePoolAWSSettings are a node pool's settings in AWS.
 type ClusterNodePoolAWSSettings struct {
-	// +optional
+	// LaunchTemplateID is the launch template of its nodes.
 	LaunchTemplateID *string `json:"launchTemplateId,omitempty"`
 }
 
 // ClusterStatus is the state of the cluster in the hub.
 type ClusterStatus struct {
 	Status `json:",inline"`
-	// +optional
+	// CurrentVersion is the cluster's Kubernetes version.
 	CurrentVersion *string `json:"currentVersion,omitempty"`
-	// +optional
+	// KasURL is the URL of the cluster's API server through the hub.
 	KasURL *string `json:"kasURL,omitempty"`
-	// +optional
+	// PingedAt is the time of the agent's last report.
 	PingedAt *string `json:"pingedAt,omitempty"`
-}
-
-// ClusterList is a list of Cluster.
-//
-// +kubebuilder:object:root=true
-type ClusterList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []Cluster `json:"items"`
 }

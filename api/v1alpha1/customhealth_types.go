@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // cluster uses it at once.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axch
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.group`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
@@ -16,9 +16,8 @@ type CustomHealth struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec CustomHealthSpec `json:"spec"`
-	// +optional
-	Status Status `json:"status,omitempty"`
+	Spec   CustomHealthSpec `json:"spec"`
+	Status Status           `json:"status,omitempty"`
 }
 
 // CustomHealthSpec says which objects the rule is for, and how it determines
@@ -28,22 +27,18 @@ type CustomHealth struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.script) || size(self.script) == 0 || !has(self.expressions)",message="a rule has a script or expressions, not both"
 type CustomHealthSpec struct {
 	// Group of the kind; empty for the core group.
-	// +optional
 	Group string `json:"group,omitempty"`
-	// Version of the kind; empty for all its versions.
-	// +optional
+	// Version of the kind; empty for all its versions. A rule that names the
+	// version has precedence.
 	Version string `json:"version,omitempty"`
-	// Kind of the objects. Empty for every kind without another rule.
-	// +optional
+	// Kind of the objects. Empty, with empty group and version, for every kind
+	// that neither another rule nor the agent knows.
 	Kind string `json:"kind,omitempty"`
 	// Script in Lua. It either reads the object as obj and returns a table with
-	// status and message, or reads it as Obj and sets healthStatus to that
-	// table.
-	// +optional
+	// status and message, or reads it as Obj and sets healthStatus to that table.
 	// +kubebuilder:validation:MaxLength=65536
 	Script string `json:"script,omitempty"`
 	// Expressions in CEL, instead of a script.
-	// +optional
 	Expressions *CustomHealthExpressions `json:"expressions,omitempty"`
 }
 
@@ -55,32 +50,20 @@ type CustomHealthSpec struct {
 // healthCheckExprs, with suspended and message in addition.
 type CustomHealthExpressions struct {
 	// Suspended is true for an object that is suspended on purpose.
-	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Suspended string `json:"suspended,omitempty"`
 	// InProgress is true for an object that is Progressing.
-	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	InProgress string `json:"inProgress,omitempty"`
 	// Failed is true for an object that is Degraded.
-	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Failed string `json:"failed,omitempty"`
-	// Current is true for an object that is Healthy.
+	// Current is true for an object that is Healthy. Required; every expression
+	// has at most 16 KiB.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
 	Current string `json:"current"`
 	// Message is a text with the reason.
-	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Message string `json:"message,omitempty"`
-}
-
-// CustomHealthList is a list of CustomHealth.
-//
-// +kubebuilder:object:root=true
-type CustomHealthList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []CustomHealth `json:"items"`
 }

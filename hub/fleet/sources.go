@@ -9,8 +9,8 @@ import (
 )
 
 // SourceWant is a source that a service wants to follow. The meaning of Ref and
-// Folder depends on the repository's kind; docs/spec/servicedeployment.md lists
-// it.
+// Folder depends on the repository's kind; docs/spec/kinds/servicedeployment.md
+// lists it.
 type SourceWant struct {
 	// At is the field of the spec that names it, for errors.
 	At string

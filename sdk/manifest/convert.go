@@ -115,11 +115,16 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Spec: out,
 		ParentId: object.Annotations["config.k8s.io/owning-inventory"],
 	}}
+	if spec.ProjectRef != nil {
+		item.Service.Project = spec.ProjectRef.Name
+	}
 	item.NotActing = set(map[string]bool{
 		"spec.bindings":                spec.Bindings != nil,
 		"spec.flowRef":                 spec.FlowRef != nil,
 		"spec.agentId":                 spec.AgentID != nil,
 		"spec.reconciliation":          spec.Reconciliation != nil,
+		"spec.paused":                  spec.Paused != nil,
+		"spec.pinnedRevision":          spec.PinnedRevision != nil,
 		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
 	})

@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -161,7 +163,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			secrets[secret.Namespace+"/"+secret.Name] = secret
 		}
 	}
-	lookup := func(ref *corev1.SecretReference, namespace, where string) (map[string]string, error) {
+	lookup := func(ref *v1alpha1.SecretReference, namespace, where string) (map[string]string, error) {
 		if ref.Namespace != "" {
 			namespace = ref.Namespace
 		}
@@ -192,14 +194,33 @@ func itemsOf(documents []document) ([]Item, error) {
 	return items, nil
 }
 
+// strict decodes a document like an API server with strict validation: names of
+// fields are case-sensitive, unknown and duplicate fields are errors, and a number
+// is not accepted for a string, nor the other way round.
 func (d document) strict(into any) error {
-	if err := yaml.UnmarshalStrict(d.data, into); err != nil {
+	text, err := yaml.YAMLToJSONStrict(d.data)
+	var unknown []error
+	if err == nil {
+		unknown, err = kjson.UnmarshalStrict(text, into)
+	}
+	if err == nil && len(unknown) > 0 {
+		err = unknown[0]
+	}
+	if err != nil {
 		return errcode.New(errcode.Invalid, "%s: %s %q: %w", d.where, d.meta.Kind, d.meta.Name, err)
 	}
 	return nil
 }
 
-type secretLookup func(ref *corev1.SecretReference, namespace, where string) (map[string]string, error)
+// why returns what does not work for the document's kind, if Axle knows the kind.
+func (d document) why() string {
+	if k, ok := kinds.Of(kinds.Deployments, d.meta.Kind); ok && k.Level != kinds.Full {
+		return ". " + strings.TrimSuffix(k.Says, ".")
+	}
+	return ""
+}
+
+type secretLookup func(ref *v1alpha1.SecretReference, namespace, where string) (map[string]string, error)
 
 func (d document) item(secrets secretLookup) (*Item, error) {
 	if d.meta.Kind == "Secret" && d.meta.APIVersion == "v1" {
@@ -221,6 +242,6 @@ func (d document) item(secrets secretLookup) (*Item, error) {
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are GitRepository, Cluster and ServiceDeployment", d.where, d.meta.Kind)
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are GitRepository, Cluster and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
 	}
 }

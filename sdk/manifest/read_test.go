@@ -109,10 +109,52 @@ spec:
 	}
 }
 
+// Fields with the same name at different places are not mixed up.
+func TestFieldsOfTheSameNameAreKeptApart(t *testing.T) {
+	items, err := read(t, `apiVersion: deployments.plural.sh/v1alpha1
+kind: ServiceDeployment
+metadata: {name: queue, namespace: platform}
+spec:
+  cluster: edge-17
+  adopt: true
+  drift: strict
+  serviceAccount: platform/delivery
+  projectRef: {name: shop}
+  configuration: {name: other}
+  helm:
+    repositoryRef: {name: charts}
+    git: {ref: main, folder: charts/queue}
+  renderers:
+  - {path: extra, type: HELM, helm: {values: "replicas: 2\n"}}
+  - {path: more, type: HELM, helm: {values: {replicas: 3}}}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &hubv1.ServiceSpec{
+		Namespace: "platform", Adopt: true, Drift: "strict", ServiceAccount: "platform/delivery", Configuration: map[string]string{"name": "other"},
+		Helm: &hubv1.Helm{Repository: "charts", Git: &hubv1.Git{Ref: "main", Folder: "charts/queue"}},
+		Renderers: []*hubv1.Renderer{
+			{Path: "extra", Type: "HELM", Helm: &hubv1.Helm{Values: "replicas: 2\n"}},
+			{Path: "more", Type: "HELM", Helm: &hubv1.Helm{Values: "replicas: 3\n"}},
+		},
+	}
+	if diff := cmp.Diff(want, items[0].Service.GetSpec(), protocmp.Transform()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if service := items[0].Service; service.GetRef().GetName() != "queue" || service.GetProject() != "shop" {
+		t.Errorf("it is %q of project %q", service.GetRef().GetName(), service.GetProject())
+	}
+}
+
 func TestBadManifestsSayWhere(t *testing.T) {
 	const head = "apiVersion: deployments.plural.sh/v1alpha1\n"
 	tests := map[string]struct{ text, want string }{
 		"unknown field":  {head + "kind: GitRepository\nmetadata: {name: a}\nspec: {url: x, ulr: y}\n", "ulr"},
+		"other case":     {head + "kind: Cluster\nmetadata: {name: a}\nspec: {Handle: b}\n", `unknown field "spec.Handle"`},
+		"no text":        {head + "kind: Cluster\nmetadata: {name: a}\nspec: {tags: {tier: 1}}\n", "tags"},
+		"twice":          {head + "kind: Cluster\nmetadata: {name: a}\nspec: {handle: b, handle: c}\n", "handle"},
+		"stored kind":    {head + "kind: Pipeline\nmetadata: {name: a}\n", "Nothing is promoted: the hub has no pipelines yet"},
 		"unknown kind":   {"---\n" + head + "kind: Pipelin\nmetadata: {name: a}\n", "all.yaml:2: kind Pipelin is not supported"},
 		"other group":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "through a service's repository"},
 		"no name":        {head + "kind: Cluster\nspec: {}\n", "no metadata.name"},

@@ -40,7 +40,7 @@ func (f Form) Copy(dst, src any) {
 func (f Form) structs(dst, src reflect.Value) {
 	into := layoutOf(dst.Type()).index
 	for _, from := range layoutOf(src.Type()).fields {
-		value := src.Field(from.index)
+		value := src.FieldByIndex(from.index)
 		if isEmpty(value) {
 			continue
 		}
@@ -50,7 +50,7 @@ func (f Form) structs(dst, src reflect.Value) {
 		}
 		at, exists := into[name]
 		if exists && (f.Tag == "" || from.tag.Get(f.Tag) != "") {
-			f.value(dst.Field(at), value)
+			f.value(dst.FieldByIndex(at), value)
 		}
 	}
 }
@@ -115,11 +115,11 @@ func isEmpty(v reflect.Value) bool {
 type layout struct {
 	fields []field
 	// index finds a field by its JSON name.
-	index map[string]int
+	index map[string][]int
 }
 
 type field struct {
-	index     int
+	index     []int
 	name, key string
 	tag       reflect.StructTag
 }
@@ -130,15 +130,30 @@ func layoutOf(t reflect.Type) layout {
 	if known, ok := layouts.Load(t); ok {
 		return known.(layout)
 	}
-	l := layout{index: map[string]int{}}
-	for i := range t.NumField() {
-		if name := Name(t.Field(i)); name != "" {
-			l.fields = append(l.fields, field{index: i, name: name, key: t.Name() + "." + name, tag: t.Field(i).Tag})
-			l.index[name] = i
-		}
-	}
+	l := layout{index: map[string][]int{}}
+	l.add(t, nil)
 	layouts.Store(t, l)
 	return l
+}
+
+// add adds the fields of a struct; those of an inlined one are fields of the
+// outer one.
+func (l *layout) add(t reflect.Type, above []int) {
+	for i := range t.NumField() {
+		index := append(slices.Clone(above), i)
+		if Inlined(t.Field(i)) {
+			l.add(t.Field(i).Type, index)
+		} else if name := Name(t.Field(i)); name != "" {
+			l.fields = append(l.fields, field{index: index, name: name, key: t.Name() + "." + name, tag: t.Field(i).Tag})
+			l.index[name] = index
+		}
+	}
+}
+
+// Inlined reports whether the fields of a field are fields of its struct, as
+// encoding/json has it.
+func Inlined(f reflect.StructField) bool {
+	return f.Anonymous && f.Type.Kind() == reflect.Struct && Name(f) == ""
 }
 
 // Name returns the JSON name of a field of a struct or of a message, empty for a field

@@ -3,6 +3,7 @@
 package kind
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -16,10 +17,10 @@ import (
 
 // renamed are the fields that name an object by reference.
 var renamed = map[string]string{
-	"ServiceDeploymentSpec.repositoryRef": "repository",
-	"Source.repositoryRef":                "repository",
-	"ServiceHelm.repositoryRef":           "repository",
-	"ServiceImport.stackRef":              "stack",
+	"ServiceTemplate.repositoryRef": "repository",
+	"Source.repositoryRef":          "repository",
+	"ServiceHelm.repositoryRef":     "repository",
+	"ServiceImport.stackRef":        "stack",
 }
 
 // Spec converts the spec of a ServiceDeployment, without the values of its
@@ -33,6 +34,10 @@ func Spec(spec v1alpha1.ServiceDeploymentSpec) (out specv1.Spec, err error) {
 			raw := values.(runtime.RawExtension).Raw
 			if len(raw) == 0 {
 				return ""
+			}
+			var written string
+			if json.Unmarshal(raw, &written) == nil {
+				return written // values that were written as text
 			}
 			text, wrong := yaml.JSONToYAML(raw)
 			if wrong != nil {

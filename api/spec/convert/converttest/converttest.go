@@ -45,7 +45,7 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
-			if convert.Name(v.Type().Field(i)) != "" {
+			if f := v.Type().Field(i); convert.Name(f) != "" || convert.Inlined(f) {
 				fill(v.Field(i), n)
 			}
 		}
@@ -82,6 +82,9 @@ func Lost[In any](converter func(*In) string, whole ...any) []string {
 func find(t reflect.Type, under string, index []int, visit func(path string, index []int, inner reflect.Type) bool) {
 	for i := range t.NumField() {
 		name, inner := convert.Name(t.Field(i)), t.Field(i).Type
+		if convert.Inlined(t.Field(i)) {
+			find(inner, under, append(slices.Clone(index), i), visit)
+		}
 		if name == "" {
 			continue
 		}

@@ -1,0 +1,284 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/axle-cd/axle/api/v1alpha1"
+)
+
+// ClusterRegistration creates a cluster in the hub before its agent exists,
+// and writes a bootstrap token for this cluster to a Secret. Deleting it
+// deletes the cluster from the hub.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axreg
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
+// +kubebuilder:printcolumn:name="Registered",type=boolean,JSONPath=`.status.registered`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ClusterRegistration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterRegistrationSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no cluster: no operator reads this kind yet. Use axle clusters create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status ClusterRegistrationStatus `json:"status,omitempty"`
+}
+
+// ClusterRegistrationSpec describes the cluster.
+type ClusterRegistrationSpec struct {
+	// Name in the hub; unset is metadata.name. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="name cannot be changed: create another registration"
+	Name *string `json:"name,omitempty"`
+	// Handle is the cluster's short unique name; unset is its name.
+	Handle *string `json:"handle,omitempty"`
+	// Project is the name of the project; unset is default. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="project cannot be changed: create another registration"
+	Project *string `json:"project,omitempty"`
+	// Tags of the cluster.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Metadata is any JSON object.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
+	// TokenSecretRef is the Secret that is created, with the keys token, hubURL
+	// and ca.pem. Until the agent has registered, the Secret is created again if
+	// it is deleted or the token expires.
+	TokenSecretRef v1alpha1.LocalReference `json:"tokenSecretRef"`
+	// Detach leaves the objects of services on the cluster when this object is
+	// deleted. Without it, the services must be deleted first.
+	Detach *bool `json:"detach,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// ClusterRegistrationStatus says whether the agent has registered.
+type ClusterRegistrationStatus struct {
+	v1alpha1.Status `json:",inline"`
+	// Registered is true once the agent has registered.
+	Registered bool `json:"registered,omitempty"`
+	// TokenExpiresAt is when the token expires.
+	TokenExpiresAt *metav1.Time `json:"tokenExpiresAt,omitempty"`
+}
+
+// RegistrationToken creates a token with which clusters register themselves,
+// and writes it to a Secret. BootstrapToken is a simpler kind for the same
+// purpose; this one also limits names, tags, uses and lifetime.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axrt
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
+// +kubebuilder:printcolumn:name="UsesLeft",type=integer,JSONPath=`.status.usesLeft`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type RegistrationToken struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec RegistrationTokenSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: no operator reads this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status RegistrationTokenStatus `json:"status,omitempty"`
+}
+
+// RegistrationTokenSpec limits what can be registered with the token. None of
+// its fields can be changed.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a token cannot be changed: create another one"
+type RegistrationTokenSpec struct {
+	// Project is the name of the clusters' project; unset is default.
+	// +kubebuilder:validation:MaxLength=253
+	Project *string `json:"project,omitempty"`
+	// NamePattern is a glob that the clusters' names must match; unset means any.
+	// +kubebuilder:validation:MaxLength=253
+	NamePattern *string `json:"namePattern,omitempty"`
+	// AllowedTags that the clusters may have; the value "*" allows any.
+	// +kubebuilder:validation:MaxProperties=64
+	AllowedTags map[string]string `json:"allowedTags,omitempty"`
+	// MaxUses of the token; unset is 1. With more than 1, each cluster waits for
+	// approval unless approved is set.
+	// +kubebuilder:validation:Minimum=1
+	MaxUses *int32 `json:"maxUses,omitempty"`
+	// Approved registers clusters without approval by a person.
+	Approved *bool `json:"approved,omitempty"`
+	// Lifetime of the token, a Go duration; unset is 24h.
+	// +kubebuilder:validation:MaxLength=32
+	Lifetime *string `json:"lifetime,omitempty"`
+	// TokenSecretRef is the Secret that is created, with the key token. The Secret
+	// must not exist beforehand.
+	TokenSecretRef v1alpha1.LocalReference `json:"tokenSecretRef"`
+}
+
+// RegistrationTokenStatus is the state of the token.
+type RegistrationTokenStatus struct {
+	v1alpha1.Status `json:",inline"`
+	// UsesLeft is the number of remaining uses.
+	UsesLeft int32 `json:"usesLeft,omitempty"`
+	// ExpiresAt is when the token expires.
+	ExpiresAt *metav1.Time `json:"expiresAt,omitempty"`
+}
+
+// ProjectLimits limits what the services of a project may change, and when.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axlim
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProjectLimits struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ProjectLimitsSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No limit changes: no operator reads this kind yet. Use axle projects update.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status v1alpha1.Status `json:"status,omitempty"`
+}
+
+// ProjectLimitsSpec are the limits.
+type ProjectLimitsSpec struct {
+	// Project is the name of the project. It cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="project cannot be changed: create other limits"
+	// +kubebuilder:validation:MinLength=1
+	Project string `json:"project"`
+	// Namespaces that services may use, with the wildcards * and ?; unset means
+	// all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Kinds that services may apply, as Kind or Kind.group, with the wildcards *
+	// and ?; unset means all.
+	Kinds []string `json:"kinds,omitempty"`
+	// ClusterScoped lets services apply cluster-scoped objects.
+	ClusterScoped *bool `json:"clusterScoped,omitempty"`
+	// ServiceAccount of services that name none: NAME in the service's namespace,
+	// or NAMESPACE/NAME.
+	ServiceAccount *string `json:"serviceAccount,omitempty"`
+	// SyncWindows apply in addition to those of the hub and of the service.
+	SyncWindows []v1alpha1.SyncWindow `json:"syncWindows,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// HubSettings are settings of the whole hub that are specific to Axle. The
+// object must be named default.
+//
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="the settings of the hub are the object named default"
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axhub
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type HubSettings struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec HubSettingsSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: no operator reads this kind yet. Use axle hub sync-windows set.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status v1alpha1.Status `json:"status,omitempty"`
+}
+
+// HubSettingsSpec are the settings.
+type HubSettingsSpec struct {
+	// SyncWindows apply to every service.
+	SyncWindows []v1alpha1.SyncWindow `json:"syncWindows,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// Outputs are values that services can import.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axout
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Outputs struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec OutputsSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no outputs: no operator reads this kind yet. Use axle outputs put.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status v1alpha1.Status `json:"status,omitempty"`
+}
+
+// OutputsSpec holds the values.
+type OutputsSpec struct {
+	// Name that services import by; unset is metadata.name.
+	Name *string `json:"name,omitempty"`
+	// Project is the name of the project. Without it, the outputs are available
+	// to all projects.
+	Project *string `json:"project,omitempty"`
+	// Values is any JSON object.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// SecretRef is a Secret whose keys are secret values.
+	SecretRef *v1alpha1.LocalReference `json:"secretRef,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// BackendMigration moves all secret values of the hub from one backend to
+// another, once.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axbm
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="From",type=string,JSONPath=`.spec.from`
+// +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BackendMigration struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec BackendMigrationSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is migrated: no operator reads this kind yet. Use axle backends migrate.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status BackendMigrationStatus `json:"status,omitempty"`
+}
+
+// BackendMigrationSpec names the two backends. None of its fields can be
+// changed.
+//
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a migration cannot be changed: create another one"
+// +kubebuilder:validation:XValidation:rule="self.from != self.to",message="from and to are the same backend"
+type BackendMigrationSpec struct {
+	// From is the name of the current backend.
+	// +kubebuilder:validation:MaxLength=253
+	From string `json:"from"`
+	// To is the name of the new backend.
+	// +kubebuilder:validation:MaxLength=253
+	To string `json:"to"`
+}
+
+// BackendMigrationStatus is the progress of the migration.
+type BackendMigrationStatus struct {
+	v1alpha1.Status `json:",inline"`
+	// Phase is copying, deleting or done.
+	Phase string `json:"phase,omitempty"`
+	// Copied is the number of values that were copied.
+	Copied int64 `json:"copied,omitempty"`
+	// Deleted is the number of values that were deleted from the old backend.
+	Deleted int64 `json:"deleted,omitempty"`
+	// Left is the number of values that remain.
+	Left int64 `json:"left,omitempty"`
+	// Problem is the error that the migration waits for.
+	Problem string `json:"problem,omitempty"`
+}

@@ -1,0 +1,74 @@
+// Package kinds holds two tables. All lists every kind that has a CRD, with its
+// level of support. Writes lists every call that writes to the hub, with the
+// kind and the field that express the same in Git. The documentation is
+// generated from the tables, sdk/manifest reads the levels for its errors, and
+// test/kinds compares both with the CRDs and with the API.
+//
+// The package does not depend on the types, which are in api/v1alpha1 and
+// api/axle/v1alpha1, and does not act on objects.
+package kinds
+
+// API groups of the kinds.
+const (
+	// Deployments is the group with the field names that existing repositories
+	// use.
+	Deployments = "deployments.plural.sh"
+	// Axle is the group for what those kinds cannot express.
+	Axle = "axle-cd.github.io"
+)
+
+// Level is the level of support of a kind.
+type Level string
+
+const (
+	// Full means that Axle does what the object declares, except for the fields
+	// in NotActing.
+	Full Level = "full"
+	// Stored means that an API server accepts and keeps the object, and that
+	// Axle does nothing with it.
+	Stored Level = "stored"
+	// Refused means that the object is refused; Says is the error. No kind is
+	// refused at present.
+	Refused Level = "refused"
+)
+
+// Kind describes one kind.
+type Kind struct {
+	Group, Name string
+	Level       Level
+	// Says is one sentence. For a full kind it says what the object is; for
+	// another kind it says what does not work.
+	Says string
+	// Cluster is set for kinds that belong in the cluster of an agent. The
+	// others belong in the management cluster, or in files for axle apply.
+	Cluster bool
+	// NotActing are the paths of fields of a full kind that are kept and have no
+	// effect.
+	NotActing []string
+}
+
+// noOperator is what does not work for a kind that only axle apply reads.
+const noOperator = "No operator reads objects of this kind yet. Run axle apply with the file instead."
+
+// Unsupported returns what does not work for an object in a cluster. It is the
+// message of the condition Supported, which every new object has from the CRD's
+// default. It is empty for kinds that the agent reads.
+func (k Kind) Unsupported() string {
+	switch {
+	case k.Level != Full:
+		return k.Says
+	case !k.Cluster:
+		return noOperator
+	}
+	return ""
+}
+
+// Of returns a kind, and whether the group has one with that name.
+func Of(group, name string) (Kind, bool) {
+	for _, k := range All {
+		if k.Group == group && k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}

@@ -1,0 +1,111 @@
+package kinds
+
+// Write says which object expresses the same as a call that writes.
+type Write struct {
+	// Call is Service/Method of axle.hub.v1.
+	Call string
+	// Kind is the kind of the object. Also are simpler kinds for the same.
+	Kind string
+	Also []string
+	// Path is the field of the object. It is empty for a call that corresponds to
+	// the deletion of the object.
+	Path string
+	// Fields maps each field of the request to the path of the same in Kind or,
+	// written as Kind:path, in another kind. OfTheCall marks fields of the request
+	// that no object has.
+	Fields map[string]string
+}
+
+// OfTheCall marks fields that say how a call is made and leave nothing behind.
+const OfTheCall = "-"
+
+// Writes lists the calls that write, except for Exceptions.
+var Writes = []Write{
+	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec"}},
+	{"Projects/Update", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec"}},
+	{"Projects/Delete", "Project", nil, "", map[string]string{"name": "spec.name"}},
+
+	{"Clusters/Create", "ClusterRegistration", nil, "spec", map[string]string{"name": "spec.name", "handle": "spec.handle", "project": "spec.project",
+		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef"}},
+	{"Clusters/Update", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "handle": "spec.handle", "tags": "spec.tags", "set_tags": "spec.tags",
+		"metadata": "spec.metadata", "set_metadata": "spec.metadata"}},
+	{"Clusters/Delete", "ClusterRegistration", nil, "", map[string]string{"name": "spec.name", "detach": "spec.detach"}},
+
+	{"Repositories/Create", "Repository", []string{"GitRepository", "HelmRepository"}, "spec", map[string]string{"name": "spec.name", "project": "spec.project",
+		"type": "spec.type", "url": "spec.url", "credentials": "spec.credentialsRef", "auth": "spec.auth", "options": "spec"}},
+	{"Repositories/Update", "Repository", []string{"GitRepository", "HelmRepository"}, "spec", map[string]string{"name": "spec.name", "url": "spec.url",
+		"credentials": "spec.credentialsRef", "auth": "spec.auth", "options": "spec"}},
+	{"Repositories/Delete", "Repository", []string{"GitRepository", "HelmRepository"}, "", map[string]string{"name": "spec.name"}},
+	{"Webhooks/Create", "Webhook", []string{"ScmConnection"}, "spec", map[string]string{"name": "spec.name", "provider": "spec.provider",
+		"repository": "spec.repository", "secret": "spec.secretRef"}},
+	{"Webhooks/Delete", "Webhook", []string{"ScmConnection"}, "", map[string]string{"name": "spec.name"}},
+
+	{"Services/Create", "ServiceDeployment", nil, "spec", map[string]string{"ref": "spec.cluster", "spec": "spec", "project": "spec.projectRef", "dry_run": OfTheCall}},
+	{"Services/Update", "ServiceDeployment", nil, "spec", map[string]string{"ref": "spec.cluster", "spec": "spec", "fields": OfTheCall, "dry_run": OfTheCall}},
+	{"Services/Apply", "ServiceDeployment", nil, "spec", map[string]string{"ref": "spec.cluster", "spec": "spec", "project": "spec.projectRef",
+		"parent_id": "metadata.annotations", "dry_run": OfTheCall}},
+	{"Services/Pause", "ServiceDeployment", nil, "spec.paused", map[string]string{"ref": "spec.cluster"}},
+	{"Services/Resume", "ServiceDeployment", nil, "spec.paused", map[string]string{"ref": "spec.cluster"}},
+	{"Services/Rollback", "ServiceDeployment", nil, "spec.pinnedRevision", map[string]string{"ref": "spec.cluster", "revision": "spec.pinnedRevision"}},
+	{"Services/Delete", "ServiceDeployment", nil, "", map[string]string{"ref": "spec.cluster", "detach": "spec.detach"}},
+
+	{"Contexts/Create", "ServiceContext", nil, "spec", map[string]string{"context": "spec"}},
+	{"Contexts/Update", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "merge": OfTheCall, "unset": OfTheCall, "global": "spec.projectRef"}},
+	{"Contexts/Delete", "ServiceContext", nil, "", map[string]string{"name": "spec.name"}},
+	{"Outputs/Put", "Outputs", nil, "spec", map[string]string{"outputs": "spec", "global": "spec.project"}},
+	{"Outputs/Delete", "Outputs", nil, "", map[string]string{"name": "spec.name"}},
+	{"Backends/Migrate", "BackendMigration", nil, "spec", map[string]string{"from": "spec.from", "to": "spec.to"}},
+
+	{"Tokens/CreateBootstrap", "RegistrationToken", []string{"BootstrapToken"}, "spec", map[string]string{"project": "spec.project",
+		"name_pattern": "spec.namePattern", "allowed_tags": "spec.allowedTags", "max_uses": "spec.maxUses", "lifetime_micros": "spec.lifetime", "approved": "spec.approved"}},
+	{"Agents/StartUpgrade", "AgentUpgrade", nil, "spec", map[string]string{"version": "spec.version", "image": "spec.image", "waves": "spec.waves",
+		"soak_micros": "spec.soak", "max_unavailable": "spec.maxUnavailable"}},
+	{"Agents/PauseUpgrade", "AgentUpgrade", nil, "spec.state", nil},
+	{"Agents/ResumeUpgrade", "AgentUpgrade", nil, "spec.state", nil},
+	{"Agents/AbortUpgrade", "AgentUpgrade", nil, "spec.state", nil},
+	{"Hub/SetSyncWindows", "HubSettings", nil, "spec.syncWindows", map[string]string{"sync_windows": "spec.syncWindows"}},
+
+	{"Users/Create", "User", nil, "spec", map[string]string{"email": "spec.email", "admin": "AdminGrant:spec.user", "token_scopes": OfTheCall,
+		"token_lifetime_micros": OfTheCall}},
+	{"Users/SetAdmin", "AdminGrant", nil, "spec.user", map[string]string{"name": "spec.user", "admin": "spec.user"}},
+	{"Users/Delete", "User", nil, "", map[string]string{"name": "spec.email"}},
+	{"Groups/Create", "Group", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description"}},
+	{"Groups/Delete", "Group", nil, "", map[string]string{"name": "spec.name"}},
+	{"Groups/AddMember", "GroupMembership", nil, "spec.members", map[string]string{"group": "spec.group", "user": "spec.members[].user"}},
+	{"Groups/RemoveMember", "GroupMembership", nil, "spec.members", map[string]string{"group": "spec.group", "user": "spec.members[].user"}},
+	{"Bindings/Create", "AccessBinding", []string{"Project", "Cluster", "ServiceDeployment", "DeploymentSettings"}, "spec", map[string]string{
+		"subject_kind": "spec.subjects", "subject": "spec.subjects", "actions": "spec.actions", "place": "spec.place"}},
+	{"Bindings/Delete", "AccessBinding", []string{"Project", "Cluster", "ServiceDeployment", "DeploymentSettings"}, "", map[string]string{
+		"subject_kind": "spec.subjects", "subject": "spec.subjects", "actions": "spec.actions", "place": "spec.place"}},
+	{"Providers/Create", "LoginProvider", nil, "spec", map[string]string{"provider": "spec", "client_secret": "spec.clientSecretRef"}},
+	{"Providers/Update", "LoginProvider", nil, "spec", map[string]string{"provider": "spec", "client_secret": "spec.clientSecretRef", "set": OfTheCall}},
+	{"Providers/Delete", "LoginProvider", nil, "", map[string]string{"name": "spec.name"}},
+
+	{"ServiceAccounts/Create", "ServiceAccount", nil, "spec", map[string]string{"name": "spec.email", "admin": "AdminGrant:spec.serviceAccount"}},
+	{"ServiceAccounts/Delete", "ServiceAccount", nil, "", map[string]string{"name": "spec.email"}},
+	{"ServiceAccounts/CreateToken", "ServiceAccount", nil, "spec.tokenSecretRef", map[string]string{"account": "spec.email", "name": "spec.tokenSecretRef",
+		"scopes": "spec.scopes", "lifetime_micros": "spec.tokenExpiry"}},
+	{"Federation/Create", "FederationTrust", []string{"FederatedCredential"}, "spec", map[string]string{"name": "spec.name", "issuer": "spec.issuer",
+		"audience": "spec.audience", "claims": "spec.claims", "account": "spec.serviceAccount", "scopes": "spec.scopes", "lifetime_micros": "spec.lifetime", "ca_pem": "spec.caPem"}},
+	{"Federation/Delete", "FederationTrust", []string{"FederatedCredential"}, "", map[string]string{"name": "spec.name"}},
+}
+
+// Exception is a group of calls that no object expresses.
+type Exception struct {
+	What, Why string
+	Calls     []string
+}
+
+// Exceptions lists all calls that write and have no kind. A call that leaves
+// something behind that a file could declare gets a kind, or a field of one.
+var Exceptions = []Exception{
+	{"sessions", "A session belongs to a person at a browser and ends by itself.", []string{"Sessions/Setup", "Logins/EndSession", "Logins/EndSessions"}},
+	{"logins", "These calls are the steps of a login. They end in a session or a token.", []string{"Logins/Trade", "Logins/StartDevice", "Logins/PollDevice", "Logins/Unlink", "Federation/Exchange"}},
+	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
+	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
+	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
+	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
+	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
+	{"Sync", "It starts at once what would happen later anyway.", []string{"Services/Sync"}},
+	{"Refresh", "It starts at once what would happen later anyway.", []string{"Repositories/Refresh"}},
+}

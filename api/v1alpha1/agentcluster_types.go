@@ -1,0 +1,141 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// PluralCAPICluster registers a cluster of Cluster API with the hub and
+// installs an agent in it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axcapi
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.capiClusterRef.name`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PluralCAPICluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec PluralCAPIClusterSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cluster is registered: agents do not register clusters of Cluster API yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// PluralCAPIClusterSpec names the cluster, and says how it is registered.
+type PluralCAPIClusterSpec struct {
+	ChildClusterSpec `json:",inline"`
+	// CAPIClusterRef is the Cluster of Cluster API.
+	CAPIClusterRef ObjectReference `json:"capiClusterRef"`
+}
+
+// ChildClusterSpec says how a cluster that an agent created is registered.
+type ChildClusterSpec struct {
+	// Cluster describes the cluster in the hub.
+	Cluster *ChildCluster `json:"cluster,omitempty"`
+	// ConsoleTokenSecretRef is a Secret's key that holds a token of the hub.
+	ConsoleTokenSecretRef KeySelector `json:"consoleTokenSecretRef"`
+	// Agent is the chart of its agent.
+	Agent *ChartConfiguration `json:"agent,omitempty"`
+}
+
+// ChildCluster describes a cluster in the hub.
+type ChildCluster struct {
+	// Handle is the cluster's short unique name; unset is metadata.name.
+	Handle *string `json:"handle,omitempty"`
+	// Tags of the cluster.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Metadata is any JSON object.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
+	// Bindings of the cluster.
+	Bindings *Bindings `json:"bindings,omitempty"`
+}
+
+// ChartConfiguration is a chart and one source of values.
+type ChartConfiguration struct {
+	// ChartName is the name of the chart.
+	ChartName *string `json:"chartName,omitempty"`
+	// RepoURL is the URL of the chart repository.
+	RepoURL *string `json:"repoUrl,omitempty"`
+	// Values of the chart, any JSON object.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Values *runtime.RawExtension `json:"values,omitempty"`
+	// ValuesSecretRef is a Secret's key that holds values.
+	ValuesSecretRef *KeySelector `json:"valuesSecretRef,omitempty"`
+	// ValuesConfigMapRef is a ConfigMap's key that holds values.
+	ValuesConfigMapRef *KeySelector `json:"valuesConfigMapRef,omitempty"`
+}
+
+// PluralCrossplaneCluster registers a cluster of Crossplane with the hub and
+// installs an agent in it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axxp
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.crossplaneClusterRef.name`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type PluralCrossplaneCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec PluralCrossplaneClusterSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cluster is registered: agents do not register clusters of Crossplane yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// PluralCrossplaneClusterSpec names the cluster, and says how it is registered.
+type PluralCrossplaneClusterSpec struct {
+	ChildClusterSpec `json:",inline"`
+	// CrossplaneClusterRef is the cluster of Crossplane.
+	CrossplaneClusterRef ObjectReference `json:"crossplaneClusterRef"`
+}
+
+// VirtualCluster creates a vcluster and registers it with the hub.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axvc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type VirtualCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec VirtualClusterSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cluster is created: agents do not create virtual clusters yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// VirtualClusterSpec says how the vcluster is created and registered.
+type VirtualClusterSpec struct {
+	// Cluster describes the cluster in the hub.
+	Cluster *ChildCluster `json:"cluster,omitempty"`
+	// KubeconfigRef is the Secret that vcluster writes its kubeconfig to.
+	KubeconfigRef LocalReference `json:"kubeconfigRef"`
+	// CredentialsRef is a Secret's key that holds a token of the hub.
+	CredentialsRef KeySelector `json:"credentialsRef"`
+	// External means that the vcluster already exists or that others create it.
+	External *bool `json:"external,omitempty"`
+	// Helm configures the charts of vcluster and agent.
+	Helm *VirtualClusterHelm `json:"helm,omitempty"`
+}
+
+// VirtualClusterHelm configures the charts of vcluster and agent.
+type VirtualClusterHelm struct {
+	// Agent is the chart of the agent.
+	Agent *ChartConfiguration `json:"agent,omitempty"`
+	// Vcluster is the chart of vcluster.
+	Vcluster *ChartConfiguration `json:"vcluster,omitempty"`
+}

@@ -1,0 +1,382 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Project groups clusters, repositories and services for access control.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axproj
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Project struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ProjectSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no project: no operator reads this kind yet. Use axle projects create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// ProjectSpec describes the project and who may do what in it.
+type ProjectSpec struct {
+	// Name in the hub.
+	Name string `json:"name"`
+	// Description in plain text.
+	Description *string `json:"description,omitempty"`
+	// Bindings of the project; they apply to everything in it.
+	Bindings *Bindings `json:"bindings,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// Group is a set of users and service accounts.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgrp
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Global",type=boolean,JSONPath=`.spec.global`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Group struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec GroupSpec `json:"spec,omitempty"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no group: no operator reads this kind yet. Use axle groups create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// GroupSpec describes the group.
+type GroupSpec struct {
+	// Name in the hub; unset is metadata.name.
+	Name *string `json:"name,omitempty"`
+	// Description in plain text.
+	Description *string `json:"description,omitempty"`
+	// Global makes every user a member.
+	// +kubebuilder:default=false
+	Global *bool `json:"global,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// ServiceAccount is the identity of a program. Its token is written to a
+// Secret.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axsa
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Email",type=string,JSONPath=`.spec.email`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ServiceAccount struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ServiceAccountSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no service account: no operator reads this kind yet. Use axle serviceaccounts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// ServiceAccountSpec names the account and limits its token.
+type ServiceAccountSpec struct {
+	// Email is the name of the account in the hub; the mailbox need not exist.
+	Email string `json:"email"`
+	// Scopes limit the token; none means everything that the account may do.
+	Scopes []ServiceAccountScope `json:"scopes,omitempty"`
+	// TokenSecretRef is the Secret that the token is written to, with the key
+	// token.
+	TokenSecretRef *SecretReference `json:"tokenSecretRef,omitempty"`
+	// TokenExpiry is the lifetime of a token, such as 12h, 7d or 4w.
+	TokenExpiry *string `json:"tokenExpiry,omitempty"`
+	// AssumeBindings say who may act as the account.
+	AssumeBindings []Binding `json:"assumeBindings,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// ServiceAccountScope allows calls, for some objects or for all.
+type ServiceAccountScope struct {
+	// API is an allowed call.
+	API *string `json:"api,omitempty"`
+	// APIs are allowed calls.
+	APIs []string `json:"apis,omitempty"`
+	// Identifier is the ID of the object; unset or * means all.
+	Identifier *string `json:"identifier,omitempty"`
+	// IDs are the IDs of the objects.
+	IDs []string `json:"ids,omitempty"`
+}
+
+// NamespaceCredentials lets the objects of some namespaces act with a token of
+// their own, not with the operator's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axnc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NamespaceCredentials struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec NamespaceCredentialsSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No object acts with these credentials: no operator reads this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status NamespaceCredentialsStatus `json:"status,omitempty"`
+}
+
+// NamespaceCredentialsSpec names the namespaces and the token.
+type NamespaceCredentialsSpec struct {
+	// Namespaces whose objects act with the token.
+	Namespaces []string `json:"namespaces"`
+	// SecretRef is a Secret with the key token.
+	SecretRef SecretReference `json:"secretRef"`
+	// Reconciliation sets how often the token is read again.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// NamespaceCredentialsStatus identifies the token in use.
+type NamespaceCredentialsStatus struct {
+	Status `json:",inline"`
+	// TokenSHA is the hash of the token in use.
+	TokenSHA *string `json:"tokenSHA,omitempty"`
+}
+
+// FederatedCredential lets tokens of another issuer act as a user or service
+// account of the hub.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axfc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
+// +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type FederatedCredential struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec FederatedCredentialSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: no operator reads this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// FederatedCredentialSpec says which tokens are accepted, and which identity
+// they get.
+type FederatedCredentialSpec struct {
+	// Issuer of the tokens, an https URL with OpenID discovery. It cannot be
+	// changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="issuer cannot be changed: create another credential"
+	Issuer string `json:"issuer"`
+	// User is the e-mail of the identity that the tokens get. It cannot be
+	// changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="user cannot be changed: create another credential"
+	User string `json:"user"`
+	// ClaimsLike is a JSON object of regular expressions, one for each claim
+	// that a token must have.
+	// +kubebuilder:pruning:PreserveUnknownFields
+	ClaimsLike *runtime.RawExtension `json:"claimsLike,omitempty"`
+	// Scopes of the tokens.
+	Scopes []string `json:"scopes,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// OIDCProvider makes the hub the identity provider of an application and
+// writes the client's credentials to a Secret.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axoidc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type OIDCProvider struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec OIDCProviderSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No client is created: the hub is not an identity provider for applications yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// OIDCProviderSpec describes the application.
+type OIDCProviderSpec struct {
+	// Name in the hub; unset is metadata.name.
+	Name *string `json:"name,omitempty"`
+	// Description in plain text.
+	Description *string `json:"description,omitempty"`
+	// RedirectURIs are the allowed redirect URIs.
+	RedirectURIs []string `json:"redirectUris,omitempty"`
+	// CredentialsSecretRef is the Secret that clientId and clientSecret are
+	// written to.
+	CredentialsSecretRef LocalReference `json:"credentialsSecretRef"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// ComplianceReportGenerator produces reports for download.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axcrg
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Format",type=string,JSONPath=`.spec.format`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ComplianceReportGenerator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ComplianceReportGeneratorSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No report is produced: the hub has no reports yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// ComplianceReportGeneratorSpec says which format the report has, and who may
+// download it.
+type ComplianceReportGeneratorSpec struct {
+	// Name in the hub; unset is metadata.name.
+	Name *string `json:"name,omitempty"`
+	// Format of the report.
+	// +kubebuilder:validation:Enum=CSV;JSON
+	Format string `json:"format"`
+	// ReadBindings say who may download it.
+	ReadBindings []Binding `json:"readBindings,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// CloudConnection holds credentials of a cloud that the hub may query.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axcc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type CloudConnection struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec CloudConnectionSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cloud is queried: the hub has no connections to clouds yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// NamespacedCloudConnection is a CloudConnection in a namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axncc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
+// +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.provider`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
+// +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NamespacedCloudConnection struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec CloudConnectionSpec `json:"spec"`
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No cloud is queried: the hub has no connections to clouds yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Status Status `json:"status,omitempty"`
+}
+
+// CloudConnectionSpec says which cloud it is, and how to log in.
+type CloudConnectionSpec struct {
+	// Name in the hub; unset is metadata.name.
+	Name *string `json:"name,omitempty"`
+	// Provider is the cloud. It cannot be changed.
+	// +kubebuilder:validation:Enum=gcp;aws;azure;vsphere
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provider cannot be changed: create another connection"
+	Provider string `json:"provider"`
+	// Configuration of the cloud; only the field of its provider is used.
+	Configuration CloudConnectionConfiguration `json:"configuration"`
+	// ReadBindings say who may use it.
+	ReadBindings []Binding `json:"readBindings,omitempty"`
+	// Reconciliation sets how often the object is compared with the hub.
+	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// CloudConnectionConfiguration says how to log in to a cloud.
+type CloudConnectionConfiguration struct {
+	// AWS are the settings for AWS.
+	AWS *CloudConnectionAWS `json:"aws,omitempty"`
+	// GCP are the settings for Google Cloud.
+	GCP *CloudConnectionGCP `json:"gcp,omitempty"`
+	// Azure are the settings for Azure.
+	Azure *CloudConnectionAzure `json:"azure,omitempty"`
+	// Vsphere are the settings for vSphere.
+	Vsphere *CloudConnectionVsphere `json:"vsphere,omitempty"`
+}
+
+// CloudConnectionAWS says how to log in to AWS.
+type CloudConnectionAWS struct {
+	// AccessKeyID is the ID of an access key.
+	AccessKeyID string `json:"accessKeyId,omitempty"`
+	// SecretAccessKey references the secret access key.
+	SecretAccessKey *ObjectKeyReference `json:"secretAccessKey,omitempty"`
+	// Region to query.
+	Region *string `json:"region,omitempty"`
+	// Regions that may be queried.
+	Regions []string `json:"regions,omitempty"`
+}
+
+// CloudConnectionGCP says how to log in to Google Cloud.
+type CloudConnectionGCP struct {
+	// ServiceAccountKey references the JSON key of a service account.
+	ServiceAccountKey *ObjectKeyReference `json:"serviceAccountKey,omitempty"`
+	// ProjectID to query.
+	ProjectID string `json:"projectId,omitempty"`
+}
+
+// CloudConnectionAzure says how to log in to Azure.
+type CloudConnectionAzure struct {
+	// SubscriptionID to query.
+	SubscriptionID string `json:"subscriptionId,omitempty"`
+	// TenantID of the application.
+	TenantID string `json:"tenantId,omitempty"`
+	// ClientID of the application.
+	ClientID string `json:"clientId,omitempty"`
+	// ClientSecret references the client secret.
+	ClientSecret *ObjectKeyReference `json:"clientSecret,omitempty"`
+}
+
+// CloudConnectionVsphere says how to log in to vSphere.
+type CloudConnectionVsphere struct {
+	// Server is the address of vCenter.
+	Server string `json:"server,omitempty"`
+	// User to log in with.
+	User string `json:"user,omitempty"`
+	// Password references the password.
+	Password *ObjectKeyReference `json:"password,omitempty"`
+	// AllowUnverifiedSSL accepts any certificate.
+	AllowUnverifiedSSL *bool `json:"allowUnverifiedSsl,omitempty"`
+}

@@ -1,0 +1,244 @@
+package kinds_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/v1alpha1"
+)
+
+// example returns the file that a kind's page shows.
+func example(t *testing.T, d *definition) (string, map[string]any) {
+	t.Helper()
+	path := "../../examples/kinds/" + d.page() + ".yaml"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("each kind has an example: %v", err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(text, &object); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	if object["kind"] != d.kind() || object["apiVersion"] != d.api() {
+		t.Fatalf("%s is a %s of %s, want a %s of %s", path, object["kind"], object["apiVersion"], d.kind(), d.api())
+	}
+	return string(text), object
+}
+
+// defaulted returns a value with the defaults of its schema.
+func defaulted(v any, s *fieldSchema) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for name, inner := range v {
+			field := s.Properties[name]
+			if field == nil {
+				field = s.AdditionalProperties
+			}
+			if field == nil {
+				field = &fieldSchema{}
+			}
+			out[name] = defaulted(inner, field)
+		}
+		for name, field := range s.Properties {
+			if _, set := v[name]; !set && field.Default != nil {
+				out[name] = field.Default
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, 0, len(v))
+		for _, inner := range v {
+			items := s.Items
+			if items == nil {
+				items = &fieldSchema{}
+			}
+			out = append(out, defaulted(inner, items))
+		}
+		return out
+	}
+	return v
+}
+
+func TestEveryExampleAppliesAndReadsBackEqual(t *testing.T) {
+	s := serve(t)
+	for _, d := range definitions(t) {
+		t.Run(d.kind(), func(t *testing.T) {
+			_, object := example(t, d)
+			want := text(t, defaulted(object["spec"], specOf(d)))
+			metadata, ok := object["metadata"].(map[string]any)
+			if !ok {
+				t.Fatalf("metadata is %v", object["metadata"])
+			}
+			delete(metadata, "namespace")
+			stored, err := s.apply(t.Context(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have := text(t, stored["spec"]); have != want {
+				t.Errorf("it came back as\n%s\nwant\n%s", have, want)
+			}
+			if message := d.row().Unsupported(); message != "" && !strings.Contains(text(t, stored["status"]), message) {
+				t.Errorf("its status is %v, want the condition %q", stored["status"], message)
+			}
+			// Applying the same file again, and applying what was read back,
+			// change nothing.
+			for name, again := range map[string]any{"the file": object["spec"], "what came back": stored["spec"]} {
+				if again != nil {
+					object["spec"] = again
+				}
+				next, err := s.apply(t.Context(), object)
+				if err != nil {
+					t.Fatalf("%s again: %v", name, err)
+				}
+				if have := generation(t, next); have != 1 {
+					t.Errorf("%s once more made generation %v", name, have)
+				}
+			}
+		})
+	}
+}
+
+// documented returns the objects of our kinds in the documents and examples, by
+// file and number. Pages of kinds show the files of examples/kinds, and other
+// blocks in their handwritten part.
+func documented(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	fence := regexp.MustCompile("(?s)\n```yaml\n(.*?)\n```")
+	all := map[string]map[string]any{}
+	for _, root := range []string{"../../docs", "../../examples"} {
+		err := filepath.WalkDir(root, func(path string, _ os.DirEntry, err error) error {
+			if err != nil || (filepath.Ext(path) != ".md" && filepath.Ext(path) != ".yaml") || strings.HasPrefix(path, "../../examples/kinds/") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			blocks := []string{string(raw)}
+			if filepath.Ext(path) == ".md" {
+				blocks = nil
+				written, _, _ := strings.Cut(string(raw), mark)
+				for _, m := range fence.FindAllStringSubmatch(written, -1) {
+					blocks = append(blocks, m[1])
+				}
+			}
+			for i, document := range strings.Split(strings.Join(blocks, "\n---\n"), "\n---\n") {
+				var object map[string]any
+				if yaml.Unmarshal([]byte(document), &object) != nil {
+					continue // a template, or an excerpt
+				}
+				group, _, _ := strings.Cut(fmt.Sprint(object["apiVersion"]), "/")
+				if _, ours := kinds.Of(group, fmt.Sprint(object["kind"])); ours {
+					all[fmt.Sprintf("%s:%d", strings.TrimPrefix(path, "../../"), i)] = object
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func TestEveryDocumentedObjectAppliesAndReadsBackEqual(t *testing.T) {
+	s := serve(t)
+	objects := documented(t)
+	if len(objects) < 8 {
+		t.Fatalf("only %d objects are found", len(objects))
+	}
+	for i, at := range slices.Sorted(maps.Keys(objects)) {
+		object := objects[at]
+		if object["spec"] == nil {
+			continue
+		}
+		object["metadata"] = map[string]any{"name": fmt.Sprintf("documented-%d", i)}
+		stored, err := s.apply(t.Context(), object)
+		if err != nil {
+			t.Errorf("%s: %v", at, err)
+			continue
+		}
+		if have, want := text(t, stored["spec"]), text(t, defaulted(object["spec"], specOf(s.kinds[fmt.Sprint(object["kind"])]))); have != want {
+			t.Errorf("%s came back as\n%s\nwant\n%s", at, have, want)
+		}
+	}
+}
+
+func specOf(d *definition) *fieldSchema {
+	if spec := d.root().Properties["spec"]; spec != nil {
+		return spec
+	}
+	return &fieldSchema{}
+}
+
+func generation(t *testing.T, object map[string]any) int64 {
+	t.Helper()
+	var read metav1.PartialObjectMetadata
+	if err := json.Unmarshal([]byte(text(t, object)), &read); err != nil {
+		t.Fatal(err)
+	}
+	return read.Generation
+}
+
+// A Go program that reads an object and writes it again loses nothing.
+func TestTypesKeepExamples(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, axlev1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range definitions(t) {
+		objects := map[string]map[string]any{}
+		_, objects["the example"] = example(t, d)
+		variants := alternatives[d.kind()]
+		if variants == nil {
+			variants = [][]string{nil}
+		}
+		for _, left := range variants {
+			f := &filler{t: t, left: left, has: map[string]bool{}}
+			object := map[string]any{"apiVersion": d.api(), "kind": d.kind(), "metadata": map[string]any{"name": "all"}}
+			object["status"] = f.fill("status", "status", d.root().Properties["status"])
+			if spec := d.root().Properties["spec"]; spec != nil {
+				object["spec"] = f.fill("spec", "spec", spec)
+			}
+			objects["all but "+strings.Join(left, ", ")] = object
+		}
+		for name, object := range objects {
+			group, version, _ := strings.Cut(d.api(), "/")
+			typed, err := scheme.New(schema.GroupVersionKind{Group: group, Version: version, Kind: d.kind()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if unknown, err := kjson.UnmarshalStrict([]byte(text(t, object)), typed); err != nil || len(unknown) > 0 {
+				t.Errorf("%s, %s: %v %v", d.kind(), name, err, unknown)
+				continue
+			}
+			var back map[string]any
+			if err := json.Unmarshal([]byte(text(t, typed)), &back); err != nil {
+				t.Fatal(err)
+			}
+			for _, part := range []string{"spec", "status"} {
+				if have, want := text(t, back[part]), text(t, object[part]); have != want && object[part] != nil {
+					t.Errorf("%s, %s: the type makes\n%s\nof\n%s", d.kind(), name, have, want)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package kinds_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
+)
+
+// reads are the verbs of calls that change nothing, and calls with other names
+// that change nothing.
+var reads = []string{
+	"List", "Get", "Access/CanI", "Audit/Verify", "Audit/Checkpoint", "Audit/Checkpoints", "Sessions/WhoAmI", "Services/Diff", "Services/Preview", "Services/Config",
+	"Agents/UpgradeStatus", "Hub/Status", "ClusterAPI/WatchObjects",
+}
+
+// calls returns the methods of the hub's API by Service/Method.
+func calls() map[string]protoreflect.MethodDescriptor {
+	all := map[string]protoreflect.MethodDescriptor{}
+	for _, file := range []protoreflect.FileDescriptor{
+		hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_audit_proto,
+		hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_proxy_proto,
+	} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				m := service.Methods().Get(j)
+				all[string(service.Name())+"/"+string(m.Name())] = m
+			}
+		}
+	}
+	return all
+}
+
+func reading(call string) bool {
+	_, method, _ := strings.Cut(call, "/")
+	return slices.Contains(reads, call) || strings.HasPrefix(method, reads[0]) || strings.HasPrefix(method, reads[1])
+}
+
+// Every call of the hub's API reads, or is in Writes, or in Exceptions.
+func TestEveryWriteHasACRD(t *testing.T) {
+	listed := map[string]int{}
+	for _, w := range kinds.Writes {
+		listed[w.Call]++
+	}
+	var exceptions []string
+	for _, e := range kinds.Exceptions {
+		exceptions = append(exceptions, e.What)
+		for _, call := range e.Calls {
+			listed[call]++
+		}
+	}
+	all := calls()
+	for call := range all {
+		want := 1
+		if reading(call) {
+			want = 0
+		}
+		if listed[call] != want {
+			t.Errorf("%s is listed %d times in api/kinds, want %d", call, listed[call], want)
+		}
+		delete(listed, call)
+	}
+	for call := range listed {
+		t.Errorf("%s is listed in api/kinds, and the API has no such call", call)
+	}
+	want := []string{"sessions", "logins", "one-time tokens", "approvals", "key rotation", "ConfirmRestore", "Drain", "Sync", "Refresh"}
+	if !slices.Equal(exceptions, want) {
+		t.Errorf("the exceptions are %q, want %q", exceptions, want)
+	}
+}
+
+// Every field of a request has a path in an object, and no path is invented.
+func TestEveryFieldOfAWriteHasAPath(t *testing.T) {
+	fields := map[string]map[string]*fieldSchema{}
+	for _, d := range definitions(t) {
+		fields[d.kind()] = d.fields()
+	}
+	all := calls()
+	for _, w := range kinds.Writes {
+		for _, kind := range append([]string{w.Kind}, w.Also...) {
+			if fields[kind] == nil {
+				t.Errorf("%s: there is no kind %s", w.Call, kind)
+			}
+		}
+		if w.Path != "" && fields[w.Kind][w.Path] == nil {
+			t.Errorf("%s: %s has no field %s", w.Call, w.Kind, w.Path)
+		}
+		for name, path := range w.Fields {
+			kind, at := w.Kind, path
+			if other, there, ok := strings.Cut(path, ":"); ok {
+				kind, at = other, there
+			}
+			if path != kinds.OfTheCall && !strings.HasPrefix(path, "metadata.") && fields[kind][at] == nil {
+				t.Errorf("%s, %s: %s has no field %s", w.Call, name, kind, at)
+			}
+			if m := all[w.Call]; m != nil && m.Input().Fields().ByName(protoreflect.Name(name)) == nil {
+				t.Errorf("%s has no field %s", w.Call, name)
+			}
+		}
+		if m := all[w.Call]; m != nil && w.Fields != nil {
+			for i := range m.Input().Fields().Len() {
+				if name := string(m.Input().Fields().Get(i).Name()); w.Fields[name] == "" {
+					t.Errorf("%s: no kind is named for its field %s", w.Call, name)
+				}
+			}
+		}
+	}
+}
+
+// writesPage lists the calls that write with their kinds.
+func writesPage() string {
+	var b strings.Builder
+	b.WriteString("| call | kind | field |\n|---|---|---|\n")
+	for _, w := range kinds.Writes {
+		var links []string
+		for _, kind := range append([]string{w.Kind}, w.Also...) {
+			links = append(links, fmt.Sprintf("[%s](kinds/%s.md)", kind, strings.ToLower(kind)))
+		}
+		field := "`" + w.Path + "`"
+		if w.Path == "" {
+			field = "deletion of the object"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Call, strings.Join(links, ", "), field)
+	}
+	return b.String()
+}
+
+func exceptionsPage() string {
+	var b strings.Builder
+	b.WriteString("| what | calls | why |\n|---|---|---|\n")
+	for _, e := range kinds.Exceptions {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", e.What, strings.Join(e.Calls, "`, `"), e.Why)
+	}
+	return b.String()
+}
+
+func TestPagesOfWritesAreCurrent(t *testing.T) {
+	check(t, "../../docs/spec/writes.md", "Calls and kinds", writesPage())
+	check(t, "../../docs/spec/exceptions.md", "Calls without a kind", exceptionsPage())
+	for _, name := range []string{"writes", "exceptions"} {
+		if text, err := os.ReadFile("../../docs/spec/" + name + ".md"); err != nil || !strings.Contains(string(text), "operator") {
+			t.Errorf("docs/spec/%s.md lacks its handwritten head (%v)", name, err)
+		}
+	}
+}
