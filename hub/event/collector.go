@@ -177,9 +177,6 @@ func DependsOn(ctx context.Context, on ...Change) error {
 	return nil
 }
 
-// Rely is DependsOn, for hub/identity until it calls that.
-func Rely(ctx context.Context, on ...Change) error { return DependsOn(ctx, on...) }
-
 // Dependencies returns the changes that were passed to DependsOn.
 func (c *Collector) Dependencies() []Change {
 	c.mu.Lock()

@@ -168,7 +168,7 @@ func (c *Credentials) EndThrough(ctx context.Context, by Principal, accountID, t
 // owned returns every token of a user. A transaction that creates another one
 // and commits first makes this one start again.
 func (c *Credentials) owned(ctx context.Context, ownerID string) ([]Token, error) {
-	if err := event.Rely(ctx, tokensOf(ownerID)); err != nil {
+	if err := event.DependsOn(ctx, tokensOf(ownerID)); err != nil {
 		return nil, err
 	}
 	return c.store.OwnedTokens(ctx, ownerID)
@@ -201,7 +201,7 @@ func (c *Credentials) Maker(ctx context.Context, id string) (Token, error) {
 		return Token{}, err
 	}
 	// A transaction that ends the creator does not see what is not committed yet.
-	return maker, event.Rely(ctx, change(maker))
+	return maker, event.DependsOn(ctx, change(maker))
 }
 
 // descend sets how a new token depends on the token that creates it, in the

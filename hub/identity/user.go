@@ -157,7 +157,7 @@ func (us *users) keepAnAdmin(ctx context.Context, u User) error {
 	if err := event.Append(ctx, administrators); err != nil {
 		return err
 	}
-	return event.Rely(ctx, administrators)
+	return event.DependsOn(ctx, administrators)
 }
 
 // DeleteUser removes a user or service account with their bindings and

@@ -260,6 +260,42 @@ func TestTwoAgentsOnOneIdentityAreShown(t *testing.T) {
 	})
 }
 
+// TestAKeySetHasTheSignaturesOfOneReading checks that a renewal loses no signature
+// when another replica's rotation empties the keys in memory at that moment.
+func TestAKeySetHasTheSignaturesOfOneReading(t *testing.T) {
+	onBoth(t, func(t *testing.T, p place) {
+		g := newGate(t, p)
+		a, r := g.registered("edge-1")
+		for range 2 {
+			if _, err := g.RotateSigningKey(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			g.yard.clock.Advance(49 * time.Hour)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				_ = g.Signer.Rebuild(ctx)
+			}
+		}()
+		for range 50 {
+			renewed, err := g.Renew(t.Context(), a.renewal(r.ClusterID, g.yard.clock.Now()))
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			if n := 1 + len(renewed.More); n != 3 {
+				t.Errorf("%d signatures, want one of each of 3 keys", n)
+				break
+			}
+		}
+		stop()
+		<-ended
+	})
+}
+
 // TestRotationsReachAgentsThatWereOff checks that whichever key an agent pinned
 // within a year, a renewal brings the keys in force under a signature that it knows.
 func TestRotationsReachAgentsThatWereOff(t *testing.T) {

@@ -92,11 +92,15 @@ func (s *Signer) SigningKeys(ctx context.Context) ([]SigningKey, error) {
 	if err != nil {
 		return nil, err
 	}
+	return publicOf(keys), nil
+}
+
+func publicOf(keys []openKey) []SigningKey {
 	public := make([]SigningKey, len(keys))
 	for i, k := range keys {
 		public[i] = k.public()
 	}
-	return public, nil
+	return public
 }
 
 func (k openKey) public() SigningKey {
@@ -107,20 +111,17 @@ func (k openKey) public() SigningKey {
 // by each key that was retired within a year: an agent that was off during rotations
 // finds one that it knows. The first signature is by the key that signs lists.
 func (s *Signer) vouch(ctx context.Context) ([]SigningKey, []Signature, error) {
-	keys, err := s.SigningKeys(ctx)
+	// One answer comes from one reading: another replica's rotation may empty the
+	// ring at any moment.
+	open, retired, err := s.openRing(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	payload := KeysPayload(keys)
-	first, err := s.Sign(ctx, payload)
-	if err != nil {
-		return nil, nil, err
-	}
-	all := []Signature{first}
-	s.keys.mu.Lock()
-	defer s.keys.mu.Unlock()
-	for _, k := range slices.Concat(s.keys.keys, s.keys.retired) {
-		if k.ID != first.KeyID {
+	keys := publicOf(open)
+	payload, first := KeysPayload(keys), inForce(open, s.now())
+	all := []Signature{{KeyID: first.ID, Bytes: ed25519.Sign(first.private, payload)}}
+	for _, k := range slices.Concat(open, retired) {
+		if k.ID != first.ID {
 			all = append(all, Signature{KeyID: k.ID, Bytes: ed25519.Sign(k.private, payload)})
 		}
 	}
@@ -129,33 +130,39 @@ func (s *Signer) vouch(ctx context.Context) ([]SigningKey, []Signature, error) {
 
 // openKeys returns the keys in force, at least one.
 func (s *Signer) openKeys(ctx context.Context) ([]openKey, error) {
+	keys, _, err := s.openRing(ctx)
+	return keys, err
+}
+
+// openRing returns the keys in force, at least one, and those retired within a
+// year.
+func (s *Signer) openRing(ctx context.Context) (keys, retired []openKey, err error) {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
 	if len(s.keys.keys) > 0 {
-		return s.keys.keys, nil
+		return s.keys.keys, s.keys.retired, nil
 	}
 	stored, err := s.store.SigningKeys(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read signing keys: %w", err)
+		return nil, nil, fmt.Errorf("read signing keys: %w", err)
 	}
 	if len(stored) == 0 {
 		if stored, err = s.firstKey(ctx); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	keys, err := s.open(stored)
-	if err != nil {
-		return nil, err
+	if keys, err = s.open(stored); err != nil {
+		return nil, nil, err
 	}
 	gone, err := s.store.RetiredSigningKeys(ctx, s.now()-handOverFor.Microseconds())
 	if err != nil {
-		return nil, fmt.Errorf("read retired signing keys: %w", err)
+		return nil, nil, fmt.Errorf("read retired signing keys: %w", err)
 	}
-	if s.keys.retired, err = s.open(gone); err != nil {
-		return nil, err
+	if retired, err = s.open(gone); err != nil {
+		return nil, nil, err
 	}
-	s.keys.keys = keys
-	return keys, nil
+	s.keys.keys, s.keys.retired = keys, retired
+	return keys, retired, nil
 }
 
 func (s *Signer) open(stored []StoredSigningKey) ([]openKey, error) {
