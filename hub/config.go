@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/tarball"
@@ -220,7 +221,7 @@ func isLoopback(host string) bool {
 // cacheDir holds mirrors and tarballs; everything in it can be rebuilt.
 func (c Config) cacheDir() string { return filepath.Join(c.DataDir, "cache") }
 
-func (c Config) authorityPath() string { return filepath.Join(c.DataDir, authorityFile) }
+func (c Config) authorityPath() string { return filepath.Join(c.DataDir, certificate.AuthorityFile) }
 
 // usesTLS reports whether the hub itself terminates TLS.
 func (c Config) usesTLS() bool { return c.TLSCert != "" || c.DevCA }

@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
+	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
@@ -62,7 +63,7 @@ type Hub struct {
 	heads    *heads
 	replicas *replicas
 	setup    *setup
-	declared *declared
+	declared *declared.Providers
 	login    *login.Server
 	agents   *agents
 	tunnels  *tunnel.Tunnels
@@ -181,7 +182,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.proxy, err = h.newProxy(); err != nil {
 		return err
 	}
-	if h.declared, err = newDeclared(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
+	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
 	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)

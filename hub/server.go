@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -62,26 +63,20 @@ func listenTCP(ctx context.Context, flag, address string) (net.Listener, error) 
 
 // tlsConfig returns nil for plain HTTP.
 func (c Config) tlsConfig(addr net.Addr) (*tls.Config, error) {
-	var certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	var source certificate.Source
+	var err error
 	switch {
 	case c.TLSCert != "":
-		f := &files{cert: c.TLSCert, key: c.TLSKey, clock: c.Clock}
-		certificate = f.certificate
+		source, err = certificate.Files(c.TLSCert, c.TLSKey, c.Clock)
 	case c.DevCA:
-		a, err := openAuthority(c.DataDir, c.Clock.Now())
-		if err != nil {
-			return nil, err
-		}
-		i := &issuer{authority: a, hosts: c.ownHosts(addr), clock: c.Clock}
-		certificate = i.certificate
+		source, err = certificate.Own(c.DataDir, c.ownHosts(addr), c.Clock)
 	default:
 		return nil, nil
 	}
-	// Report an unusable pair now, not at the first client.
-	if _, err := certificate(nil); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"h2", "http/1.1"}}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: source, NextProtos: []string{"h2", "http/1.1"}}, nil
 }
 
 // ownHosts returns the hosts for the hub's own certificate.
@@ -96,7 +91,7 @@ func (c Config) ownHosts(addr net.Addr) []string {
 			names = append(names, h)
 		}
 	}
-	return certificateHosts(names...)
+	return certificate.Hosts(names...)
 }
 
 // server serves one listener until its context ends, then lets requests in

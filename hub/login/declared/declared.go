@@ -1,4 +1,4 @@
-package hub
+package declared
 
 import (
 	"context"
@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// declaredLook is how often the file of declared providers and the files
+	// lookEvery is how often the file of declared providers and the files
 	// that it names are read again.
-	declaredLook = 5 * time.Second
-	// declaredTries limits the attempts per provider, because another replica
+	lookEvery = 5 * time.Second
+	// maxTries limits the attempts per provider, because another replica
 	// may do the same at the same time.
-	declaredTries = 3
-	// maxDeclared limits each of the files, in bytes.
-	maxDeclared = 1 << 20
+	maxTries = 3
+	// maxBytes limits each of the files, in bytes.
+	maxBytes = 1 << 20
 )
 
-// declaredProvider is a login provider in the file.
-type declaredProvider struct {
+// provider is a login provider in the file.
+type provider struct {
 	Name             string            `json:"name"`
 	Title            string            `json:"title,omitempty"`
 	Issuer           string            `json:"issuer"`
@@ -47,21 +47,21 @@ type declaredProvider struct {
 	CAFile           string            `json:"caFile,omitempty"`
 
 	// From the files that it names.
-	provider account.Provider
-	secret   string
+	checked account.Provider
+	secret  string
 }
 
-// providerKeeper stores login providers.
-type providerKeeper interface {
+// Keeper stores login providers.
+type Keeper interface {
 	DeclareProvider(ctx context.Context, by identity.Principal, p account.Provider, secret string) (bool, error)
 }
 
-// declared keeps the login providers equal to a file, for hubs that are installed
+// Providers keeps the login providers equal to a file, for hubs that are installed
 // from Git without manual steps. Each replica does so, and changes nothing that
 // already equals its file; a provider that was removed from the file stays.
-type declared struct {
+type Providers struct {
 	path     string
-	accounts providerKeeper
+	accounts Keeper
 	clock    clock.Clock
 	log      *slog.Logger
 
@@ -69,25 +69,25 @@ type declared struct {
 	done [sha256.Size]byte
 }
 
-// newDeclared returns nil without a file, and refuses an invalid one: a hub that
+// New returns nil without a file, whose Run only waits, and refuses an invalid one: a hub that
 // starts without its login provider would otherwise only be noticed by users.
-func newDeclared(path string, keeper providerKeeper, c clock.Clock, log *slog.Logger) (*declared, error) {
+func New(path string, keeper Keeper, c clock.Clock, log *slog.Logger) (*Providers, error) {
 	if path == "" {
 		return nil, nil
 	}
-	d := &declared{path: path, accounts: keeper, clock: c, log: log}
+	d := &Providers{path: path, accounts: keeper, clock: c, log: log}
 	_, err := d.read()
 	return d, err
 }
 
 // read reads all files. Invalid names the file and the provider.
-func (d *declared) read() ([]declaredProvider, error) {
-	text, err := readDeclared(d.path)
+func (d *Providers) read() ([]provider, error) {
+	text, err := readFile(d.path)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "--login-providers: %w", err)
 	}
 	var file struct {
-		Providers []declaredProvider `json:"providers"`
+		Providers []provider `json:"providers"`
 	}
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, errcode.New(errcode.Invalid, "--login-providers %s: %w", d.path, err)
@@ -108,7 +108,7 @@ func (d *declared) read() ([]declaredProvider, error) {
 
 // fill reads the files of a provider; relative paths are relative to the
 // declaration.
-func (p *declaredProvider) fill(dir string) error {
+func (p *provider) fill(dir string) error {
 	read := func(field, name string) (string, error) {
 		if name == "" {
 			return "", nil
@@ -116,7 +116,7 @@ func (p *declaredProvider) fill(dir string) error {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		text, err := readDeclared(name)
+		text, err := readFile(name)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", field, err)
 		}
@@ -134,26 +134,26 @@ func (p *declaredProvider) fill(dir string) error {
 	if err != nil {
 		return err
 	}
-	p.provider = account.Provider{
+	p.checked = account.Provider{
 		Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientID: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
 		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CAPEM: ca,
 	}
-	return account.CheckProvider(p.provider)
+	return account.CheckProvider(p.checked)
 }
 
-func readDeclared(path string) ([]byte, error) {
+func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxDeclared {
-		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxDeclared)
+	if info.Size() > maxBytes {
+		return nil, fmt.Errorf("%s is larger than %d bytes", path, maxBytes)
 	}
 	return os.ReadFile(path)
 }
 
 // Run declares at once and whenever a file changed.
-func (d *declared) Run(ctx context.Context) error {
+func (d *Providers) Run(ctx context.Context) error {
 	if d == nil {
 		<-ctx.Done()
 		return nil
@@ -163,7 +163,7 @@ func (d *declared) Run(ctx context.Context) error {
 			d.log.Error("not all declared login providers could be applied", logkey.Path, d.path, logkey.Error, err)
 		}
 		select {
-		case <-d.clock.After(declaredLook):
+		case <-d.clock.After(lookEvery):
 		case <-ctx.Done():
 			return nil
 		}
@@ -172,7 +172,7 @@ func (d *declared) Run(ctx context.Context) error {
 
 // declare makes the providers equal to the files, if these changed since the
 // last success.
-func (d *declared) declare(ctx context.Context) error {
+func (d *Providers) declare(ctx context.Context) error {
 	all, err := d.read()
 	if err != nil {
 		return err
@@ -197,9 +197,9 @@ func (d *declared) declare(ctx context.Context) error {
 	return nil
 }
 
-func (d *declared) one(ctx context.Context, p declaredProvider) (changed bool, err error) {
-	for range declaredTries {
-		changed, err = d.accounts.DeclareProvider(ctx, identity.Principal{Name: "axle-hub --login-providers"}, p.provider, p.secret)
+func (d *Providers) one(ctx context.Context, p provider) (changed bool, err error) {
+	for range maxTries {
+		changed, err = d.accounts.DeclareProvider(ctx, identity.Principal{Name: "axle-hub --login-providers"}, p.checked, p.secret)
 		if !errcode.Is(err, errcode.Conflict) {
 			return changed, err
 		}
@@ -207,14 +207,14 @@ func (d *declared) one(ctx context.Context, p declaredProvider) (changed bool, e
 	return changed, err
 }
 
-func sumOf(all []declaredProvider) ([sha256.Size]byte, error) {
+func sumOf(all []provider) ([sha256.Size]byte, error) {
 	type whole struct {
 		P account.Provider
 		S string
 	}
 	list := make([]whole, len(all))
 	for i, p := range all {
-		list[i] = whole{p.provider, p.secret}
+		list[i] = whole{p.checked, p.secret}
 	}
 	text, err := json.Marshal(list)
 	return sha256.Sum256(text), err

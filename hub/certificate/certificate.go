@@ -1,4 +1,4 @@
-package hub
+package certificate
 
 import (
 	"crypto/ecdsa"
@@ -36,9 +36,10 @@ const (
 	reloadEvery = time.Minute
 )
 
-// authorityFile is for clients; authorityKeyFile must stay private.
+// AuthorityFile, in the data folder, is for clients; authorityKeyFile must stay
+// private.
 const (
-	authorityFile    = "ca.pem"
+	AuthorityFile    = "ca.pem"
 	authorityKeyFile = "ca-key.pem"
 )
 
@@ -53,16 +54,16 @@ type authority struct {
 // is none. The key is written first: after a kill between the two files both
 // are created again, and no client has seen the first key yet.
 func openAuthority(dir string, now time.Time) (*authority, error) {
-	certPEM, err := os.ReadFile(filepath.Join(dir, authorityFile))
+	certPEM, err := os.ReadFile(filepath.Join(dir, AuthorityFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return makeAuthority(dir, now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate authority: %w", err)
 	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, authorityFile), filepath.Join(dir, authorityKeyFile))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, AuthorityFile), filepath.Join(dir, authorityKeyFile))
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s cannot be read: %w; restore %s and %s, or remove both and connect every agent again", dir, err, authorityFile, authorityKeyFile)
+		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s cannot be read: %w; restore %s and %s, or remove both and connect every agent again", dir, err, AuthorityFile, authorityKeyFile)
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok {
@@ -73,7 +74,7 @@ func openAuthority(dir string, now time.Time) (*authority, error) {
 		return nil, fmt.Errorf("parse the certificate authority: %w", err)
 	}
 	if now.After(certificate.NotAfter) {
-		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s ended on %s; remove %s and %s and connect every agent again", dir, certificate.NotAfter.Format(time.DateOnly), authorityFile, authorityKeyFile)
+		return nil, errcode.New(errcode.Invalid, "the certificate authority in %s ended on %s; remove %s and %s and connect every agent again", dir, certificate.NotAfter.Format(time.DateOnly), AuthorityFile, authorityKeyFile)
 	}
 	return &authority{certificate, key, certPEM}, nil
 }
@@ -106,7 +107,7 @@ func makeAuthority(dir string, now time.Time) (*authority, error) {
 	if err := atomicfile.Write(filepath.Join(dir, authorityKeyFile), keyPEM, 0o600); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.Write(filepath.Join(dir, authorityFile), certPEM, 0o644); err != nil {
+	if err := atomicfile.Write(filepath.Join(dir, AuthorityFile), certPEM, 0o644); err != nil {
 		return nil, err
 	}
 	return &authority{certificate, key, certPEM}, nil
@@ -149,6 +150,31 @@ func (a *authority) issue(hosts []string, now time.Time) (*tls.Certificate, erro
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
+// Source returns the certificate for a connection; see tls.Config.GetCertificate.
+type Source func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+// Own returns certificates of the hub's own authority for these hosts. It reads
+// the authority in a data folder and creates it when there is none.
+func Own(dir string, hosts []string, c clock.Clock) (Source, error) {
+	a, err := openAuthority(dir, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	return checked((&issuer{authority: a, hosts: hosts, clock: c}).get)
+}
+
+// Files returns the certificate in a file with its key in another, also after they
+// were replaced.
+func Files(cert, key string, c clock.Clock) (Source, error) {
+	return checked((&files{cert: cert, key: key, clock: c}).get)
+}
+
+// checked reports an unusable pair now, not at the first client.
+func checked(s Source) (Source, error) {
+	_, err := s(nil)
+	return s, err
+}
+
 // issuer provides the hub's own certificate and replaces it before it expires.
 type issuer struct {
 	authority *authority
@@ -159,7 +185,7 @@ type issuer struct {
 	current *tls.Certificate
 }
 
-func (i *issuer) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (i *issuer) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := i.clock.Now()
@@ -185,7 +211,7 @@ type files struct {
 	current *tls.Certificate
 }
 
-func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (f *files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -206,9 +232,9 @@ func (f *files) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current, nil
 }
 
-// certificateHosts lists the names that the hub knows for itself: every
-// loopback name, the host it listens on, and its external name.
-func certificateHosts(names ...string) []string {
+// Hosts lists the names that the hub knows for itself: every loopback name, its
+// host's name, and the given ones.
+func Hosts(names ...string) []string {
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if h, err := os.Hostname(); err == nil {
 		names = append(names, h)
