@@ -76,6 +76,17 @@ func TestRenderDir(t *testing.T) {
 	}
 }
 
+// TestAServiceFileIsReadAsTheHubReadsIt: a misspelled field would otherwise be left
+// out here and refused by axle apply.
+func TestAServiceFileIsReadAsTheHubReadsIt(t *testing.T) {
+	dir := t.TempDir()
+	service := write(t, t.TempDir(), "service.yaml", "kind: ServiceDeployment\nmetadata: {name: web}\nspec: {cluster: edge-1, hlem: {release: web}}\n")
+	_, err := agent.RenderDir(t.Context(), &bytes.Buffer{}, agent.RenderRequest{Dir: dir, ServiceFile: service})
+	if err == nil || !strings.Contains(err.Error(), `unknown field "spec.hlem"`) {
+		t.Errorf("got %v, want the unknown field", err)
+	}
+}
+
 func TestWhatIsNotThereIsAnErrorOfUsage(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "bad.yaml", "just: text")

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -27,6 +26,7 @@ import (
 	"github.com/axle-cd/axle/agent/tenancy"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/strictyaml"
 )
 
 // ErrArgument marks errors of RenderDir and HealthOf about a named file or folder
@@ -167,7 +167,7 @@ func specOf(r RenderRequest) (*agentv1.ServiceSpec, error) {
 		return nil, argumentError("--service-file: %w", err)
 	}
 	var d v1alpha1.ServiceDeployment
-	if err := yaml.Unmarshal(bytes.TrimSpace(text), &d); err != nil {
+	if err := strictyaml.Decode(text, &d); err != nil {
 		return nil, errcode.New(errcode.Invalid, "--service-file %s: %w", r.ServiceFile, err)
 	}
 	if d.Kind != "ServiceDeployment" {

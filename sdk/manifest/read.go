@@ -11,13 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/strictyaml"
 )
 
 // maxFile bounds one file, in bytes.
@@ -194,19 +194,8 @@ func itemsOf(documents []document) ([]Item, error) {
 	return items, nil
 }
 
-// strict decodes a document like an API server with strict validation: names of
-// fields are case-sensitive, unknown and duplicate fields are errors, and a number
-// is not accepted for a string, nor the other way round.
 func (d document) strict(into any) error {
-	text, err := yaml.YAMLToJSONStrict(d.data)
-	var unknown []error
-	if err == nil {
-		unknown, err = kjson.UnmarshalStrict(text, into)
-	}
-	if err == nil && len(unknown) > 0 {
-		err = unknown[0]
-	}
-	if err != nil {
+	if err := strictyaml.Decode(d.data, into); err != nil {
 		return errcode.New(errcode.Invalid, "%s: %s %q: %w", d.where, d.meta.Kind, d.meta.Name, err)
 	}
 	return nil
