@@ -4,5 +4,5 @@
 // Only what services are made of is replaced: Upstream gives the heads of sources as a
 // test wants them, and with NewContended they come from the database, as in the hub.
 // Databases come from hub/store/storetest. Callers are the tests of hub/fleet,
-// hub/config, hub/fanout, hub/preview and hub/store.
+// hub/config, hub/fanout, hub/preview, hub/identity and hub/store.
 package fleettest
