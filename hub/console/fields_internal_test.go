@@ -90,7 +90,8 @@ var harmless = []struct {
 	{[]string{"Services/"}, []string{"spec.sources.path", "spec.sources.chart", "spec.sources.version", "spec.helm.chart", "spec.helm.version"}, "the same, of charts"},
 	{[]string{"Services/"}, []string{"spec.helm.release", "spec.helm.values", "spec.helm.values_files", "spec.helm.ignore_hooks", "spec.helm.ignore_crds", "spec.helm.lua_script", "spec.helm.lua_file", "spec.helm.lua_folder", "spec.helm.kustomize_postrender", "spec.helm.upgrade"}, "how what is there is rendered, without network"},
 	{[]string{"Services/"}, []string{"spec.renderers.*", "spec.kustomize.*"}, "steps over files that are there: nothing is fetched for them, and tools are of the agent's own list"},
-	{[]string{"Services/"}, []string{"spec.namespace", "spec.service_account", "spec.sync_config.*"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"Services/"}, syncConfig("create_namespace", "delete_namespace", "enforce_namespace", "require_ownership", "labels", "annotations", "diff_normalizers.*"), "how it is applied: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"Services/"}, []string{"spec.namespace", "spec.service_account"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
 	{[]string{"Services/Preview"}, []string{"source_ref", "repository", "refresh", "files", "request", "changed_only"}, "what the service is compared with, by whoever may change it to that; the repository is one that it follows, and what is not is answered as if it were not there"},
 	{[]string{"Services/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
 	{[]string{"Services/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},
@@ -104,6 +105,15 @@ func gitParts(blocks ...string) (all []string) {
 		for _, field := range []string{"ref", "folder", "files", "submodules", "lfs"} {
 			all = append(all, block+"."+field)
 		}
+	}
+	return all
+}
+
+// syncConfig are fields of the sync configuration, each by name: a new one says for
+// itself what it widens.
+func syncConfig(fields ...string) (all []string) {
+	for _, field := range fields {
+		all = append(all, "spec.sync_config."+field)
 	}
 	return all
 }
