@@ -75,12 +75,17 @@ func (d *differ) all(ctx context.Context) ([]difference.Object, error) {
 			out = append(out, difference.Object{Difference: difference.Difference{Ref: p.Ref, Action: difference.Refuse, Message: p.Message}})
 		}
 	}
-	leaving := d.leaving()
+	leaving, staying := d.leaving()
 	why := d.held(out, leaving)
 	work = nil
 	for _, e := range leaving {
 		if e.UID != "" {
 			work = append(work, func(ctx context.Context) (difference.Object, error) { return d.left(ctx, e, why) })
+		}
+	}
+	for _, e := range staying {
+		if e.UID != "" {
+			work = append(work, func(ctx context.Context) (difference.Object, error) { return d.left(ctx, e, prune.Off) })
 		}
 	}
 	some, err = difference.Together(ctx, d.cfg.Concurrency, work)
@@ -285,6 +290,8 @@ func (d *differ) left(ctx context.Context, e inventory.Entry, held string) (diff
 	heir, _ := d.owners.Claims.Heir(d.service.ID, e.Ref)
 	out.LiveObject = live
 	switch {
+	case held == prune.Off:
+		out.Action, out.Message, out.DesiredObject = difference.Leave, "no longer rendered; it stays, because "+held, live
 	case held != "":
 		out.Action, out.Message = difference.Hold, held
 	case heir != "":

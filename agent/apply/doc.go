@@ -20,6 +20,8 @@
 //     object that the other renders and takes is handed over; for any other the prune
 //     waits, and is held after 2 minutes until a person releases it;
 //   - nothing is pruned automatically while a part of the service was left out;
+//   - while a service's pruning is off, what it no longer renders stays its own and is
+//     named, except for runs of hooks and what another service takes;
 //   - an object that did not change is written at most 9 times in 10 minutes;
 //   - fields that are left to others keep the value that the cluster has;
 //   - a pass over unchanged objects sends no request;

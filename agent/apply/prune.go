@@ -29,7 +29,7 @@ func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 			r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Ref: e.Ref, Message: kubeclient.Explain("delete", e.Ref, err)})
 		}
 	}
-	left := r.leaving()
+	left, _ := r.leaving()
 	if len(left) == 0 {
 		return r.applied(ctx)
 	}
@@ -40,6 +40,21 @@ func (r *run) pruneAll(ctx context.Context, leaving []inventory.Entry) error {
 		r.result.Sync, r.result.Message, r.result.Again = SyncFailed, text, againRefused
 	}
 	return r.saveIfDirty(ctx)
+}
+
+// stay says what stays because pruning is off, and forgets what is no longer there. While
+// the pass may not have seen everything, absence proves nothing.
+func stay(ctx context.Context, r *run, staying []inventory.Entry) {
+	if r.service.Partial == "" {
+		for _, e := range prune.Lost(ctx, r.client, r.service.ID, staying, r.cfg.Live.Lookup) {
+			delete(r.next.Entries, e.Ref)
+			r.dirty = true
+		}
+		_, staying = r.leaving()
+	}
+	if r.result.Held = len(staying); r.result.Held > 0 {
+		r.result.Problems = append(r.result.Problems, Problem{Source: "prune", Warning: true, Message: prune.StayingWords(staying)})
+	}
 }
 
 func (r *run) pruneOne(ctx context.Context, e inventory.Entry) error {

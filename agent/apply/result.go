@@ -47,7 +47,7 @@ type Result struct {
 	Problems []Problem
 	// Applied counts written objects, Unchanged those that needed no request, Pruned
 	// those that were deleted, Left those that were released without being deleted,
-	// Held those that wait for a person.
+	// Held those that wait for a person, or stay because pruning is off.
 	Applied, Unchanged, Pruned, Left, Held int
 	// Again is when to call Pass again although nothing changed; zero is never. While
 	// Phase is Waiting, a change of health is a reason to call it sooner.

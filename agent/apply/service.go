@@ -39,6 +39,7 @@ func FromSpec(spec *agentv1.ServiceSpec, tarballDigest string) Service {
 		DeleteNamespace:  cfg.DeleteNamespace,
 		EnforceNamespace: cfg.EnforceNamespace,
 		NamespaceLabels:  cfg.Labels, NamespaceAnnotations: cfg.Annotations,
+		PruneOff:      cfg.Prune != nil && !*cfg.Prune,
 		PruneApproval: spec.GetPruneApproval(), SyncRequest: spec.GetSyncRequest(), Only: spec.GetSyncResources(),
 		Windows: windowsOf(declared.SyncWindows),
 		Strict:  declared.Drift == "strict", Ignore: ignore.FromSpec(cfg.DiffNormalizers),

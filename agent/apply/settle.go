@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,12 +10,16 @@ import (
 	"github.com/axle-cd/axle/agent/apply/prune"
 	"github.com/axle-cd/axle/agent/apply/wave"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeobj"
 )
 
 // settle decides, after everything possible was written, whether the rest of the pass
 // may follow: waiting for health, pruning, and recording the revision as applied.
 func (r *run) settle(ctx context.Context) error {
-	leaving := r.leaving()
+	leaving, staying := r.leaving()
+	if !r.failed() {
+		stay(ctx, r, staying)
+	}
 	switch {
 	case r.failed():
 		r.next.Phase = PhaseApplying
@@ -66,23 +69,12 @@ func partsWords(count int, parts []string) string {
 	return text + "; they are deleted when the part is rendered or removed, or at once with `axle services approve-prune`"
 }
 
-func (r *run) leaving() []inventory.Entry {
-	var all []inventory.Entry
-	for _, e := range r.next.Entries {
-		if e.Leaving {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b inventory.Entry) int {
-		if b.Order.Before(a.Order) {
-			return -1
-		}
-		if a.Order.Before(b.Order) {
-			return 1
-		}
-		return a.Ref.Compare(b.Ref)
+// leaving returns what is no longer rendered: what leaves the service, and what stays.
+func (r *run) leaving() (leaving, staying []inventory.Entry) {
+	return prune.Leaving(r.next, r.service.PruneOff, func(ref kubeobj.Ref) bool {
+		heir, cannot := r.owners.Claims.Heir(r.service.ID, ref)
+		return heir != "" && cannot == ""
 	})
-	return all
 }
 
 // applied records that the whole revision is in the cluster.

@@ -260,6 +260,10 @@ type SyncConfigAttributes struct {
 	// DiffNormalizers name fields that others may set: the cluster's value is
 	// kept.
 	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
+	// Prune deletes objects that the service no longer renders; unset is true. With
+	// false they stay on the cluster and in the service's inventory, and its status
+	// names them.
+	Prune *bool `json:"prune,omitempty"`
 }
 
 // DiffNormalizer names fields of some objects that others may set.

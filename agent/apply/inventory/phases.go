@@ -10,7 +10,8 @@ const (
 	// Waiting: everything is written; what the service no longer renders is
 	// deleted once the changed objects are healthy.
 	Waiting Phase = "Waiting"
-	// Applied: everything is written and nothing is left over.
+	// Applied: everything is written and nothing is left over, except what stays
+	// because pruning is off.
 	Applied Phase = "Applied"
 	// PruneHeld: everything is written; a person must release the prune.
 	PruneHeld Phase = "PruneHeld"

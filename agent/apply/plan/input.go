@@ -46,6 +46,8 @@ type Service struct {
 	EnforceNamespace     bool
 	NamespaceLabels      map[string]string
 	NamespaceAnnotations map[string]string
+	// PruneOff keeps what is no longer rendered, in the cluster and in the inventory.
+	PruneOff bool
 	// PruneApproval releases a held prune if it is higher than when the prune was
 	// held.
 	PruneApproval int64

@@ -35,6 +35,29 @@ func TestGuardDecidesByAnnotations(t *testing.T) {
 	}
 }
 
+func TestWhatStaysWhilePruningIsOff(t *testing.T) {
+	object, hook := inventory.Entry{}, inventory.Entry{Hook: inventory.HookRun{Runs: true}}
+	for name, test := range map[string]struct {
+		off, taken bool
+		entry      inventory.Entry
+		want       bool
+	}{
+		"pruning is on":               {false, false, object, false},
+		"pruning is off":              {true, false, object, true},
+		"another service takes it":    {true, true, object, false},
+		"run of a hook":               {true, false, hook, false},
+		"never pruned, pruning is on": {false, false, inventory.Entry{Prune: wave.PruneNever}, false},
+		"never pruned":                {true, false, inventory.Entry{Prune: wave.PruneNever}, true},
+		"always pruned":               {true, false, inventory.Entry{Prune: wave.PruneAlways}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Stays(test.off, test.taken, test.entry); got != test.want {
+				t.Errorf("stays %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestKindsThatAreNeverPruned(t *testing.T) {
 	crd := inventory.Entry{Kind: kubeobj.Kind{Group: wave.CRDKind.Group, Version: "v1", Kind: wave.CRDKind.Kind, Resource: "customresourcedefinitions"},
 		Ref: kubeobj.Ref{Group: wave.CRDKind.Group, Kind: wave.CRDKind.Kind, Name: "foos.example.org"}}

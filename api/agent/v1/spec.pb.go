@@ -689,8 +689,11 @@ type SyncConfig struct {
 	Labels          map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Annotations     map[string]string `protobuf:"bytes,6,rep,name=annotations,proto3" json:"annotations,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	DiffNormalizers []*DiffNormalizer `protobuf:"bytes,7,rep,name=diff_normalizers,json=diffNormalizers,proto3" json:"diff_normalizers,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Prune deletes objects that are no longer rendered; unset is true. With false
+	// they stay in the service's inventory.
+	Prune         *bool `protobuf:"varint,8,opt,name=prune,proto3,oneof" json:"prune,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SyncConfig) Reset() {
@@ -770,6 +773,13 @@ func (x *SyncConfig) GetDiffNormalizers() []*DiffNormalizer {
 		return x.DiffNormalizers
 	}
 	return nil
+}
+
+func (x *SyncConfig) GetPrune() bool {
+	if x != nil && x.Prune != nil {
+		return *x.Prune
+	}
+	return false
 }
 
 // DiffNormalizer names fields that the cluster may change.
@@ -1070,7 +1080,7 @@ const file_agent_v1_spec_proto_rawDesc = "" +
 	"parameters\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe8\x04\n" +
 	"\n" +
 	"SyncConfig\x12.\n" +
 	"\x10create_namespace\x18\x01 \x01(\bH\x00R\x0fcreateNamespace\x88\x01\x01\x12)\n" +
@@ -1079,7 +1089,8 @@ const file_agent_v1_spec_proto_rawDesc = "" +
 	"\x11require_ownership\x18\x04 \x01(\bH\x01R\x10requireOwnership\x88\x01\x01\x12=\n" +
 	"\x06labels\x18\x05 \x03(\v2%.axle.agent.v1.SyncConfig.LabelsEntryR\x06labels\x12L\n" +
 	"\vannotations\x18\x06 \x03(\v2*.axle.agent.v1.SyncConfig.AnnotationsEntryR\vannotations\x12H\n" +
-	"\x10diff_normalizers\x18\a \x03(\v2\x1d.axle.agent.v1.DiffNormalizerR\x0fdiffNormalizers\x1a9\n" +
+	"\x10diff_normalizers\x18\a \x03(\v2\x1d.axle.agent.v1.DiffNormalizerR\x0fdiffNormalizers\x12\x19\n" +
+	"\x05prune\x18\b \x01(\bH\x02R\x05prune\x88\x01\x01\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a>\n" +
@@ -1087,7 +1098,8 @@ const file_agent_v1_spec_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x13\n" +
 	"\x11_create_namespaceB\x14\n" +
-	"\x12_require_ownership\"\x97\x01\n" +
+	"\x12_require_ownershipB\b\n" +
+	"\x06_prune\"\x97\x01\n" +
 	"\x0eDiffNormalizer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +

@@ -195,6 +195,9 @@ type SyncConfig struct {
 	Labels          map[string]string `json:"labels,omitempty" hub:"5" agent:"5"`
 	Annotations     map[string]string `json:"annotations,omitempty" hub:"6" agent:"6"`
 	DiffNormalizers []DiffNormalizer  `json:"diffNormalizers,omitempty" hub:"7" agent:"7"`
+	// Prune deletes objects that are no longer rendered; unset is true. With false
+	// they stay in the service's inventory.
+	Prune *bool `json:"prune,omitempty" hub:"8" agent:"8"`
 }
 
 // DiffNormalizer names fields that the cluster may change.
