@@ -110,9 +110,12 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 			ID: incarnationID(start), StartedAt: start, ParentID: h.incarnation,
 			ParentKeptSequence: h.sequence, ParentKeptAt: clock.FromMicros(h.at), Confirmed: confirmed,
 		}
+		if err := forgetReads(ctx, s); err != nil {
+			return err
+		}
 		if !confirmed {
 			// As after a restore, nothing here was learnt in this incarnation.
-			if err := forgetLearnt(ctx, s); err != nil {
+			if err := forgetReports(ctx, s); err != nil {
 				return err
 			}
 		}

@@ -16,20 +16,27 @@ type Learnt struct{ Store *Store }
 
 var _ desired.Learnt = Learnt{}
 
-// forgetLearnt marks everything in a restored database as not learnt in the
-// incarnation that begins. Agents send every status again, since the hash
-// differs, and the first successful read of an upstream counts as new.
-func forgetLearnt(ctx context.Context, s *Store) error {
+// forgetReports marks the statuses in a restored database as not learnt in the
+// incarnation that begins. Agents send every status again, since the hash differs.
+func forgetReports(ctx context.Context, s *Store) error {
 	for _, statement := range []string{
 		"UPDATE statuses SET hash = ''",
 		"DELETE FROM status_sums", // without a sum, a cluster sends everything
-		"UPDATE repositories SET health = 'UNKNOWN', health_message = '', checked_at = 0, failed_since = 0",
 	} {
 		if _, err := s.exec(ctx, statement); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// forgetReads marks every upstream as not read in the incarnation that begins. The
+// first read then changes the health, and with that appends a row to the feed: the
+// indexes judge again what waits for that read. Without the row, a commit found by
+// the first read would wait for the next commit.
+func forgetReads(ctx context.Context, s *Store) error {
+	_, err := s.exec(ctx, "UPDATE repositories SET health = 'UNKNOWN', health_message = '', checked_at = 0, failed_since = 0")
+	return err
 }
 
 // newest returns when the youngest service or revision was created.

@@ -23,6 +23,12 @@ func (s *Stored) of(folder string) (gitcache.Source, error) {
 	return gitcache.Source{RepositoryID: s.repository.ID, Ref: "main", Folder: folder}.Settle(record.Git)
 }
 
+// Repository is the id of the repository of all sources.
+func (s *Stored) Repository() string { return s.repository.ID }
+
+// Epoch is that of the repository's lease.
+func (s *Stored) Epoch() int64 { return s.epoch }
+
 // Follow implements fleet.Sources.
 func (s *Stored) Follow(ctx context.Context, w fleet.SourceWant) (sourceID, repositoryID string, err error) {
 	source, err := s.of(w.Folder)
