@@ -12,7 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/axle-cd/axle/internal/jitter"
 )
 
 // Config of a server. The zero value serves plain HTTP without credentials from its
@@ -95,8 +98,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 
 // up opens the port, the same one as before when it was down.
 func (s *Server) up(ctx context.Context, listen string) error {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", listen)
+	l, err := bind(ctx, listen)
 	if err != nil {
 		return fmt.Errorf("listen for git clients: %w", err)
 	}
@@ -110,6 +112,21 @@ func (s *Server) up(ctx context.Context, listen string) error {
 	s.mu.Unlock()
 	s.wg.Go(func() { _ = h.Serve(l) })
 	return nil
+}
+
+// bind opens a port. While this server was down, the system may have given its port
+// to a client's connection, which is mostly over soon.
+func bind(ctx context.Context, listen string) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	backoff := jitter.Backoff{Min: 10 * time.Millisecond, Max: time.Second}
+	for {
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, "tcp", listen)
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || jitter.Wait(ctx, backoff.Next()) != nil {
+			return l, err
+		}
+	}
 }
 
 // Down closes the port and cuts all connections: clients are refused.
