@@ -27,7 +27,6 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 // tableLimit is how long one answer may take on a loaded machine.
@@ -201,7 +200,7 @@ func newTableBed(t *testing.T) *tableBed {
 		t.Fatal(err)
 	}
 	h := hubtest.New(t, hubtest.Config{Hub: hub.Config{
-		DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key"), AllowHTTPUpstreams: true,
+		DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key"), AllowHTTPUpstreams: true,
 	}})
 	b := &tableBed{
 		Hub: h, t: t, bearers: map[string]string{"admin": h.AdminToken}, ids: map[string]string{},

@@ -124,7 +124,7 @@ func pageOf(t *testing.T, client *http.Client, method, target string, form url.V
 
 // TestDeclaredProvidersThatAreRefused: each mistake is named, with its place.
 func TestDeclaredProvidersThatAreRefused(t *testing.T) {
-	d := declaration{t, t.TempDir()}
+	d, data := declaration{t, t.TempDir()}, hubtest.Folder(t)
 	d.write("empty", "")
 	d.write("large", strings.Repeat("x", 1<<20+1))
 	const good = "name: a, issuer: 'https://id.example.com', clientId: axle"
@@ -143,13 +143,13 @@ func TestDeclaredProvidersThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := d.write("providers.yaml", tc.text)
-			_, err := hub.New(hub.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", LoginProviders: file})
+			_, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: file})
 			if !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%v; want %q", err, tc.says)
 			}
 		})
 	}
-	if _, err := hub.New(hub.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", LoginProviders: filepath.Join(d.dir, "none.yaml")}); !errcode.Is(err, errcode.Invalid) {
+	if _, err := hub.New(hub.Config{DataDir: data, Listen: "127.0.0.1:0", LoginProviders: filepath.Join(d.dir, "none.yaml")}); !errcode.Is(err, errcode.Invalid) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ func TestOneServiceCostsTheSameInALargeHub(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	database := pg.New(t)
+	database := hubtest.Postgres(t)
 	way := pg.Away(t, database, 0)
 	h := hubtest.New(t, hubtest.Config{Hub: hub.Config{
 		DatabaseURL: way.URL, KeyFile: filepath.Join(t.TempDir(), "hub.key"), AllowHTTPUpstreams: true,

@@ -16,7 +16,6 @@ import (
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 // A lost password is reset on the hub's machine while the hub runs: its
@@ -24,7 +23,7 @@ import (
 func TestResetBesideARunningHub(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { resetBeside(t, hubtest.HubConfig{}) })
 	t.Run("Postgres", func(t *testing.T) {
-		resetBeside(t, hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")})
+		resetBeside(t, hubtest.HubConfig{DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")})
 	})
 }
 

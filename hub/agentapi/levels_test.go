@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 // TestStoredBytesAreShared: replicas give the same bytes under the same ETag,
@@ -15,7 +14,7 @@ import (
 func TestStoredBytesAreShared(t *testing.T) {
 	t.Parallel()
 	config := hubConfig()
-	config.DatabaseURL, config.KeyFile = pg.New(t), filepath.Join(t.TempDir(), "hub.key")
+	config.DatabaseURL, config.KeyFile = hubtest.Postgres(t), filepath.Join(t.TempDir(), "hub.key")
 	b := newBedOn(t, config)
 	hubs := []*hubtest.Hub{b.Hub, hubtest.New(t, hubtest.Config{Hub: config, AdminToken: b.AdminToken}), hubtest.New(t, hubtest.Config{Hub: config, AdminToken: b.AdminToken})}
 	a := b.register("edge-1")

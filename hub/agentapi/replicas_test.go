@@ -9,11 +9,10 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/hubtest"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 func TestReplicasGiveOneAnswer(t *testing.T) {
-	url, key := pg.New(t), filepath.Join(t.TempDir(), "hub.key")
+	url, key := hubtest.Postgres(t), filepath.Join(t.TempDir(), "hub.key")
 	config := hubConfig()
 	config.DatabaseURL, config.KeyFile = url, key
 	b := newBedOn(t, config)

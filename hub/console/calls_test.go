@@ -16,7 +16,6 @@ import (
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 func TestJSONOverPost(t *testing.T) {
@@ -42,7 +41,7 @@ func TestJSONOverPost(t *testing.T) {
 }
 
 func TestWhatWasWrittenIsReadOnEveryReplica(t *testing.T) {
-	config := hubtest.HubConfig{AllowHTTPUpstreams: true, DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
+	config := hubtest.HubConfig{AllowHTTPUpstreams: true, DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
 	one := hubtest.New(t, hubtest.Config{Hub: config})
 	two := hubtest.New(t, hubtest.Config{Hub: config, AdminToken: one.AdminToken})
 	hubs := []*hubtest.Hub{one, two}

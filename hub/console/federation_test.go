@@ -23,7 +23,6 @@ import (
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 // ci is an issuer of tokens, as a CI is.
@@ -233,7 +232,7 @@ func TestFederatedTokensAreExchanged(t *testing.T) {
 // A token that one replica revoked stops working at the other within 5 s, in
 // calls; the test waits for the condition, not for the clock.
 func TestRevokedTokenStopsWithin5s(t *testing.T) {
-	config := hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
+	config := hubtest.HubConfig{DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
 	one := hubtest.New(t, hubtest.Config{Hub: config})
 	two := hubtest.New(t, hubtest.Config{Hub: config, AdminToken: one.AdminToken})
 	client := &http.Client{Timeout: limit}

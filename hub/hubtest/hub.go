@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub"
+	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/eventually"
 )
 
@@ -128,7 +129,7 @@ func (h *Hub) Stop() error {
 func New(t testing.TB, c Config) *Hub {
 	t.Helper()
 	if c.DataDir == "" {
-		c.DataDir = t.TempDir()
+		c.DataDir = Folder(t)
 	}
 	if c.Hub.Log == nil {
 		said := &output{to: t.Output()}
@@ -165,4 +166,18 @@ func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to = io.Discard
+}
+
+// Folder returns a data folder of a hub that was never started. Its database has the
+// tables: to create them takes longer than many tests, above all under the race
+// detector.
+func Folder(tb testing.TB) string {
+	tb.Helper()
+	return storetest.SQLite(tb).Config.DataDir
+}
+
+// Postgres returns the URL of a new database with the tables, for the hubs of one test.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	return storetest.Postgres(tb).Config.DatabaseURL
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/oidcserver"
-	"github.com/axle-cd/axle/test/pg"
 )
 
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
@@ -297,7 +296,7 @@ func TestLogoutTokensAfterAKeyChange(t *testing.T) {
 // TestProviderEndsSessionsOnEveryReplica sends the token to one replica and
 // checks another.
 func TestProviderEndsSessionsOnEveryReplica(t *testing.T) {
-	config := hubtest.HubConfig{DatabaseURL: pg.New(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
+	config := hubtest.HubConfig{DatabaseURL: hubtest.Postgres(t), KeyFile: filepath.Join(t.TempDir(), "hub.key")}
 	one := hubtest.New(t, hubtest.Config{Hub: config})
 	two := hubtest.New(t, hubtest.Config{Hub: config, AdminToken: one.AdminToken})
 	b := &bed{one, t, nil}

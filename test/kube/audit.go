@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,16 +88,34 @@ func (e AuditEvents) String() string {
 	return text
 }
 
-// AuditMark is the present end of the audit log, to be given to AuditSince.
+// AuditMark is the present end of the audit log, to be given to AuditSince. A record
+// that is still being written is after it.
 func (c *Cluster) AuditMark() (int64, error) {
-	info, err := os.Stat(c.path("audit.log"))
+	f, err := os.Open(c.path("audit.log"))
 	if errors.Is(err, os.ErrNotExist) && c.cfg.Audit {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, c.auditError(err)
 	}
-	return info.Size(), nil
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	block := make([]byte, 64<<10)
+	for err == nil && end > 0 {
+		begin := max(0, end-int64(len(block)))
+		part := block[:end-begin]
+		if _, err = f.ReadAt(part, begin); err != nil {
+			break
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return begin + int64(at) + 1, nil
+		}
+		end = begin
+	}
+	if err != nil {
+		return 0, c.auditError(err)
+	}
+	return 0, nil
 }
 
 // Audit returns all records so far.

@@ -24,7 +24,6 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/test/kube"
-	"github.com/axle-cd/axle/test/pg"
 	"github.com/axle-cd/axle/test/port"
 )
 
@@ -44,7 +43,7 @@ func newReplicas(t *testing.T) *replicas {
 		t.Fatal(err)
 	}
 	r := &replicas{t: t, namespace: c.Namespace(t)}
-	database, key, admin := pg.New(t), filepath.Join(t.TempDir(), "hub.key"), ""
+	database, key, admin := hubtest.Postgres(t), filepath.Join(t.TempDir(), "hub.key"), ""
 	for _, name := range []string{"hub-0", "hub-1"} {
 		address, err := port.Address()
 		if err != nil {
