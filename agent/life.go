@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,7 +95,7 @@ func (p applier) Pass(ctx context.Context, permit tenancy.Permit, service apply.
 	if k == nil || service.Name != upgrade.Name || service.Namespace != p.agent.cfg.Namespace {
 		return p.Engine.Pass(ctx, permit, service, objects)
 	}
-	busy := apply.Result{Phase: apply.PhaseApplying, Sync: apply.SyncApplying, Reason: reasonUpgrading, Again: k.Tick}
+	busy := apply.Result{Phase: apply.PhaseApplying, Sync: apply.SyncApplying, Reason: reasonUpgrading, Again: cmp.Or(p.agent.cfg.UpgradeTick, upgrade.DefaultTick)}
 	if p.agent.cfg.Candidate != "" {
 		busy.Message = "version " + buildinfo.Version + " works beside the agent that it replaces"
 		return busy, nil

@@ -38,14 +38,14 @@ type Comparer interface {
 // exactly the files and settings in the list; one that is changing says nothing about
 // this agent. skip leaves a service out. Run must not have been called.
 func (l *Loop) RenderCandidate(ctx context.Context, compare Comparer, skip func(*agentv1.ServiceSpec) bool) (CandidateRender, error) {
-	answer, err := l.Hub.Desired(ctx, "")
+	answer, err := l.config.Hub.Desired(ctx, "")
 	if err != nil {
 		return CandidateRender{}, err
 	}
 	if answer.List == nil {
 		return CandidateRender{}, errcode.New(errcode.Unavailable, "the hub gave no list")
 	}
-	if err := l.Apply.Load(ctx); err != nil {
+	if err := l.config.Apply.Load(ctx); err != nil {
 		return CandidateRender{}, err
 	}
 	l.takeList(answer)
@@ -81,17 +81,17 @@ func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, f
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	found.Services++
-	now := inputsOf(j.want, j.spec, l.Render.RendererVersion())
-	state, applied := l.Inventory.State(j.id)
+	now := inputsOf(j.want, j.spec, l.config.Render.RendererVersion())
+	state, applied := l.config.Inventory.State(j.id)
 	if !applied || state.TarballDigest == "" || state.TarballDigest != now.TarballDigest ||
 		state.SpecDigest != now.SpecDigest && (state.Settings == "" || state.Settings != content.Settings(j.spec)) {
 		return nil
 	}
-	permit, err := l.Gate.Permit(tenancy.FromSpec(j.spec))
+	permit, err := l.config.Gate.Permit(tenancy.FromSpec(j.spec))
 	if err != nil {
 		return nil // it is refused for every agent version
 	}
-	caps, partial, err := l.Cluster.Capabilities(ctx)
+	caps, partial, err := l.config.Cluster.Capabilities(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, f
 		return errcode.New(errcode.Unavailable, "%s", partial)
 	}
 	p := &passing{loop: l, job: j, now: now, permit: permit, caps: caps}
-	if p.trees, err = content.Fetch(ctx, l.Cache, l.Hub.Tarball, j.id, j.want); err != nil {
+	if p.trees, err = content.Fetch(ctx, l.config.Cache, l.config.Hub.Tarball, j.id, j.want); err != nil {
 		return err
 	}
 	defer p.trees.Release()
@@ -116,7 +116,7 @@ func (l *Loop) compareCandidate(ctx context.Context, j *job, compare Comparer, f
 	}
 	if first != "" {
 		found.Different++
-		l.Log.Warn("a service renders differently from what is applied", logkey.Service, j.want.GetName(), logkey.Reason, first)
+		l.config.Log.Warn("a service renders differently from what is applied", logkey.Service, j.want.GetName(), logkey.Reason, first)
 		if found.First == "" {
 			found.First = fmt.Sprintf("%s (%s)", j.want.GetName(), apply.FromSpec(j.spec, "").Scrub.String(first))
 		}

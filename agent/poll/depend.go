@@ -28,7 +28,7 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		if o.want == nil || o.Id == s.Id {
 			continue
 		}
-		applied, _ := l.Inventory.State(o.Id)
+		applied, _ := l.config.Inventory.State(o.Id)
 		switch {
 		case o.spec.GetDryRun():
 			return fmt.Sprintf("waits for service %q, which is on a dry run", o.name)
@@ -39,12 +39,12 @@ func (l *Loop) waitsFor(d *agentv1.Dependency, s *service) string {
 		case o.spec != nil && !content.Same(o.done, o.want):
 			return fmt.Sprintf("waits for service %q, which has a newer revision to apply", o.name)
 		}
-		state := health.RollUp(l.Watch.Components(l.Inventory.Objects(o.Id)))
+		state := health.RollUp(l.config.Watch.Components(l.config.Inventory.Objects(o.Id)))
 		if state.Status != health.Healthy {
 			return fmt.Sprintf("waits for service %q, which is %s", o.name, state.Status)
 		}
-		if l.Tests != nil {
-			if why := l.Tests.Gate(o.Id); why != "" {
+		if l.config.Tests != nil {
+			if why := l.config.Tests.Gate(o.Id); why != "" {
 				return fmt.Sprintf("waits for service %q, %s", o.name, why)
 			}
 		}

@@ -34,11 +34,11 @@ func (l *Loop) heed(ctx context.Context) {
 	hinted := l.hints.Take()
 	served := []string(nil)
 	if hinted.APIs {
-		if caps, _, err := l.Cluster.Capabilities(ctx); err == nil {
+		if caps, _, err := l.config.Cluster.Capabilities(ctx); err == nil {
 			served = caps.APIVersions
 		}
 	}
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	for id := range hinted.NeedPass {
 		if s := l.services[id]; s != nil && s.want != nil && !s.held {

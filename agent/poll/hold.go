@@ -15,7 +15,7 @@ func (l *Loop) wholeTaken() {
 		return
 	}
 	l.deletes = lineage.None
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	for _, s := range l.services {
 		if s.deletesHeld || s.tombstone != nil {
 			s.queue(now, change.DeletesFreed)
@@ -33,8 +33,8 @@ func (l *Loop) wholeTaken() {
 func (l *Loop) remember(change func(*cache.Remembered)) {
 	l.remembering.Lock()
 	defer l.remembering.Unlock()
-	change(&l.Remembered)
-	if err := l.Cache.Remember(l.Remembered); err != nil {
-		l.Log.Error("cannot store what was received from the hub", logkey.Error, err)
+	change(&l.config.Remembered)
+	if err := l.config.Cache.Remember(l.config.Remembered); err != nil {
+		l.config.Log.Error("cannot store what was received from the hub", logkey.Error, err)
 	}
 }

@@ -20,13 +20,13 @@ func tellFormer(ctx context.Context, l *Loop) {
 	l.mu.Lock()
 	former := l.list.GetFormerClusters()
 	l.mu.Unlock()
-	if len(former) == 0 || l.Former == nil {
+	if len(former) == 0 || l.config.Former == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, formerLimit)
 	defer cancel()
-	if err := l.Former(ctx, former); err != nil {
-		l.Log.Warn("cannot release the objects of an ended registration yet", logkey.Error, err)
+	if err := l.config.Former(ctx, former); err != nil {
+		l.config.Log.Warn("cannot release the objects of an ended registration yet", logkey.Error, err)
 	}
 }
 
@@ -63,7 +63,7 @@ func appliedOf(l *Loop, s *service) keep.Applied {
 	if !l.loaded {
 		return keep.Applied{}
 	}
-	state, _ := l.Inventory.State(s.Id)
+	state, _ := l.config.Inventory.State(s.Id)
 	return keep.Applied{TarballDigest: state.TarballDigest, SpecDigest: state.SpecDigest, Seen: state.Seen}
 }
 

@@ -28,16 +28,16 @@ func (l *Loop) leave(ctx context.Context, j *job) outcome {
 	var refused error = errcode.New(errcode.Forbidden, "the service's settings are not known")
 	if j.spec != nil {
 		service, request = apply.FromSpec(j.spec, ""), tenancy.FromSpec(j.spec)
-		permit, refused = l.Gate.Permit(request)
+		permit, refused = l.config.Gate.Permit(request)
 	}
 	if refused != nil {
-		state, _ := l.Inventory.State(j.id)
-		permit = l.Gate.Leaving(request, state.User, refused)
+		state, _ := l.config.Inventory.State(j.id)
+		permit = l.config.Gate.Leaving(request, state.User, refused)
 	}
 	service.Unsettled, service.Released = func() []apply.Pending { return l.unsettled(j.id) }, j.tombstone.GetMode() == modeReleased
-	leave := l.Apply.Drain
+	leave := l.config.Apply.Drain
 	if j.tombstone.GetMode() == "detach" {
-		leave = l.Apply.Detach
+		leave = l.config.Apply.Detach
 	}
 	result, err := leave(ctx, permit, service)
 	if err != nil {

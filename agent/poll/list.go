@@ -41,9 +41,9 @@ func (l *Loop) takeList(answer Answer) {
 	l.mu.Lock()
 	moved := l.acceptEntries(answer.List)
 	l.sweepDue = l.sweepDue || moved
-	l.listedAt, l.specsComing = l.Clock.Now(), true
+	l.listedAt, l.specsComing = l.config.Clock.Now(), true
 	l.mu.Unlock()
-	l.Log.Info("accepted a new list", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
+	l.config.Log.Info("accepted a new list", logkey.Count, len(answer.List.GetServices()), logkey.Position, answer.Seen)
 	if moved {
 		l.drop()
 	}
@@ -150,9 +150,9 @@ func (l *Loop) hold(s *service) {
 	case held:
 		s.unqueue()
 		s.known = true
-		l.Apply.Pause(s.Id)
+		l.config.Apply.Pause(s.Id)
 		if s.want == nil {
-			l.Claims.Unclaim(s.Id)
+			l.config.Claims.Unclaim(s.Id)
 		}
 	case s.held:
 		s.done = nil
@@ -165,7 +165,7 @@ func (l *Loop) dropDue() {
 	l.mu.Lock()
 	due := l.sweepDue && l.loaded
 	if due {
-		l.sweepDue = l.busyLocked(l.Clock.Now())
+		l.sweepDue = l.busyLocked(l.config.Clock.Now())
 	}
 	l.mu.Unlock()
 	if due {
@@ -190,7 +190,7 @@ func (l *Loop) drop() {
 			}
 			continue
 		}
-		if _, applied := l.Inventory.State(id); s.tombstone == nil && !applied && !s.Running {
+		if _, applied := l.config.Inventory.State(id); s.tombstone == nil && !applied && !s.Running {
 			gone = append(gone, id)
 			l.forget(s)
 		}
@@ -198,12 +198,12 @@ func (l *Loop) drop() {
 	l.mu.Unlock()
 	for _, id := range gone {
 		l.report.Forget(id)
-		if err := l.Cache.DropSpec(id); err != nil {
-			l.Log.Warn("cannot remove an unused spec from disk", logkey.Service, id, logkey.Error, err)
+		if err := l.config.Cache.DropSpec(id); err != nil {
+			l.config.Log.Warn("cannot remove an unused spec from disk", logkey.Service, id, logkey.Error, err)
 		}
 	}
-	if err := l.Cache.Keep(keep); err != nil {
-		l.Log.Warn("cannot remove unused trees from disk", logkey.Error, err)
+	if err := l.config.Cache.Keep(keep); err != nil {
+		l.config.Log.Warn("cannot remove unused trees from disk", logkey.Error, err)
 	}
 }
 
@@ -232,7 +232,7 @@ func (l *Loop) fetchSpecs(ctx context.Context) {
 	}
 	for len(ids) > 0 {
 		n := min(len(ids), specsAtOnce)
-		answer, err := l.Hub.Services(ctx, ids[:n])
+		answer, err := l.config.Hub.Services(ctx, ids[:n])
 		if err != nil {
 			l.specsFailed(ids, err)
 			return
@@ -247,8 +247,8 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 	if at := answer.GetPosition(); at.GetIncarnation() != "" {
 		l.remember(func(r *cache.Remembered) { r.Seen = fmt.Sprintf("%s.%d", at.GetIncarnation(), at.GetSequence()) })
 	}
-	for id, err := range l.Cache.PutSpecs(answer.GetServices()) {
-		l.Log.Error("cannot store a spec; it is used now and requested again after a restart", logkey.Service, id, logkey.Error, err)
+	for id, err := range l.config.Cache.PutSpecs(answer.GetServices()) {
+		l.config.Log.Error("cannot store a spec; it is used now and requested again after a restart", logkey.Service, id, logkey.Error, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,7 +287,7 @@ func (l *Loop) takeSpecs(answer *agentv1.ServicesResponse, wanted map[string]str
 
 // specsFailed records the reason on each waiting service.
 func (l *Loop) specsFailed(ids []string, err error) {
-	l.Log.Warn("cannot fetch specs", logkey.Count, len(ids), logkey.Error, err)
+	l.config.Log.Warn("cannot fetch specs", logkey.Count, len(ids), logkey.Error, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
@@ -303,8 +303,8 @@ func (l *Loop) specsFailed(ids []string, err error) {
 // queueChanged queues passes for changed services. After a 304 it only compares
 // strings in memory.
 func (l *Loop) queueChanged() {
-	renderer := l.Render.RendererVersion()
-	now := l.Clock.Now()
+	renderer := l.config.Render.RendererVersion()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.loaded || l.list == nil {
@@ -319,7 +319,7 @@ func (l *Loop) queueChanged() {
 // queueReads queues passes that read looked-up objects again, after each tenth poll
 // and not more often: the end of a pass must not cause the next one.
 func (l *Loop) queueReads() {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.loaded || l.list == nil || l.polls%readsEvery != 0 {

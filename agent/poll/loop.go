@@ -19,7 +19,7 @@ import (
 
 // Loop is the agent's loop. Its methods are safe for concurrent use and do not block.
 type Loop struct {
-	Config
+	config  Config
 	metrics *metrics
 	report  *report.Reporter
 
@@ -97,7 +97,7 @@ func New(cfg Config) (*Loop, error) {
 		return nil, err
 	}
 	l := &Loop{
-		Config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
+		config: cfg, services: map[string]*service{}, named: map[string]map[string]*service{}, gated: map[string]map[string]bool{}, awaiting: map[string]bool{},
 		pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1), refresh: make(chan struct{}, 1),
 		etag: cfg.Remembered.ETag, deletes: lineage.Hold(cfg.Remembered.Deletes),
 		hints: hint.New(),
@@ -159,16 +159,16 @@ func poke(c chan struct{}) {
 
 // runPolls polls at the interval with jitter, and after failures with back-off.
 func (l *Loop) runPolls(ctx context.Context) error {
-	wait := jitter.Full(min(l.Interval, firstPollSpread))
-	if l.Fresh {
+	wait := jitter.Full(min(l.config.Interval, firstPollSpread))
+	if l.config.Fresh {
 		wait = 0
 	}
-	backoff := jitter.Backoff{Min: min(2*time.Second, l.Interval), Max: l.Interval}
+	backoff := jitter.Backoff{Min: min(2*time.Second, l.config.Interval), Max: l.config.Interval}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.Clock.After(wait):
+		case <-l.config.Clock.After(wait):
 		case <-l.pollNow:
 			if !l.rested(ctx) {
 				return nil
@@ -195,7 +195,7 @@ func (l *Loop) rested(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-l.Clock.After(rest):
+		case <-l.config.Clock.After(rest):
 		}
 	}
 	select {
@@ -216,17 +216,17 @@ func (l *Loop) rest() time.Duration {
 	if services <= restFrom || l.listedAt.IsZero() {
 		return 0
 	}
-	return l.listedAt.Add(time.Duration(services) * listRest).Sub(l.Clock.Now())
+	return l.listedAt.Add(time.Duration(services) * listRest).Sub(l.config.Clock.Now())
 }
 
 func (l *Loop) interval() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	told := cmp.Or(l.settings.Interval, time.Duration(l.list.GetPollIntervalMicros())*time.Microsecond)
-	if told > 0 && !l.Fixed {
+	if told > 0 && !l.config.Fixed {
 		return max(told, MinInterval)
 	}
-	return l.Interval
+	return l.config.Interval
 }
 
 // pollOnce is one poll. If nothing changed, its cost does not depend on the number of
@@ -235,7 +235,7 @@ func (l *Loop) pollOnce(ctx context.Context) error {
 	l.mu.Lock()
 	etag := l.etag
 	l.mu.Unlock()
-	answer, err := l.Hub.Desired(ctx, etag)
+	answer, err := l.config.Hub.Desired(ctx, etag)
 	l.polled(ctx, answer, err)
 	if err != nil {
 		return err
@@ -265,7 +265,7 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 	before := l.status.Err
 	l.status.Err = err
 	if err == nil {
-		l.status.PolledAt = l.Clock.Now()
+		l.status.PolledAt = l.config.Clock.Now()
 		l.polls++
 	}
 	l.mu.Unlock()
@@ -273,10 +273,10 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 	case err != nil:
 		l.metrics.polls.WithLabelValues("held").Inc()
 		if before == nil || before.Error() != err.Error() {
-			l.Log.Warn("the hub's answer is rejected; everything stays as it is", logkey.Reason, err.Error())
+			l.config.Log.Warn("the hub's answer is rejected; everything stays as it is", logkey.Reason, err.Error())
 		}
 	case before != nil:
-		l.Log.Info("the hub answers again")
+		l.config.Log.Info("the hub answers again")
 		fallthrough
 	default:
 		if answer.List != nil {
@@ -290,26 +290,26 @@ func (l *Loop) polled(ctx context.Context, answer Answer, err error) {
 // ping reports the cluster to the hub: at the start, when it changed and every 2 h.
 // Facts cost requests to the API server and are read only then.
 func (l *Loop) ping(ctx context.Context) {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	due := l.loaded && (l.facts == nil || now.Sub(l.factsAt) >= cmp.Or(l.settings.Whole, report.WholePeriod))
 	l.mu.Unlock()
 	if !due {
 		return
 	}
-	facts, err := l.Cluster.Facts(ctx)
+	facts, err := l.config.Cluster.Facts(ctx)
 	if err != nil {
-		l.Log.Debug("cannot read the facts about the cluster", logkey.Error, err)
+		l.config.Log.Debug("cannot read the facts about the cluster", logkey.Error, err)
 		return
 	}
-	err = l.Hub.Ping(ctx, &agentv1.PingRequest{
-		BootId: l.BootID, AgentVersion: l.AgentVersion, KubernetesVersion: facts.KubernetesVersion, Distro: facts.Distro,
+	err = l.config.Hub.Ping(ctx, &agentv1.PingRequest{
+		BootId: l.config.BootID, AgentVersion: l.config.AgentVersion, KubernetesVersion: facts.KubernetesVersion, Distro: facts.Distro,
 		Nodes: int32(facts.Nodes), PollIntervalMicros: l.interval().Microseconds(), ProtocolVersion: protocolVersion,
-		Installation: l.Installation,
+		Installation: l.config.Installation,
 	})
 	l.noteDuplicate(err)
 	if err != nil {
-		l.Log.Debug("the hub did not accept the facts about the cluster", logkey.Error, err)
+		l.config.Log.Debug("the hub did not accept the facts about the cluster", logkey.Error, err)
 		return
 	}
 	l.mu.Lock()
@@ -330,7 +330,7 @@ func (l *Loop) noteDuplicate(err error) {
 	}
 	l.mu.Unlock()
 	if duplicate && !before {
-		l.Log.Error("another agent uses this cluster's identity; stop one of them, or register this cluster again", logkey.Error, err)
+		l.config.Log.Error("another agent uses this cluster's identity; stop one of them, or register this cluster again", logkey.Error, err)
 	}
 }
 
@@ -368,6 +368,6 @@ func (l *Loop) forget(s *service) {
 	l.unname(s)
 	l.ungate(s)
 	delete(l.awaiting, s.Id)
-	l.Claims.Unclaim(s.Id)
+	l.config.Claims.Unclaim(s.Id)
 	delete(l.services, s.Id)
 }

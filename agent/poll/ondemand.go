@@ -46,16 +46,16 @@ func (s *service) requested() bool {
 // serveOnDemand handles people's requests to a service other than a full sync. again says
 // that something could not be done yet.
 func (l *Loop) serveOnDemand(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (words string, again bool) {
-	if l.OnDemand == nil {
+	if l.config.OnDemand == nil {
 		return "", false
 	}
-	if l.Diffs != nil && (!preview.Only(j.spec, j.diffed) || j.spec.GetDryRun()) {
+	if l.config.Diffs != nil && (!preview.Only(j.spec, j.diffed) || j.spec.GetDryRun()) {
 		var err error
 		if j.spec.GetSpecDigest() != j.want.GetSpecDigest() {
 			return "", true // these are not the files of the spec yet: their list is on its way
 		}
 		if words, err = l.diff(ctx, permit, j, service, objects); err != nil {
-			l.Log.Warn("cannot report what an apply would change", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
+			l.config.Log.Warn("cannot report what an apply would change", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 			again = true
 		} else {
 			l.mu.Lock()
@@ -73,8 +73,8 @@ func (l *Loop) serveOnDemand(ctx context.Context, permit tenancy.Permit, j *job,
 
 // selectSome applies single objects, once per request.
 func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (again bool) {
-	if state, _ := l.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
-		result, err := l.OnDemand.Select(ctx, permit, service, objects)
+	if state, _ := l.config.Inventory.State(j.id); state.SyncRequest < service.SyncRequest {
+		result, err := l.config.OnDemand.Select(ctx, permit, service, objects)
 		if err != nil || result.Again > 0 {
 			return true
 		}
@@ -95,11 +95,11 @@ func (l *Loop) selectSome(ctx context.Context, permit tenancy.Permit, j *job, se
 // diff computes and sends what an apply would change, and returns it as a sentence.
 func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service apply.Service, objects []*unstructured.Unstructured) (string, error) {
 	report := &agentv1.ReportDiffRequest{
-		BootId: l.BootID, ServiceId: j.id, Request: j.spec.GetDiffRequest(), Revision: j.spec.GetDisplay().GetRevision(),
+		BootId: l.config.BootID, ServiceId: j.id, Request: j.spec.GetDiffRequest(), Revision: j.spec.GetDisplay().GetRevision(),
 		SourceRevision: j.spec.GetDisplay().GetSourceRevision(), TarballDigest: service.TarballDigest, SpecDigest: service.SpecDigest,
-		MadeAt: clock.Micros(l.Clock.Now()),
+		MadeAt: clock.Micros(l.config.Clock.Now()),
 	}
-	found, err := l.OnDemand.Diff(ctx, permit, service, objects)
+	found, err := l.config.OnDemand.Diff(ctx, permit, service, objects)
 	if errcode.Is(err, errcode.Unavailable) {
 		return "", err
 	}
@@ -108,5 +108,5 @@ func (l *Loop) diff(ctx context.Context, permit tenancy.Permit, j *job, service 
 	} else if report.Differences, err = difference.Pack(found); err != nil {
 		return "", err
 	}
-	return difference.Sentence(found, report.GetError()), l.Diffs.ReportDiff(ctx, report)
+	return difference.Sentence(found, report.GetError()), l.config.Diffs.ReportDiff(ctx, report)
 }

@@ -66,7 +66,7 @@ type passing struct {
 
 // pass takes one service through the steps.
 func (l *Loop) pass(ctx context.Context, j *job) outcome {
-	p := &passing{loop: l, job: j, now: inputsOf(j.want, j.spec, l.Render.RendererVersion())}
+	p := &passing{loop: l, job: j, now: inputsOf(j.want, j.spec, l.config.Render.RendererVersion())}
 	defer func() { p.trees.Release() }()
 	for _, step := range steps {
 		if out := step.do(p, ctx); out != nil {
@@ -92,7 +92,7 @@ func (p *passing) allowed(context.Context) *outcome {
 		return p.fail(report.SourceAgent, errcode.New(errcode.Unavailable, "the hub has not sent this service's settings yet"))
 	}
 	var err error
-	if p.permit, err = p.loop.Gate.Permit(tenancy.FromSpec(p.job.spec)); err != nil {
+	if p.permit, err = p.loop.config.Gate.Permit(tenancy.FromSpec(p.job.spec)); err != nil {
 		return &outcome{inputs: p.now, trouble: &report.Trouble{Source: report.SourceAgent, Err: err, Refused: true}}
 	}
 	p.settings = content.Settings(p.job.spec)
@@ -110,7 +110,7 @@ func (p *passing) named(context.Context) *outcome {
 // discover reads what the cluster serves.
 func (p *passing) discover(ctx context.Context) *outcome {
 	var err error
-	if p.caps, p.partial, err = p.loop.Cluster.Capabilities(ctx); err != nil {
+	if p.caps, p.partial, err = p.loop.config.Cluster.Capabilities(ctx); err != nil {
 		return p.fail(report.SourceAgent, errcode.New(errcode.Unavailable, "cannot read from the cluster's API server: %w", err))
 	}
 	return nil
@@ -157,9 +157,9 @@ func (p *passing) fetch(ctx context.Context) *outcome {
 		p.now = j.inputs
 		return nil
 	}
-	p.loop.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
+	p.loop.config.Log.Info("rendering a service", logkey.Service, j.want.GetName(), logkey.Reason, string(p.cause), logkey.Revision, j.spec.GetDisplay().GetSourceRevision())
 	var err error
-	p.trees, err = content.Fetch(ctx, p.loop.Cache, p.loop.Hub.Tarball, j.id, j.want)
+	p.trees, err = content.Fetch(ctx, p.loop.config.Cache, p.loop.config.Hub.Tarball, j.id, j.want)
 	switch errcode.Of(err) {
 	case errcode.NotFound, errcode.Unprocessable:
 		return p.fail(report.SourceSource, err)
@@ -200,7 +200,7 @@ func (p *passing) hold(ctx context.Context) *outcome {
 	if !j.held && !dry {
 		out.gate = j.gate
 	}
-	if err := p.loop.Claims.Claim(ctx, p.permit, p.service, p.synced, j.idleBecause()); err != nil {
+	if err := p.loop.config.Claims.Claim(ctx, p.permit, p.service, p.synced, j.idleBecause()); err != nil {
 		*out = outcome{trouble: &report.Trouble{Source: report.SourceApply, Err: err}, inputs: p.now, warnings: p.warnings, again: p.again, words: p.words}
 	}
 	return out
@@ -208,7 +208,7 @@ func (p *passing) hold(ctx context.Context) *outcome {
 
 // apply writes the objects that differ. It ends the pass.
 func (p *passing) apply(ctx context.Context) *outcome {
-	result, err := p.loop.Apply.Pass(ctx, p.permit, p.service, p.synced)
+	result, err := p.loop.config.Apply.Pass(ctx, p.permit, p.service, p.synced)
 	if err != nil {
 		return p.fail(report.SourceApply, err)
 	}
@@ -233,7 +233,7 @@ func (l *Loop) confirm(j *job, now change.Inputs) (outcome, bool) {
 	}
 	service := apply.FromSpec(j.spec, now.TarballDigest)
 	service.Revision, service.Settings = content.Revision(j.spec, now), j.settings
-	result, ok := l.Apply.Confirm(service)
+	result, ok := l.config.Apply.Confirm(service)
 	if !ok {
 		return outcome{}, false
 	}
@@ -251,7 +251,7 @@ func (l *Loop) changed(ctx context.Context, permit tenancy.Permit, j *job, now *
 	if j.done != nil && j.readReads {
 		reads := make([]render.Read, 0, len(j.done.Reads))
 		for _, r := range j.done.Reads {
-			object, err := l.Cluster.Lookup(ctx, permit, r.Key)
+			object, err := l.config.Cluster.Lookup(ctx, permit, r.Key)
 			if err != nil {
 				return change.Unchanged, fmt.Errorf("look up %s %s again: %w", r.Key.Kind, r.Key.Name, err)
 			}
@@ -287,8 +287,8 @@ func (p *passing) rendered(ctx context.Context) error {
 		return err
 	}
 	r.Parts = p.trees.RenderParts(j.want)
-	r.Capabilities, r.Lookup, r.Tests = p.caps, Lookups{l.Cluster, p.permit}, l.Tests != nil
-	result, err := l.Render.Render(ctx, r)
+	r.Capabilities, r.Lookup, r.Tests = p.caps, Lookups{l.config.Cluster, p.permit}, l.config.Tests != nil
+	result, err := l.config.Render.Render(ctx, r)
 	if err != nil {
 		return err
 	}

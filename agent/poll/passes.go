@@ -52,7 +52,7 @@ func (l *Loop) runPasses(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.work:
-		case <-l.Clock.After(wait):
+		case <-l.config.Clock.After(wait):
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (l *Loop) runPasses(ctx context.Context) error {
 func (l *Loop) load(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
-		err := l.Apply.Load(ctx)
+		err := l.config.Apply.Load(ctx)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -70,11 +70,11 @@ func (l *Loop) load(ctx context.Context) bool {
 		l.away = err
 		l.loaded, l.allSettled = err == nil, false
 		if l.loaded {
-			for _, id := range l.Inventory.Services() {
+			for _, id := range l.config.Inventory.Services() {
 				l.ensure(id)
 			}
 			for id, s := range l.services {
-				state, _ := l.Inventory.State(id)
+				state, _ := l.config.Inventory.State(id)
 				if s.name == "" {
 					l.call(s, state.Name, state.Namespace)
 				}
@@ -97,18 +97,18 @@ func (l *Loop) load(ctx context.Context) bool {
 			l.queueChanged()
 			return true
 		}
-		l.Log.Warn("cannot read from the cluster's API server; nothing is applied until that works", logkey.Error, err)
+		l.config.Log.Warn("cannot read from the cluster's API server; nothing is applied until that works", logkey.Error, err)
 		select {
 		case <-ctx.Done():
 			return false
-		case <-l.Clock.After(backoff.Next()):
+		case <-l.config.Clock.After(backoff.Next()):
 		}
 	}
 }
 
 // next returns a pass to run now, or how long until one is due.
 func (l *Loop) next() (*job, time.Duration) {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -166,15 +166,15 @@ func (l *Loop) run(ctx context.Context, j *job) {
 // previews answers preview requests, also of a service that does not render or may
 // not be applied. It reports whether some remain.
 func previews(ctx context.Context, l *Loop, j *job) (again bool) {
-	if l.Previews == nil || l.Diffs == nil || len(j.spec.GetPreviews()) == 0 {
+	if l.config.Previews == nil || l.config.Diffs == nil || len(j.spec.GetPreviews()) == 0 {
 		return false
 	}
-	last, err := l.Previews.Answer(ctx, j.id, j.spec.GetPreviews(), j.previewed, func(ctx context.Context, r *agentv1.ReportDiffRequest) error {
-		r.BootId = l.BootID
-		return l.Diffs.ReportDiff(ctx, r)
+	last, err := l.config.Previews.Answer(ctx, j.id, j.spec.GetPreviews(), j.previewed, func(ctx context.Context, r *agentv1.ReportDiffRequest) error {
+		r.BootId = l.config.BootID
+		return l.config.Diffs.ReportDiff(ctx, r)
 	})
 	if err != nil {
-		l.Log.Warn("cannot answer a preview", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
+		l.config.Log.Warn("cannot answer a preview", logkey.Service, j.want.GetName(), logkey.Error, scrubbed(j.spec, errcode.Message(err)))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +189,7 @@ func previews(ctx context.Context, l *Loop, j *job) (again bool) {
 
 // end records the result of a pass and decides when the next one is.
 func (l *Loop) end(ctx context.Context, j *job, out outcome) {
-	renderer := l.Render.RendererVersion()
+	renderer := l.config.Render.RendererVersion()
 	l.mu.Lock()
 	s := l.services[j.id]
 	if s == nil {
@@ -203,7 +203,7 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	}
 	s.known = true
 	if s.held {
-		l.Apply.Pause(s.Id) // it was held while the pass ran
+		l.config.Apply.Pause(s.Id) // it was held while the pass ran
 	}
 	switch {
 	case !out.skipped:
@@ -213,18 +213,18 @@ func (l *Loop) end(ctx context.Context, j *job, out outcome) {
 	}
 	l.tellAwaiting(s, out)
 	if out.again {
-		s.queue(l.Clock.Now().Add(max(s.backoff.Next(), time.Second)), change.Asked)
+		s.queue(l.config.Clock.Now().Add(max(s.backoff.Next(), time.Second)), change.Asked)
 	}
 	if l.loaded && l.list != nil {
 		// Its spec or list entry may have changed during the pass.
-		s.queueChanged(l.Clock.Now(), renderer)
+		s.queueChanged(l.config.Clock.Now(), renderer)
 	}
 	l.allSettled = l.allSettled && !l.isUnsettled(s, renderer)
 	l.hints.Touch(j.id)
 	l.mu.Unlock()
 	l.metrics.observe(j, out)
 	if out.trouble != nil {
-		l.Log.Warn("a pass failed", logkey.Service, s.name, logkey.Source, out.trouble.Source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.Err)))
+		l.config.Log.Warn("a pass failed", logkey.Service, s.name, logkey.Source, out.trouble.Source, logkey.Error, scrubbed(j.spec, errcode.Message(out.trouble.Err)))
 	}
 	l.storeApplied()
 	poke(l.work)
@@ -243,7 +243,7 @@ func (l *Loop) settle(s *service) {
 }
 
 func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	s.trouble, s.gate, s.drain = out.trouble, out.gate, out.drain
 	if l.ungate(s); s.gate != "" {
 		l.waitGate(s)
@@ -261,9 +261,9 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 		}
 		if out.trouble.Refused {
 			// What an earlier permit allowed is not healed either.
-			l.Apply.Pause(s.Id)
-			if l.Tests != nil {
-				l.Tests.Stop(s.Id)
+			l.config.Apply.Pause(s.Id)
+			if l.config.Tests != nil {
+				l.config.Tests.Stop(s.Id)
 			}
 		}
 		after := max(s.backoff.Next(), s.backoff.Min/2, errcode.RetryAfter(out.trouble.Err))
@@ -279,13 +279,13 @@ func (l *Loop) takeOutcome(s *service, j *job, out outcome) {
 	case out.dry:
 		s.done, s.objects, s.warnings = &out.inputs, nil, out.warnings
 		s.result = &apply.Result{Sync: syncDryRun, Reason: reasonDryRun, Message: cmp.Or(out.words, "dry run: the changes are not known yet"), Partly: true}
-		l.Apply.Pause(s.Id)
+		l.config.Apply.Pause(s.Id)
 	case out.drain != nil && !out.drain.Done:
 		s.queue(now.Add(max(s.backoff.Next(), time.Second)), change.Unfinished)
 	case out.drain != nil:
 		l.report.Drained(s.tombstone)
-		if l.Tests != nil {
-			l.Tests.Forget(out.permit)
+		if l.config.Tests != nil {
+			l.config.Tests.Forget(out.permit)
 		}
 	case out.result != nil:
 		l.takeResult(s, j, out, now)
@@ -356,7 +356,7 @@ func (l *Loop) renameApplied(s *service) bool {
 // services there are, so that each pass costs the same. A kill loses only names,
 // which the next pass restores.
 func (l *Loop) storeApplied() {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	rest := max(time.Second, time.Duration(len(l.services))*appliedRest)
 	if !l.appliedChanged || (now.Sub(l.appliedAt) < rest && l.busyLocked(now)) {
@@ -371,8 +371,8 @@ func (l *Loop) storeApplied() {
 		}
 	}
 	l.mu.Unlock()
-	if err := l.Cache.PutApplied(all); err != nil && !errors.Is(err, context.Canceled) {
-		l.Log.Warn("cannot store the names of applied revisions", logkey.Error, err)
+	if err := l.config.Cache.PutApplied(all); err != nil && !errors.Is(err, context.Canceled) {
+		l.config.Log.Warn("cannot store the names of applied revisions", logkey.Error, err)
 	}
 }
 

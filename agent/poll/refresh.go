@@ -26,7 +26,7 @@ func (l *Loop) runRefresh(ctx context.Context) error {
 // refreshDue limits the check of due times, which are hours apart, to once a minute,
 // however many polls hints cause.
 func (l *Loop) refreshDue() bool {
-	now := l.Clock.Now()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.refreshedAt) < refreshEvery {
@@ -53,14 +53,14 @@ func (l *Loop) refreshAll(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		done, err := l.Cache.Refresh(ctx, key, p.digest, l.Hub.Tarball)
+		done, err := l.config.Cache.Refresh(ctx, key, p.digest, l.config.Hub.Tarball)
 		l.refreshed(p.service, done, err)
 	}
 }
 
 func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
 	if err != nil {
-		l.Log.Warn("a full download failed; the next poll retries it", logkey.Service, id, logkey.Error, err)
+		l.config.Log.Warn("a full download failed; the next poll retries it", logkey.Service, id, logkey.Error, err)
 	}
 	if done.Downloaded {
 		l.metrics.downloads.Inc()
@@ -70,7 +70,7 @@ func (l *Loop) refreshed(id string, done cache.Refreshed, err error) {
 	}
 	l.mu.Lock()
 	if s := l.services[id]; s != nil && s.want != nil && !s.held {
-		s.queue(l.Clock.Now(), change.Repaired)
+		s.queue(l.config.Clock.Now(), change.Repaired)
 	}
 	l.mu.Unlock()
 	poke(l.work)

@@ -28,7 +28,7 @@ func TestHintsRestAfterALargeList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hands := clock.NewManual(start)
-			l := &Loop{Config: Config{Clock: hands}, list: &agentv1.Desired{Services: make([]*agentv1.DesiredService, c.services)}}
+			l := &Loop{config: Config{Clock: hands}, list: &agentv1.Desired{Services: make([]*agentv1.DesiredService, c.services)}}
 			if c.listed {
 				l.listedAt = start
 			}
@@ -43,7 +43,7 @@ func TestHintsRestAfterALargeList(t *testing.T) {
 // While a loop rests, further hints become one poll.
 func TestHintsWhileRestingBecomeOnePoll(t *testing.T) {
 	hands := clock.NewManual(time.Unix(1000, 0))
-	l := &Loop{Config: Config{Clock: hands}, pollNow: make(chan struct{}, 1), listedAt: hands.Now(), list: &agentv1.Desired{Services: make([]*agentv1.DesiredService, 2000)}}
+	l := &Loop{config: Config{Clock: hands}, pollNow: make(chan struct{}, 1), listedAt: hands.Now(), list: &agentv1.Desired{Services: make([]*agentv1.DesiredService, 2000)}}
 	done := make(chan bool)
 	go func() { done <- l.rested(t.Context()) }()
 	for waiting, _ := hands.Waiting(); waiting == 0; waiting, _ = hands.Waiting() {

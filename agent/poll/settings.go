@@ -20,7 +20,7 @@ func (l *Loop) Configure(s Settings) {
 	l.settings = s
 	l.mu.Unlock()
 	if changed {
-		l.Log.Info("the agent's settings changed", "poll", s.Interval, "ping", s.Whole, "passes", s.Passes)
+		l.config.Log.Info("the agent's settings changed", "poll", s.Interval, "ping", s.Whole, "passes", s.Passes)
 		l.Poke()
 		poke(l.work)
 	}

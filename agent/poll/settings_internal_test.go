@@ -23,7 +23,7 @@ func TestPrecedenceOfThePollInterval(t *testing.T) {
 		"never below": {told: time.Millisecond, want: MinInterval},
 	} {
 		l := &Loop{
-			Config: Config{Interval: DefaultInterval, Fixed: test.fixed, Log: slog.New(slog.DiscardHandler)},
+			config: Config{Interval: DefaultInterval, Fixed: test.fixed, Log: slog.New(slog.DiscardHandler)},
 			list:   &agentv1.Desired{PollIntervalMicros: test.told.Microseconds()}, pollNow: make(chan struct{}, 1), work: make(chan struct{}, 1),
 		}
 		l.Configure(Settings{Interval: test.settings, Passes: 7})

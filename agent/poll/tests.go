@@ -25,11 +25,11 @@ type Tests interface {
 
 // wantTests passes the tests among the rendered objects to the runner.
 func (l *Loop) wantTests(s *service, j *job, out outcome) {
-	if l.Tests == nil || s.done == nil {
+	if l.config.Tests == nil || s.done == nil {
 		return
 	}
 	service := apply.FromSpec(j.spec, "")
-	l.Tests.Want(testrun.Request{
+	l.config.Tests.Want(testrun.Request{
 		Service: s.Id, Name: service.Name, Namespace: service.Namespace, Key: testrun.Key(out.inputs.TarballDigest, out.inputs.Parts, out.inputs.SpecDigest),
 		Revision: s.applied.Revision, SourceRevision: s.applied.SourceRevision, TarballDigest: s.applied.TarballDigest, SpecDigest: s.applied.SpecDigest,
 		Permit: out.permit, Enforced: service.EnforceNamespace, Scrub: service.Scrub, Tests: out.tests,
@@ -50,7 +50,7 @@ func (l *Loop) ReadyForTests(id string) (ready bool, why string) {
 	case !settled:
 		return false, "tests wait for the end of the sync"
 	}
-	if state := health.RollUp(l.Watch.Components(l.Inventory.Objects(id))); state.Status != health.Healthy {
+	if state := health.RollUp(l.config.Watch.Components(l.config.Inventory.Objects(id))); state.Status != health.Healthy {
 		return false, "tests wait until the service is Healthy; it is " + string(state.Status)
 	}
 	return true, ""

@@ -16,8 +16,8 @@ import (
 // that they could take over. Services that wait for a person or for a dependency are
 // rendered just for this, see claim; those that cannot be rendered stay in the list.
 func (l *Loop) unsettled(id string) []apply.Pending {
-	renderer := l.Render.RendererVersion()
-	now := l.Clock.Now()
+	renderer := l.config.Render.RendererVersion()
+	now := l.config.Clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.allSettled && l.settledBy == renderer {
@@ -33,7 +33,7 @@ func (l *Loop) unsettled(id string) []apply.Pending {
 		if s.Id == id {
 			continue
 		}
-		all = append(all, apply.Pending{Name: s.name, Why: s.unsettledBecause(renderer, now), Takes: takes(l.Gate, s)})
+		all = append(all, apply.Pending{Name: s.name, Why: s.unsettledBecause(renderer, now), Takes: takes(l.config.Gate, s)})
 	}
 	// Later calls need not scan all services until something is new.
 	l.allSettled, l.settledBy = settled, renderer
@@ -106,7 +106,7 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	case awaits:
 		if !l.awaiting[s.Id] {
 			// What it waits for may have arrived while this pass ended.
-			s.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
+			s.queue(l.config.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 		l.awaiting[s.Id] = true
 		return
@@ -121,7 +121,7 @@ func (l *Loop) tellAwaiting(s *service, out outcome) {
 	}
 	for id := range l.awaiting {
 		if o := l.services[id]; o != nil && o != s {
-			o.queue(l.Clock.Now().Add(time.Second), change.Unfinished)
+			o.queue(l.config.Clock.Now().Add(time.Second), change.Unfinished)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestWhoIsWaitedForBeforeADelete(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &Loop{Config: Config{Render: versioned{}, Clock: clock.Real{}, Gate: tenancy.New(&rest.Config{}, "axle-system")}, work: make(chan struct{}, 1)}
+			l := &Loop{config: Config{Render: versioned{}, Clock: clock.Real{}, Gate: tenancy.New(&rest.Config{}, "axle-system")}, work: make(chan struct{}, 1)}
 			s := newService("b", &l.queue)
 			s.name, s.spec = "heir", &agentv1.ServiceSpec{Id: "b", SpecDigest: "s1"}
 			s.scrub = scrub.New(map[string]string{"password": "hunter22"})

@@ -22,7 +22,7 @@ func (l *Loop) viewOf(id string) (report.View, bool) {
 		Warnings: s.warnings, Applied: s.applied, Deletes: l.deletes.Words(), Away: l.away,
 	}
 	if s.want != nil && s.spec != nil {
-		v.Behind = s.done == nil || change.Of(s.done, s.wanted(l.Render.RendererVersion())) != change.Unchanged
+		v.Behind = s.done == nil || change.Of(s.done, s.wanted(l.config.Render.RendererVersion())) != change.Unchanged
 	}
 	if s.spec != nil {
 		v.Scrub = s.scrub
@@ -33,14 +33,14 @@ func (l *Loop) viewOf(id string) (report.View, bool) {
 // newReporter returns the reporter of this loop.
 func (l *Loop) newReporter() *report.Reporter {
 	return report.New(report.Config{
-		BootID: l.BootID, Clock: l.Clock, Log: l.Log, View: l.viewOf, Each: l.reportables, WholeTaken: l.wholeTaken,
+		BootID: l.config.BootID, Clock: l.config.Clock, Log: l.config.Log, View: l.viewOf, Each: l.reportables, WholeTaken: l.wholeTaken,
 		Counted: func(result string) { l.metrics.reports.WithLabelValues(result).Inc() },
 		Send: func(ctx context.Context, r *agentv1.ReportRequest) (*agentv1.ReportResponse, error) {
-			answer, err := l.Hub.Report(ctx, r)
+			answer, err := l.config.Hub.Report(ctx, r)
 			l.noteDuplicate(err)
 			return answer, err
 		},
-		Watch: l.Watch, Inventory: l.Inventory, Tests: l.Tests, Heals: l.Heals,
+		Watch: l.config.Watch, Inventory: l.config.Inventory, Tests: l.config.Tests, Heals: l.config.Heals,
 	})
 }
 

@@ -95,10 +95,10 @@ func (l *link) serve(ctx context.Context) {
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow,
-			SendPingTimeout: l.t.PingAfter, PingTimeout: l.t.AnswerWithin,
+			SendPingTimeout: l.t.config.PingAfter, PingTimeout: l.t.config.AnswerWithin,
 		},
 		MaxHeaderBytes: maxHead,
-		ErrorLog:       slog.NewLogLogger(l.t.Log.Handler(), slog.LevelDebug),
+		ErrorLog:       slog.NewLogLogger(l.t.config.Log.Handler(), slog.LevelDebug),
 	}
 	// It ends with the listener, which has only this connection.
 	_ = srv.Serve(&oneConn{conn: l.conn, done: l.done})
@@ -146,7 +146,7 @@ func (l *link) Control(_ context.Context, r *connect.Request[agentv1.ControlRequ
 			l.t.changed(1, m.Hello.GetReplica())
 			close(l.greeted)
 		})
-		answer.Message = &agentv1.ControlResponse_Hello{Hello: &agentv1.TunnelHello{ProtocolVersion: protocolVersion, Version: l.t.Version, Proxy: l.t.Proxy}}
+		answer.Message = &agentv1.ControlResponse_Hello{Hello: &agentv1.TunnelHello{ProtocolVersion: protocolVersion, Version: l.t.config.Version, Proxy: l.t.config.Proxy}}
 	case *agentv1.ControlRequest_Ping:
 		answer.Message = &agentv1.ControlResponse_Ping{Ping: &agentv1.TunnelPing{Number: m.Ping.GetNumber(), Answer: true}}
 	case *agentv1.ControlRequest_Hint:
@@ -172,13 +172,13 @@ func spread(micros int64) time.Duration {
 func (l *link) hint(h *agentv1.TunnelHint) {
 	wait := spread(h.GetSpreadMicros())
 	if wait == 0 {
-		l.t.Hint(h)
+		l.t.config.Hint(h)
 		return
 	}
 	l.serving.Go(func() {
 		select {
-		case <-l.t.Clock.After(jitter.Full(wait)):
-			l.t.Hint(h)
+		case <-l.t.config.Clock.After(jitter.Full(wait)):
+			l.t.config.Hint(h)
 		case <-l.ctx.Done():
 		}
 	})
@@ -194,7 +194,7 @@ func (l *link) goAway(g *agentv1.TunnelGoAway) {
 	}
 	l.serving.Go(func() {
 		select {
-		case <-l.t.Clock.After(l.t.Grace + time.Minute):
+		case <-l.t.config.Clock.After(l.t.config.Grace + time.Minute):
 			l.close()
 		case <-l.done:
 		}
@@ -228,12 +228,12 @@ func (l *link) answer(ctx context.Context, s *Stream) {
 	l.t.status.Streams++
 	l.t.mu.Unlock()
 	switch {
-	case l.t.Streams == nil:
+	case l.t.config.Streams == nil:
 		s.Fail(errcode.New(errcode.Forbidden, "this agent allows no access to its cluster"))
 	case s.head.GetIdentity().GetUser() == "":
 		s.Fail(errcode.New(errcode.Invalid, "the stream names no user"))
 	default:
-		l.t.Streams.ServeStream(ctx, s)
+		l.t.config.Streams.ServeStream(ctx, s)
 	}
 	if !s.answered && s.writer.Header().Get(http.TrailerPrefix+failureTrailer) == "" {
 		s.Fail(errcode.New(errcode.Internal, "the agent gave no answer"))

@@ -26,7 +26,7 @@ type Status struct {
 
 // Tunnel is the agent's end.
 type Tunnel struct {
-	Config
+	config Config
 
 	mu     sync.Mutex
 	status Status
@@ -38,7 +38,7 @@ func New(c Config) (*Tunnel, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	return &Tunnel{Config: c, status: Status{Since: c.Clock.Now()}}, nil
+	return &Tunnel{config: c, status: Status{Since: c.Clock.Now()}}, nil
 }
 
 // Status returns the present state of the tunnel.
@@ -54,15 +54,15 @@ func (t *Tunnel) Run(ctx context.Context) error {
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	backoff := jitter.Backoff{Min: t.FirstWait, Max: max(maxWait, t.FirstWait)}
+	backoff := jitter.Backoff{Min: t.config.FirstWait, Max: max(maxWait, t.config.FirstWait)}
 	for ctx.Err() == nil {
-		began := t.Clock.Now()
+		began := t.config.Clock.Now()
 		l, err := t.connect(ctx, &running)
 		if err == nil {
 			if err = t.keep(ctx, l); err == nil {
 				continue // the hub asked to dial the next one
 			}
-			if t.Clock.Now().Sub(began) >= goodAfter {
+			if t.config.Clock.Now().Sub(began) >= goodAfter {
 				backoff.Reset()
 			}
 		}
@@ -72,10 +72,10 @@ func (t *Tunnel) Run(ctx context.Context) error {
 		t.failed(err)
 		wait := backoff.Next()
 		if after := errcode.RetryAfter(err); after > 0 {
-			wait = jitter.Add(after, max(after, t.FirstWait))
+			wait = jitter.Add(after, max(after, t.config.FirstWait))
 		}
 		select {
-		case <-t.Clock.After(wait):
+		case <-t.config.Clock.After(wait):
 		case <-ctx.Done():
 		}
 	}
@@ -88,7 +88,7 @@ func (t *Tunnel) connect(ctx context.Context, running *sync.WaitGroup) (*link, e
 	t.mu.Lock()
 	t.status.Dials++
 	t.mu.Unlock()
-	conn, err := t.Dial(ctx)
+	conn, err := t.config.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (t *Tunnel) connect(ctx context.Context, running *sync.WaitGroup) (*link, e
 		return l, nil
 	case <-l.done:
 		return nil, errcode.New(errcode.Unavailable, "the connection to the hub ended before its first message")
-	case <-t.Clock.After(t.HelloWithin):
+	case <-t.config.Clock.After(t.config.HelloWithin):
 		l.close()
-		return nil, errcode.New(errcode.Unavailable, "the hub's first message did not come within %v; a proxy on the way buffers; turn its buffering off for %s", t.HelloWithin, Path)
+		return nil, errcode.New(errcode.Unavailable, "the hub's first message did not come within %v; a proxy on the way buffers; turn its buffering off for %s", t.config.HelloWithin, Path)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -115,7 +115,7 @@ func (t *Tunnel) keep(ctx context.Context, l *link) error {
 		return errcode.New(errcode.Unavailable, "the connection to the hub ended")
 	case spread := <-l.leave:
 		select {
-		case <-t.Clock.After(jitter.Full(spread)):
+		case <-t.config.Clock.After(jitter.Full(spread)):
 			return nil
 		case <-l.done:
 			return nil
@@ -134,7 +134,7 @@ func (t *Tunnel) failed(err error) {
 	t.status.Err = err
 	t.mu.Unlock()
 	if before == nil || before.Error() != err.Error() {
-		t.Log.Warn("there is no tunnel to the hub; polls go on", logkey.Error, err)
+		t.config.Log.Warn("there is no tunnel to the hub; polls go on", logkey.Error, err)
 	}
 }
 
@@ -147,9 +147,9 @@ func (t *Tunnel) changed(by int, replica string) {
 		t.status.Replica, t.status.Err = replica, nil
 	}
 	if up := t.live > 0; up != t.status.Up {
-		t.status.Up, t.status.Since = up, t.Clock.Now()
+		t.status.Up, t.status.Since = up, t.config.Clock.Now()
 		if up {
-			t.Log.Info("the tunnel to the hub is up", logkey.Replica, replica)
+			t.config.Log.Info("the tunnel to the hub is up", logkey.Replica, replica)
 		}
 	}
 }

@@ -135,7 +135,7 @@ func (a *answering) recovered() {
 	if why == nil {
 		return
 	}
-	a.link.t.Log.Error("a request of the hub made the agent panic", logkey.Error, why, "stack", string(debug.Stack()))
+	a.link.t.config.Log.Error("a request of the hub made the agent panic", logkey.Error, why, "stack", string(debug.Stack()))
 	if a.over != nil {
 		a.header.Set(http.TrailerPrefix+failureTrailer, "the agent gave no answer")
 		a.finish()
@@ -206,7 +206,7 @@ func (a *answering) goOn() error {
 	a.send(unary.Continue, nil)
 	select {
 	case a.to = <-a.long:
-	case <-a.link.t.Clock.After(continueWithin):
+	case <-a.link.t.config.Clock.After(continueWithin):
 		return errGivenUp
 	case <-a.ctx.Done():
 		return errGivenUp

@@ -45,7 +45,7 @@ func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if r.Key != k.Candidate {
+	if r.Key != k.config.Candidate {
 		return k.idle(ctx, "this candidate belongs to no upgrade")
 	}
 	if w.State == failed || w.State == done {
@@ -63,7 +63,7 @@ func (k *Keeper) RunCandidate(ctx context.Context, work Work) error {
 // idle waits until this process is stopped: a candidate without a task must not exit,
 // or its Deployment would restart it again and again.
 func (k *Keeper) idle(ctx context.Context, why string) error {
-	k.Log.Info("the candidate waits to be stopped", logkey.Reason, why)
+	k.config.Log.Info("the candidate waits to be stopped", logkey.Reason, why)
 	<-ctx.Done()
 	return nil
 }
@@ -75,7 +75,7 @@ func (k *Keeper) awaitRecord(ctx context.Context) (record, word) {
 		if err == nil {
 			return r, w
 		}
-		k.Log.Warn("cannot read the upgrade", logkey.Error, err)
+		k.config.Log.Warn("cannot read the upgrade", logkey.Error, err)
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return record{}, word{}
 		}
@@ -84,9 +84,9 @@ func (k *Keeper) awaitRecord(ctx context.Context) (record, word) {
 
 // say writes the candidate's side of the ConfigMap, while the upgrade is its own.
 func (k *Keeper) say(ctx context.Context, said word) error {
-	said.Key, said.At = k.Candidate, k.Clock.Now()
+	said.Key, said.At = k.config.Candidate, k.config.Clock.Now()
 	return k.change(ctx, func(r *record, w *word) bool {
-		if r.Key != k.Candidate {
+		if r.Key != k.config.Candidate {
 			return false
 		}
 		*w = said
@@ -102,7 +102,7 @@ func (k *Keeper) insist(ctx context.Context, said word) {
 		if err == nil {
 			return
 		}
-		k.Log.Warn("the candidate cannot report its state", logkey.Error, err)
+		k.config.Log.Warn("the candidate cannot report its state", logkey.Error, err)
 		if !k.wait(ctx, max(100*time.Millisecond, backoff.Next())) {
 			return
 		}
@@ -128,7 +128,7 @@ func (k *Keeper) renderAll(ctx context.Context, work Work) bool {
 			k.insist(ctx, word{State: ready, Services: found.Services, Different: found.Different})
 			return true
 		}
-		k.Log.Warn("the render failed", logkey.Error, err)
+		k.config.Log.Warn("the render failed", logkey.Error, err)
 		k.insist(ctx, word{State: rendering, Message: err.Error()})
 		if !k.wait(ctx, max(time.Second, backoff.Next())) {
 			return false
@@ -143,13 +143,13 @@ func (k *Keeper) awaitWork(ctx context.Context) bool {
 		r, _, err := k.read(ctx)
 		switch {
 		case err != nil:
-		case r.Key != k.Candidate || r.Phase == none || r.Phase == returning:
+		case r.Key != k.config.Candidate || r.Phase == none || r.Phase == returning:
 			_ = k.idle(ctx, "the upgrade is over")
 			return false
 		case r.Phase == handed || r.Phase == committing || r.Phase == reverting:
 			return true
 		}
-		if !k.wait(ctx, k.Tick) {
+		if !k.wait(ctx, k.config.Tick) {
 			return false
 		}
 	}
@@ -175,20 +175,20 @@ func (k *Keeper) atWork(ctx context.Context, work Work) error {
 			}
 			k.insist(ctx, word{State: failed, Message: reason})
 			return k.idle(ctx, reason)
-		case <-k.Clock.After(k.Tick):
+		case <-k.config.Clock.After(k.config.Tick):
 		}
 		r, _, err := k.read(ctx)
 		if err != nil {
 			continue // the API server is unavailable; the present agent keeps working
 		}
-		if r.Key != k.Candidate || r.Phase == none || r.Phase == returning {
+		if r.Key != k.config.Candidate || r.Phase == none || r.Phase == returning {
 			stop()
 			<-ended
 			k.insist(ctx, word{State: done})
 			return k.idle(ctx, "the work was handed back")
 		}
 		if err := k.revert(ctx, r); err != nil {
-			k.Log.Warn("cannot reinstall the previous version yet", logkey.Error, err)
+			k.config.Log.Warn("cannot reinstall the previous version yet", logkey.Error, err)
 		}
 		if problem := work.Good(); problem == nil && !well {
 			well = true

@@ -43,12 +43,12 @@ func WithoutCandidate(args []string) []string {
 // key names the hub's request.
 func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured, key string) (Wanted, error) {
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == "Deployment" && o.GetName() == Name && (o.GetNamespace() == k.Namespace || o.GetNamespace() == "")
+		return o.GetKind() == "Deployment" && o.GetName() == Name && (o.GetNamespace() == k.config.Namespace || o.GetNamespace() == "")
 	})
 	if i < 0 {
 		return Wanted{Same: true}, nil
 	}
-	if k.Candidate != "" {
+	if k.config.Candidate != "" {
 		return Wanted{}, errCandidate
 	}
 	var wanted appsv1.Deployment
@@ -58,7 +58,7 @@ func (k *Keeper) Offer(ctx context.Context, objects []*unstructured.Unstructured
 	if len(wanted.Spec.Template.Spec.Containers) == 0 {
 		return Wanted{}, errcode.New(errcode.Invalid, "the agent's Deployment has no container")
 	}
-	wanted.Namespace = k.Namespace
+	wanted.Namespace = k.config.Namespace
 	live, err := k.deployment(ctx, Name)
 	if err != nil {
 		return Wanted{}, err
@@ -88,7 +88,7 @@ func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string
 	err = k.change(ctx, func(now *record, said *word) bool {
 		fresh := now.Phase == none && now.FailedKey != key || now.Phase == candidateRenders && now.Key != key
 		if fresh {
-			*now = record{Phase: candidateRenders, Key: key, Version: wanted.Labels[versionLabel], Since: k.Clock.Now(), Deployment: text}
+			*now = record{Phase: candidateRenders, Key: key, Version: wanted.Labels[versionLabel], Since: k.config.Clock.Now(), Deployment: text}
 			*said = word{}
 		}
 		r, w = *now, *said
@@ -120,9 +120,9 @@ func (k *Keeper) begin(ctx context.Context, wanted appsv1.Deployment, key string
 func (k *Keeper) deployment(ctx context.Context, name string) (*appsv1.Deployment, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := k.Client.AppsV1().Deployments(k.Namespace).Get(ctx, name, metav1.GetOptions{})
+	d, err := k.config.Client.AppsV1().Deployments(k.config.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, errcode.New(errcode.Unavailable, "read Deployment %s/%s: %w", k.Namespace, name, err)
+		return nil, errcode.New(errcode.Unavailable, "read Deployment %s/%s: %w", k.config.Namespace, name, err)
 	}
 	return d, nil
 }
@@ -137,14 +137,14 @@ func sameProgram(a, b corev1.PodSpec) bool {
 // isWanted reports whether this process is the installed new version.
 func (k *Keeper) isWanted(ctx context.Context, r record) (bool, error) {
 	var wanted appsv1.Deployment
-	if k.Pod == "" || json.Unmarshal(r.Deployment, &wanted) != nil {
+	if k.config.Pod == "" || json.Unmarshal(r.Deployment, &wanted) != nil {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	pod, err := k.Client.CoreV1().Pods(k.Namespace).Get(ctx, k.Pod, metav1.GetOptions{})
+	pod, err := k.config.Client.CoreV1().Pods(k.config.Namespace).Get(ctx, k.config.Pod, metav1.GetOptions{})
 	if err != nil {
-		return false, errcode.New(errcode.Unavailable, "read this agent's pod %s/%s: %w", k.Namespace, k.Pod, err)
+		return false, errcode.New(errcode.Unavailable, "read this agent's pod %s/%s: %w", k.config.Namespace, k.config.Pod, err)
 	}
 	return sameProgram(pod.Spec, wanted.Spec.Template.Spec), nil
 }
@@ -156,26 +156,26 @@ func (k *Keeper) startCandidate(ctx context.Context, r record) error {
 		return errcode.New(errcode.Internal, "cannot read the new agent's Deployment: %w", err)
 	}
 	labels := map[string]string{nameLabel: candidateName, partOf: "axle"}
-	d.ObjectMeta = metav1.ObjectMeta{Name: candidateName, Namespace: k.Namespace, Labels: labels}
+	d.ObjectMeta = metav1.ObjectMeta{Name: candidateName, Namespace: k.config.Namespace, Labels: labels}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: candidateName}}
 	d.Spec.Template.Labels = labels
 	args := &d.Spec.Template.Spec.Containers[0].Args
 	*args = append(WithoutCandidate(*args), candidateFlag+r.Key)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	all := k.Client.AppsV1().Deployments(k.Namespace)
+	all := k.config.Client.AppsV1().Deployments(k.config.Namespace)
 	live, err := all.Get(ctx, candidateName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		_, err = all.Create(ctx, &d, metav1.CreateOptions{FieldManager: manager})
-		k.Log.Info("starting the new agent beside this one", logkey.Version, r.Version)
+		k.config.Log.Info("starting the new agent beside this one", logkey.Version, r.Version)
 	case err == nil && live.DeletionTimestamp == nil && !slices.Equal(live.Spec.Template.Spec.Containers[0].Args, *args):
 		// Left over from an earlier upgrade.
 		live.Spec = d.Spec
 		_, err = all.Update(ctx, live, metav1.UpdateOptions{FieldManager: manager})
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return errcode.New(errcode.Unavailable, "create Deployment %s/%s: %w", k.Namespace, candidateName, err)
+		return errcode.New(errcode.Unavailable, "create Deployment %s/%s: %w", k.config.Namespace, candidateName, err)
 	}
 	return nil
 }
@@ -203,8 +203,8 @@ func (k *Keeper) install(ctx context.Context, text json.RawMessage) error {
 	live.Labels[versionLabel] = wanted.Labels[versionLabel]
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err := k.Client.AppsV1().Deployments(k.Namespace).Update(ctx, live, metav1.UpdateOptions{FieldManager: manager}); err != nil {
-		return errcode.New(errcode.Unavailable, "write Deployment %s/%s: %w", k.Namespace, Name, err)
+	if _, err := k.config.Client.AppsV1().Deployments(k.config.Namespace).Update(ctx, live, metav1.UpdateOptions{FieldManager: manager}); err != nil {
+		return errcode.New(errcode.Unavailable, "write Deployment %s/%s: %w", k.config.Namespace, Name, err)
 	}
 	return nil
 }
@@ -222,15 +222,15 @@ func (k *Keeper) deleteCandidate(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	background := metav1.DeletePropagationBackground
-	err := k.Client.AppsV1().Deployments(k.Namespace).Delete(limited, candidateName, metav1.DeleteOptions{PropagationPolicy: &background})
+	err := k.config.Client.AppsV1().Deployments(k.config.Namespace).Delete(limited, candidateName, metav1.DeleteOptions{PropagationPolicy: &background})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return errcode.New(errcode.Unavailable, "delete Deployment %s/%s: %w", k.Namespace, candidateName, err)
+		return errcode.New(errcode.Unavailable, "delete Deployment %s/%s: %w", k.config.Namespace, candidateName, err)
 	}
 	return nil
 }
 
 func (k *Keeper) candidateGone(ctx context.Context) error {
-	since := k.Clock.Now()
+	since := k.config.Clock.Now()
 	for {
 		pods, err := k.candidatePods(ctx)
 		if err != nil {
@@ -238,10 +238,10 @@ func (k *Keeper) candidateGone(ctx context.Context) error {
 		}
 		// A pod on a lost node never ends; in that case the hub refuses a second
 		// agent.
-		if len(pods) == 0 || k.Clock.Now().Sub(since) > goneWithin {
+		if len(pods) == 0 || k.config.Clock.Now().Sub(since) > goneWithin {
 			return nil
 		}
-		if !k.wait(ctx, min(k.Tick, goneWithin/10)) {
+		if !k.wait(ctx, min(k.config.Tick, goneWithin/10)) {
 			return nil
 		}
 	}
@@ -256,9 +256,9 @@ func (k *Keeper) installedPods(ctx context.Context) ([]corev1.Pod, error) { retu
 func (k *Keeper) pods(ctx context.Context, name string) ([]corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	pods, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nameLabel + "=" + name})
+	pods, err := k.config.Client.CoreV1().Pods(k.config.Namespace).List(ctx, metav1.ListOptions{LabelSelector: nameLabel + "=" + name})
 	if err != nil {
-		return nil, errcode.New(errcode.Unavailable, "list the new agent's pods in %s: %w", k.Namespace, err)
+		return nil, errcode.New(errcode.Unavailable, "list the new agent's pods in %s: %w", k.config.Namespace, err)
 	}
 	return pods.Items, nil
 }

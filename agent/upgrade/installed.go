@@ -25,10 +25,10 @@ func (k *Keeper) checkRender(ctx context.Context) (bool, error) {
 	case w.State == failed:
 		return false, k.giveUp(ctx, r, w.Message)
 	case w.State == ready:
-		k.Log.Info("the new agent rendered everything; handing over the work", logkey.Version, r.Version, logkey.Count, w.Services)
+		k.config.Log.Info("the new agent rendered everything; handing over the work", logkey.Version, r.Version, logkey.Count, w.Services)
 		return true, nil
-	case k.Clock.Now().Sub(r.Since) > k.Within:
-		return false, k.giveUp(ctx, r, fmt.Sprintf("it has not rendered everything within %s%s", k.Within, k.trouble(ctx)))
+	case k.config.Clock.Now().Sub(r.Since) > k.config.Within:
+		return false, k.giveUp(ctx, r, fmt.Sprintf("it has not rendered everything within %s%s", k.config.Within, k.trouble(ctx)))
 	}
 	return false, nil
 }
@@ -39,7 +39,7 @@ func (k *Keeper) handOver(ctx context.Context) error {
 		if r.Phase != candidateRenders || w.State != ready {
 			return false
 		}
-		r.Phase, r.Since = handed, k.Clock.Now()
+		r.Phase, r.Since = handed, k.config.Clock.Now()
 		return true
 	})
 }
@@ -49,9 +49,9 @@ func (k *Keeper) standBy(ctx context.Context) error {
 	for {
 		r, w, err := k.read(ctx)
 		if err != nil {
-			k.Log.Warn("cannot check the new agent", logkey.Error, err)
+			k.config.Log.Warn("cannot check the new agent", logkey.Error, err)
 		}
-		late := k.Clock.Now().Sub(r.Since) > k.Within
+		late := k.config.Clock.Now().Sub(r.Since) > k.config.Within
 		switch {
 		case err != nil:
 		case r.Phase == none || r.Phase == candidateRenders || r.Phase == returning:
@@ -59,17 +59,17 @@ func (k *Keeper) standBy(ctx context.Context) error {
 		case r.Phase == handed && w.State == failed:
 			return k.giveUp(ctx, r, w.Message)
 		case r.Phase == handed && w.State == good:
-			k.Log.Info("the new agent works; it replaces this one", logkey.Version, r.Version)
+			k.config.Log.Info("the new agent works; it replaces this one", logkey.Version, r.Version)
 			err = k.commit(ctx)
 		case r.Phase == handed && late:
-			return k.giveUp(ctx, r, fmt.Sprintf("it was not healthy within %s%s", k.Within, k.trouble(ctx)))
+			return k.giveUp(ctx, r, fmt.Sprintf("it was not healthy within %s%s", k.config.Within, k.trouble(ctx)))
 		case r.Phase == committing:
 			err = k.replace(ctx, r)
 		}
 		if err != nil {
-			k.Log.Warn("cannot install the new agent yet", logkey.Error, err)
+			k.config.Log.Warn("cannot install the new agent yet", logkey.Error, err)
 		}
-		if !k.wait(ctx, k.Tick) {
+		if !k.wait(ctx, k.config.Tick) {
 			return nil
 		}
 	}
@@ -90,7 +90,7 @@ func (k *Keeper) commit(ctx context.Context) error {
 	err = k.change(ctx, func(now *record, w *word) bool {
 		ok := now.Phase == handed && w.State == good
 		if ok {
-			now.Phase, now.Since, now.Previous = committing, k.Clock.Now(), previous
+			now.Phase, now.Since, now.Previous = committing, k.config.Clock.Now(), previous
 		}
 		r = *now
 		return ok
@@ -105,14 +105,14 @@ func (k *Keeper) commit(ctx context.Context) error {
 // the work in time, the candidate reinstalls the previous version, and works until
 // that one asks for the work.
 func (k *Keeper) revert(ctx context.Context, r record) error {
-	if r.Phase == committing && k.Clock.Now().Sub(r.Since) > k.Within && len(r.Previous) > 0 {
+	if r.Phase == committing && k.config.Clock.Now().Sub(r.Since) > k.config.Within && len(r.Previous) > 0 {
 		reason := fmt.Sprintf("the agent was put back to the version before, because version %s did not start as the installed agent within %s%s",
-			r.Version, k.Within, k.waits(ctx, k.installedPods))
-		k.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
+			r.Version, k.config.Within, k.waits(ctx, k.installedPods))
+		k.config.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
 		err := k.change(ctx, func(now *record, _ *word) bool {
 			ok := now.Key == r.Key && now.Phase == committing
 			if ok {
-				now.Phase, now.Since, now.FailedKey, now.Failure = reverting, k.Clock.Now(), now.Key, reason
+				now.Phase, now.Since, now.FailedKey, now.Failure = reverting, k.config.Clock.Now(), now.Key, reason
 			}
 			r = *now
 			return ok
@@ -131,7 +131,7 @@ func (k *Keeper) revert(ctx context.Context, r record) error {
 // before this agent works again.
 func (k *Keeper) giveUp(ctx context.Context, r record, reason string) error {
 	reason = fmt.Sprintf("the agent stays as it is, because version %s did not work here: %s", r.Version, reason)
-	k.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
+	k.config.Log.Error("rolling back the agent's upgrade", logkey.Version, r.Version, logkey.Reason, reason)
 	k.together.Lock()
 	mine := false
 	err := k.change(ctx, func(now *record, _ *word) bool {
@@ -171,26 +171,26 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 		if r.Phase == none || r.Phase == returning {
 			return false
 		}
-		r.Phase, r.Since = returning, k.Clock.Now()
+		r.Phase, r.Since = returning, k.config.Clock.Now()
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	since := k.Clock.Now()
+	since := k.config.Clock.Now()
 	for {
 		r, w, err := k.read(ctx)
-		if err == nil && (r.Phase == none || w.State == done || w.State == "" || k.Clock.Now().Sub(since) > goneWithin) {
+		if err == nil && (r.Phase == none || w.State == done || w.State == "" || k.config.Clock.Now().Sub(since) > goneWithin) {
 			break
 		}
-		if !k.wait(ctx, k.Tick) {
+		if !k.wait(ctx, k.config.Tick) {
 			return nil
 		}
 	}
 	if err := k.removeCandidate(ctx); err != nil {
 		return err
 	}
-	k.Log.Info("the agent's upgrade is complete", logkey.Version, k.Version)
+	k.config.Log.Info("the agent's upgrade is complete", logkey.Version, k.config.Version)
 	return k.change(ctx, func(r *record, w *word) bool {
 		over := record{}
 		if r.Key != "" && r.FailedKey == r.Key {

@@ -49,8 +49,8 @@ type Config struct {
 
 // Keeper is one side of an upgrade.
 type Keeper struct {
-	Config
-	begun chan struct{}
+	config Config
+	begun  chan struct{}
 	// active: a candidate renders without applying, or was rolled back and is not removed
 	// yet, so it must be checked.
 	active atomic.Bool
@@ -76,7 +76,7 @@ func New(c Config) (*Keeper, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Keeper{Config: c, begun: make(chan struct{}, 1)}, nil
+	return &Keeper{config: c, begun: make(chan struct{}, 1)}, nil
 }
 
 // Run runs the installed agent: it works, watches a candidate, or takes over from
@@ -94,7 +94,7 @@ func (k *Keeper) Run(ctx context.Context, work func(ctx context.Context) error) 
 		if errors.As(err, &stop) {
 			return stop.error
 		}
-		k.Log.Warn("the agent's own upgrade cannot continue", logkey.Error, err)
+		k.config.Log.Warn("the agent's own upgrade cannot continue", logkey.Error, err)
 		k.wait(ctx, max(time.Second, backoff.Next()))
 	}
 	return nil
@@ -137,7 +137,7 @@ func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error)
 	for {
 		var tick <-chan time.Time
 		if k.active.Load() {
-			tick = k.Clock.After(k.Tick)
+			tick = k.config.Clock.After(k.config.Tick)
 		}
 		select {
 		case err := <-ended:
@@ -150,7 +150,7 @@ func (k *Keeper) work(ctx context.Context, work func(ctx context.Context) error)
 		}
 		ready, err := k.checkRender(ctx)
 		if err != nil {
-			k.Log.Warn("cannot check the new agent", logkey.Error, err)
+			k.config.Log.Warn("cannot check the new agent", logkey.Error, err)
 		}
 		if !ready {
 			continue
@@ -168,7 +168,7 @@ func (k *Keeper) wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-k.Clock.After(d):
+	case <-k.config.Clock.After(d):
 		return true
 	}
 }

@@ -82,12 +82,12 @@ type word struct {
 func (k *Keeper) read(ctx context.Context) (record, word, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	m, err := k.Client.CoreV1().ConfigMaps(k.Namespace).Get(ctx, recordName, metav1.GetOptions{})
+	m, err := k.config.Client.CoreV1().ConfigMaps(k.config.Namespace).Get(ctx, recordName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return record{}, word{}, nil
 	}
 	if err != nil {
-		return record{}, word{}, errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+		return record{}, word{}, errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.config.Namespace, recordName, err)
 	}
 	r, w := parse(m)
 	return r, w, nil
@@ -111,16 +111,16 @@ func parse(m *corev1.ConfigMap) (record, word) {
 func (k *Keeper) change(ctx context.Context, fn func(r *record, w *word) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	maps := k.Client.CoreV1().ConfigMaps(k.Namespace)
+	maps := k.config.Client.CoreV1().ConfigMaps(k.config.Namespace)
 	for {
 		m, err := maps.Get(ctx, recordName, metav1.GetOptions{})
 		fresh := apierrors.IsNotFound(err)
 		if fresh {
 			m, err = &corev1.ConfigMap{}, nil
-			m.Name, m.Namespace, m.Labels = recordName, k.Namespace, map[string]string{partOf: "axle"}
+			m.Name, m.Namespace, m.Labels = recordName, k.config.Namespace, map[string]string{partOf: "axle"}
 		}
 		if err != nil {
-			return errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+			return errcode.New(errcode.Unavailable, "read ConfigMap %s/%s: %w", k.config.Namespace, recordName, err)
 		}
 		r, w := parse(m)
 		if !fn(&r, &w) {
@@ -145,7 +145,7 @@ func (k *Keeper) change(ctx context.Context, fn func(r *record, w *word) bool) e
 			continue
 		}
 		if err != nil {
-			return errcode.New(errcode.Unavailable, "write ConfigMap %s/%s: %w", k.Namespace, recordName, err)
+			return errcode.New(errcode.Unavailable, "write ConfigMap %s/%s: %w", k.config.Namespace, recordName, err)
 		}
 		return nil
 	}

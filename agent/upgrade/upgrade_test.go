@@ -405,10 +405,3 @@ func (s *stage) said(state string) error {
 	}
 	return err
 }
-
-func TestUpgradeDefaults(t *testing.T) {
-	k, err := upgrade.New(upgrade.Config{Client: &kubernetes.Clientset{}, Namespace: "n", Version: "v"})
-	if err != nil || k.Within != 15*time.Minute || k.Tick != 5*time.Second {
-		t.Errorf("within %s, every %s, %v", k.Within, k.Tick, err)
-	}
-}

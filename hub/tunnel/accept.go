@@ -81,14 +81,14 @@ func (t *Tunnels) admit(r *http.Request) (p identity.Principal, err error) {
 	if err != nil {
 		return p, err
 	}
-	err = t.Feed.CatchUp(r.Context(), seen, func(ctx context.Context) error {
-		_, err := t.Identity.Authenticate(ctx, bearer)
+	err = t.config.Feed.CatchUp(r.Context(), seen, func(ctx context.Context) error {
+		_, err := t.config.Identity.Authenticate(ctx, bearer)
 		return err
 	})
 	if err != nil {
 		return p, err
 	}
-	if p, err = t.Identity.Authenticate(r.Context(), bearer); err == nil && p.Kind != identity.KindCluster {
+	if p, err = t.config.Identity.Authenticate(r.Context(), bearer); err == nil && p.Kind != identity.KindCluster {
 		err = errcode.New(errcode.Forbidden, "this address is for agents; a token of kind %s does not work here", p.Kind)
 	}
 	return p, err
@@ -109,10 +109,10 @@ func refuse(w http.ResponseWriter, err error) {
 
 // greet starts HTTP/2 and says hello; then the cluster has the connection.
 func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal, remote string) {
-	now := t.Clock.Now()
+	now := t.config.Clock.Now()
 	c := &connection{
 		clusterID: p.ID, clusterName: p.Name, tokenID: p.TokenID, remote: remote,
-		since: now, endsAt: now.Add(jitter.Add(t.MaxLife, t.LifeSpread)), users: map[string]int{},
+		since: now, endsAt: now.Add(jitter.Add(t.config.MaxLife, t.config.LifeSpread)), users: map[string]int{},
 	}
 	joined := wsconn.Join(conn, true)
 	unanswered := receiveUnary(joined)
@@ -126,21 +126,21 @@ func (t *Tunnels) greet(ctx context.Context, conn net.Conn, p identity.Principal
 		err = t.hold(c)
 	}
 	if err != nil {
-		t.Log.Info("a tunnel was not accepted", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
+		t.config.Log.Info("a tunnel was not accepted", logkey.Cluster, p.Name, logkey.Address, remote, logkey.Error, err)
 		if c.cc != nil {
 			c.close()
 		}
 		return
 	}
 	t.metrics.accepted.Inc()
-	t.Log.Debug("a tunnel is up", logkey.Cluster, p.Name, logkey.Address, remote)
+	t.config.Log.Debug("a tunnel is up", logkey.Cluster, p.Name, logkey.Address, remote)
 	t.recheck(c)
 }
 
 func (t *Tunnels) hello(ctx context.Context, c *connection, unanswered *pendingRequests) error {
-	answer, err := c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hello{Hello: &agentv1.TunnelHello{
+	answer, err := c.say(ctx, t.config.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hello{Hello: &agentv1.TunnelHello{
 		ProtocolVersion: protocolVersion, Version: buildinfo.Version, ClusterId: c.clusterID,
-		MaxLifeMicros: t.MaxLife.Microseconds(), Replica: t.Replica,
+		MaxLifeMicros: t.config.MaxLife.Microseconds(), Replica: t.config.Replica,
 	}}})
 	if err != nil {
 		return err

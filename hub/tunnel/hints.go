@@ -43,7 +43,7 @@ type hints struct {
 
 func newHints(t *Tunnels) *hints {
 	return &hints{
-		t: t, limit: rate.NewLimiter(rate.Limit(t.HintRate), hintBurst), wake: make(chan struct{}, 1),
+		t: t, limit: rate.NewLimiter(rate.Limit(t.config.HintRate), hintBurst), wake: make(chan struct{}, 1),
 		reason: map[string]string{}, resting: map[string]bool{}, named: map[string]string{},
 	}
 }
@@ -77,7 +77,7 @@ func (h *hints) rest(ctx context.Context, clusterID string) {
 	h.mu.Unlock()
 	h.t.running.Go(func() {
 		// It ends early only when all hints end.
-		_ = jitter.Wait(ctx, h.t.HintRest)
+		_ = jitter.Wait(ctx, h.t.config.HintRest)
 		h.mu.Lock()
 		delete(h.resting, clusterID)
 		if _, waits := h.reason[clusterID]; waits {
@@ -138,12 +138,12 @@ func (h *hints) run(ctx context.Context) error {
 }
 
 func (h *hints) send(ctx context.Context, c *connection, reason string) {
-	at := h.t.Feed.Position()
-	_, err := c.say(ctx, h.t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hint{Hint: &agentv1.TunnelHint{
+	at := h.t.config.Feed.Position()
+	_, err := c.say(ctx, h.t.config.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Hint{Hint: &agentv1.TunnelHint{
 		Reason: reason, Position: &agentv1.Position{Incarnation: at.Incarnation, Sequence: at.Sequence},
 	}}})
 	if err != nil {
-		h.t.Log.Debug("a hint was not delivered; the next tunnel repeats it, or a poll makes it unnecessary", logkey.Cluster, c.clusterName, logkey.Error, err)
+		h.t.config.Log.Debug("a hint was not delivered; the next tunnel repeats it, or a poll makes it unnecessary", logkey.Cluster, c.clusterName, logkey.Error, err)
 		h.lost(c.clusterID, reason, c)
 		return
 	}
@@ -230,7 +230,7 @@ func (t *Tunnels) news(ids []string) {
 		if !here {
 			continue
 		}
-		etag, err := t.Desired.ETag(id)
+		etag, err := t.config.Desired.ETag(id)
 		if err != nil {
 			continue // the cluster was deleted; its tunnel ends with its token
 		}
@@ -270,18 +270,18 @@ func (t *Tunnels) tokensGone(clusterID string) {
 // agent merely got a newer token, it is told to dial again, and the old
 // connection's streams may finish.
 func (t *Tunnels) tokenGone(c *connection) {
-	switch good, others := t.Identity.DeployToken(c.tokenID, c.clusterID); {
+	switch good, others := t.config.Identity.DeployToken(c.tokenID, c.clusterID); {
 	case good:
 	case others:
 		t.mu.Lock()
 		if c.retireAt.IsZero() {
-			c.retireAt = t.Clock.Now().Add(2 * tokenSpread)
+			c.retireAt = t.config.Clock.Now().Add(2 * tokenSpread)
 		}
 		t.mu.Unlock()
 		t.running.Go(func() { t.sendAway(context.Background(), c, "the token was replaced", tokenSpread) })
 	default:
 		t.metrics.revoked.Inc()
-		t.Log.Info("a tunnel is closed: its token was revoked", logkey.Cluster, c.clusterName)
+		t.config.Log.Info("a tunnel is closed: its token was revoked", logkey.Cluster, c.clusterName)
 		c.close()
 	}
 }

@@ -83,11 +83,11 @@ func (s *peerServer) serve(conn net.Conn) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+streamPath, s.stream)
 	srv := &http.Server{
-		Handler: mux, Protocols: &protocols, ErrorLog: slog.NewLogLogger(s.t.Log.Handler(), slog.LevelDebug),
+		Handler: mux, Protocols: &protocols, ErrorLog: slog.NewLogLogger(s.t.config.Log.Handler(), slog.LevelDebug),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: perLink + 50, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connectionWindow,
-			SendPingTimeout: s.t.PingAfter, PingTimeout: s.t.AnswerWithin,
+			SendPingTimeout: s.t.config.PingAfter, PingTimeout: s.t.config.AnswerWithin,
 		},
 	}
 	end := &endingConn{Conn: conn, done: make(chan struct{})}
@@ -143,7 +143,7 @@ func (s *peerServer) close() {
 
 // fresh accepts a nonce, once.
 func (s *peerServer) fresh(nonce string) bool {
-	now := s.t.PeerClock.Now()
+	now := s.t.config.PeerClock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, used := s.seen[nonce]; used || nonce == "" {
@@ -199,7 +199,7 @@ func (s *peerServer) accept(r *http.Request) (*flow, error) {
 	if err := frame.ReadMax(io.TeeReader(r.Body, &raw), head, maxHead); err != nil {
 		return nil, errcode.New(errcode.Invalid, "the stream's head cannot be read: %w", err)
 	}
-	if _, err := peer.VerifyPart(s.t.PeerKey, s.t.PeerClock.Now(), r, raw.Bytes()); err != nil {
+	if _, err := peer.VerifyPart(s.t.config.PeerKey, s.t.config.PeerClock.Now(), r, raw.Bytes()); err != nil {
 		return nil, err
 	}
 	if !s.fresh(r.URL.Query().Get("nonce")) {

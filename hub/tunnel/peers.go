@@ -72,7 +72,7 @@ func newPeers(t *Tunnels) *peers {
 	one.ForceAttemptHTTP2, one.TLSNextProto = false, nil
 	one.Protocols = new(http.Protocols)
 	one.Protocols.SetHTTP1(true)
-	p.signer = &peer.Signer{Key: t.PeerKey, Replica: t.Replica, Clock: t.PeerClock, Next: one}
+	p.signer = &peer.Signer{Key: t.config.PeerKey, Replica: t.config.Replica, Clock: t.config.PeerClock, Next: one}
 	p.http = &http.Client{Transport: p.signer, Timeout: tellWithin}
 	p.dialer = p.signer
 	p.server = &peerServer{t: t, seen: map[string]time.Time{}}
@@ -81,7 +81,7 @@ func newPeers(t *Tunnels) *peers {
 
 // changed records that a tunnel came or went here. The caller holds Tunnels.mu.
 func (p *peers) changed(clusterID string) {
-	if p.t.Replicas == nil {
+	if p.t.config.Replicas == nil {
 		return
 	}
 	p.mu.Lock()
@@ -95,19 +95,19 @@ func (p *peers) changed(clusterID string) {
 
 // run sends this replica's state to the others.
 func (p *peers) run(ctx context.Context) error {
-	if p.t.Replicas == nil {
+	if p.t.config.Replicas == nil {
 		return nil
 	}
-	all := p.t.Clock.After(jitter.Full(tellAll))
+	all := p.t.config.Clock.After(jitter.Full(tellAll))
 	for {
 		whole := false
 		select {
 		case <-all:
 			whole = true
-			all = p.t.Clock.After(jitter.Around(tellAll, tellAll/5))
+			all = p.t.config.Clock.After(jitter.Around(tellAll, tellAll/5))
 		case <-p.wake:
 			select {
-			case <-p.t.Clock.After(gather):
+			case <-p.t.config.Clock.After(gather):
 			case <-ctx.Done():
 				return nil
 			}
@@ -149,7 +149,7 @@ func (p *peers) tell(ctx context.Context, said told) {
 	}
 	var telling sync.WaitGroup
 	defer telling.Wait()
-	for _, other := range p.t.Replicas.Others() {
+	for _, other := range p.t.config.Replicas.Others() {
 		telling.Go(func() {
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, other.URL+statePath, bytes.NewReader(body))
 			if err != nil {
@@ -157,7 +157,7 @@ func (p *peers) tell(ctx context.Context, said told) {
 			}
 			answer, err := p.http.Do(r)
 			if err != nil {
-				p.t.Log.Debug("tunnel states were not sent to a replica; they are sent again", logkey.Replica, other.Name, logkey.Error, err)
+				p.t.config.Log.Debug("tunnel states were not sent to a replica; they are sent again", logkey.Replica, other.Name, logkey.Error, err)
 				return
 			}
 			_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 4<<10))
@@ -178,7 +178,7 @@ func (p *peers) take(replica string, said told) {
 	if said.Whole {
 		for id, s := range known {
 			if _, still := said.Clusters[id]; s.State == Up && !still {
-				known[id] = state{Down, clock.Micros(p.t.Clock.Now())}
+				known[id] = state{Down, clock.Micros(p.t.config.Clock.Now())}
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func (p *peers) take(replica string, said told) {
 
 // state returns a cluster's tunnel at other replicas. A dead replica has none.
 func (p *peers) state(clusterID string) (found state) {
-	if p.t.Replicas == nil {
+	if p.t.config.Replicas == nil {
 		return found
 	}
 	p.mu.Lock()
@@ -197,7 +197,7 @@ func (p *peers) state(clusterID string) (found state) {
 		if !ok {
 			continue
 		}
-		if _, alive := p.t.Replicas.Named(replica); !alive && s.State == Up {
+		if _, alive := p.t.config.Replicas.Named(replica); !alive && s.State == Up {
 			s.State = Down
 		}
 		if isUp := s.State == Up; isUp != (found.State == Up) && isUp || isUp == (found.State == Up) && s.At > found.At {
@@ -210,7 +210,7 @@ func (p *peers) state(clusterID string) (found state) {
 // candidates returns the replicas to ask for a cluster: first those that
 // announced its tunnel, then all others, whose message may be on its way.
 func (p *peers) candidates(clusterID string) []peer.Replica {
-	others := p.t.Replicas.Others()
+	others := p.t.config.Replicas.Others()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	slices.SortStableFunc(others, func(a, b peer.Replica) int {
@@ -228,7 +228,7 @@ func order(s state) int {
 
 // open starts a stream at the replica that has the tunnel.
 func (p *peers) open(ctx context.Context, clusterID string, head *agentv1.StreamHead) (*flow, error) {
-	if p.t.Replicas == nil {
+	if p.t.config.Replicas == nil {
 		return nil, ErrNone
 	}
 	var last error
@@ -262,7 +262,7 @@ func (p *peers) forward(ctx context.Context, to peer.Replica, clusterID string, 
 		return nil, err
 	}
 	uri := streamPath + "?" + url.Values{"cluster": {clusterID}, "nonce": {rand.Text()}}.Encode()
-	f := newFlow(ctx, p.t.Clock, "cluster "+clusterID+" by replica "+to.Name, head.GetIdentity().GetUser(), nil)
+	f := newFlow(ctx, p.t.config.Clock, "cluster "+clusterID+" by replica "+to.Name, head.GetIdentity().GetUser(), nil)
 	p.t.mu.Lock()
 	if err := p.t.room(nil); err != nil {
 		p.t.mu.Unlock()
@@ -319,7 +319,7 @@ func (p *peers) link(ctx context.Context, to peer.Replica) (*peerLink, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &peerLink{cc: cc, used: p.t.Clock.Now()}
+	l := &peerLink{cc: cc, used: p.t.config.Clock.Now()}
 	p.mu.Lock()
 	p.links[to.Name] = append(p.links[to.Name], l)
 	p.mu.Unlock()
@@ -332,7 +332,7 @@ func (p *peers) free(replica string) *peerLink {
 	p.links[replica] = slices.DeleteFunc(p.links[replica], func(l *peerLink) bool { return l.cc.Err() != nil })
 	for _, l := range p.links[replica] {
 		if l.cc.InFlight() < perLink {
-			l.used = p.t.Clock.Now()
+			l.used = p.t.config.Clock.Now()
 			return l
 		}
 	}
@@ -340,7 +340,7 @@ func (p *peers) free(replica string) *peerLink {
 }
 
 func (p *peers) closeIdle() {
-	now := p.t.Clock.Now()
+	now := p.t.config.Clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name, links := range p.links {

@@ -18,11 +18,11 @@ import (
 func (t *Tunnels) sweep(ctx context.Context) error {
 	for {
 		select {
-		case <-t.Clock.After(t.Sweep):
+		case <-t.config.Clock.After(t.config.Sweep):
 		case <-ctx.Done():
 			return nil
 		}
-		now := t.Clock.Now()
+		now := t.config.Clock.Now()
 		t.sweepStreams(ctx, now)
 		t.sweepConnections(ctx, now)
 	}
@@ -36,9 +36,9 @@ func (t *Tunnels) sweepStreams(ctx context.Context, now time.Time) {
 	t.mu.Lock()
 	for s := range t.streams {
 		switch {
-		case s.stalledFor(now) > t.StallAfter:
+		case s.stalledFor(now) > t.config.StallAfter:
 			stalled = append(stalled, s)
-		case s.conn != nil && !s.doubted && !s.conn.doubted && s.waitsFor(now) > t.DoubtAfter:
+		case s.conn != nil && !s.doubted && !s.conn.doubted && s.waitsFor(now) > t.config.DoubtAfter:
 			s.doubted, s.conn.doubted = true, true
 			doubted[s.conn] = true
 		}
@@ -56,7 +56,7 @@ func (t *Tunnels) sweepStreams(ctx context.Context, now time.Time) {
 // prove closes a connection that does not answer a ping in time.
 func (t *Tunnels) prove(ctx context.Context, c *connection) {
 	asked := time.Now()
-	_, err := c.say(ctx, t.ProofWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Ping{Ping: &agentv1.TunnelPing{Number: uint64(asked.UnixNano())}}})
+	_, err := c.say(ctx, t.config.ProofWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_Ping{Ping: &agentv1.TunnelPing{Number: uint64(asked.UnixNano())}}})
 	t.mu.Lock()
 	c.doubted = false
 	t.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *Tunnels) prove(ctx context.Context, c *connection) {
 		return // slow is not dead: data arrived
 	}
 	t.metrics.dead.Inc()
-	t.Log.Info("a tunnel is closed: a request waits and the agent does not answer", logkey.Cluster, c.clusterName)
+	t.config.Log.Info("a tunnel is closed: a request waits and the agent does not answer", logkey.Cluster, c.clusterName)
 	c.close()
 }
 
@@ -81,7 +81,7 @@ func (t *Tunnels) sweepConnections(ctx context.Context, now time.Time) {
 		}
 		if now.After(c.endsAt) {
 			// Until the next connection comes, this one continues.
-			c.endsAt = now.Add(t.LifeSpread)
+			c.endsAt = now.Add(t.config.LifeSpread)
 			leave = append(leave, c)
 		}
 	}

@@ -44,7 +44,7 @@ const (
 
 // Tunnels holds the tunnels of all clusters, as this replica sees them.
 type Tunnels struct {
-	Config
+	config    Config
 	transport *http.Transport
 	accepts   *rate.Limiter
 	probes    chan struct{} // one slot for each held probe
@@ -77,7 +77,7 @@ func New(c Config) (*Tunnels, error) {
 		return nil, err
 	}
 	t := &Tunnels{
-		Config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
+		config: c, transport: newTransport(c.PingAfter, c.AnswerWithin), accepts: rate.NewLimiter(acceptRate, acceptBurst),
 		probes: make(chan struct{}, maxProbes), begun: c.Clock.Now(),
 		current: map[string]*connection{}, old: map[*connection]bool{}, since: map[string]state{}, streams: map[*flow]bool{},
 	}
@@ -112,7 +112,7 @@ func (t *Tunnels) stop(ctx context.Context) {
 	t.mu.Lock()
 	t.stopping = true
 	t.mu.Unlock()
-	end := time.Now().Add(t.Drain)
+	end := time.Now().Add(t.config.Drain)
 	t.sayGoodbye(ctx)
 	for time.Now().Before(end) && t.busy() {
 		// It polls, because a stream does not signal its end.
@@ -173,7 +173,7 @@ func (t *Tunnels) Open(ctx context.Context, clusterID string, head *agentv1.Stre
 // mayComeBack reports whether a cluster's tunnel was lost so recently that it
 // is likely to come back.
 func (t *Tunnels) mayComeBack(clusterID string) bool {
-	now := t.Clock.Now()
+	now := t.config.Clock.Now()
 	state, at := t.State(clusterID)
 	return state != Off && (now.Sub(t.begun) < backWithin || now.Sub(clock.FromMicros(at)) < backWithin)
 }
@@ -202,7 +202,7 @@ func (t *Tunnels) now(clusterID, what string) {
 	if t.since[clusterID].State == what {
 		return
 	}
-	t.since[clusterID] = state{what, clock.Micros(t.Clock.Now())}
+	t.since[clusterID] = state{what, clock.Micros(t.config.Clock.Now())}
 	t.peers.changed(clusterID)
 }
 
@@ -237,7 +237,7 @@ func (t *Tunnels) open(ctx context.Context, clusterID string, head *agentv1.Stre
 		t.metrics.refused.Inc()
 		return nil, err
 	}
-	s := newFlow(ctx, t.Clock, "cluster "+c.clusterName, user, c)
+	s := newFlow(ctx, t.config.Clock, "cluster "+c.clusterName, user, c)
 	s.upgrade = head.GetUpgrade() != ""
 	t.count(s)
 	t.mu.Unlock()
@@ -266,10 +266,10 @@ const retryExhausted = 5 * time.Second
 // room returns why a connection cannot accept another stream; c is nil for one
 // to another replica. The caller holds mu.
 func (t *Tunnels) room(c *connection) error {
-	if c != nil && c.streams >= t.MaxPerCluster {
+	if c != nil && c.streams >= t.config.MaxPerCluster {
 		return errcode.New(errcode.Exhausted, "%d requests are under way to cluster %s, which is the most; by %s; end some, or try again in a few seconds", c.streams, c.clusterName, top(c.users)).After(retryExhausted)
 	}
-	if len(t.streams) >= t.MaxPerHub {
+	if len(t.streams) >= t.config.MaxPerHub {
 		return errcode.New(errcode.Exhausted, "%d requests to clusters are under way through this replica, which is the most; try again in a few seconds", len(t.streams)).After(retryExhausted)
 	}
 	return nil
@@ -317,7 +317,7 @@ func (t *Tunnels) retire(c *connection) {
 		delete(t.current, c.clusterID)
 	}
 	if !t.old[c] {
-		t.old[c], c.draining, c.closeAt = true, true, t.Clock.Now().Add(t.Grace)
+		t.old[c], c.draining, c.closeAt = true, true, t.config.Clock.Now().Add(t.config.Grace)
 	}
 }
 
@@ -332,13 +332,13 @@ func (t *Tunnels) ended(c *connection) {
 	delete(t.current, c.clusterID)
 	t.now(c.clusterID, Down)
 	t.metrics.lost.Inc()
-	t.Log.Debug("a tunnel went down", logkey.Cluster, c.clusterName)
+	t.config.Log.Debug("a tunnel went down", logkey.Cluster, c.clusterName)
 }
 
 // sendAway tells an agent to dial again. When the message does not arrive, the
 // silent connection is closed later.
 func (t *Tunnels) sendAway(ctx context.Context, c *connection, reason string, spread time.Duration) {
-	_, _ = c.say(ctx, t.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
+	_, _ = c.say(ctx, t.config.HelloWithin, &agentv1.ControlRequest{Message: &agentv1.ControlRequest_GoAway{
 		GoAway: &agentv1.TunnelGoAway{Reason: reason, SpreadMicros: spread.Microseconds()},
 	}})
 }

@@ -73,7 +73,7 @@ type Config struct {
 
 // Server answers deliveries.
 type Server struct {
-	Config
+	config  Config
 	known   *known
 	seen    *seen
 	noted   *noted
@@ -93,7 +93,7 @@ func New(c Config) (*Server, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{
-		Config: c, known: newKnown(c.Hooks, c.Clock), seen: newSeen(c.Clock), noted: newNoted(c.Clock), large: make(chan struct{}, largeBodies),
+		config: c, known: newKnown(c.Hooks, c.Clock), seen: newSeen(c.Clock), noted: newNoted(c.Clock), large: make(chan struct{}, largeBodies),
 		counted: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "axle_hub_webhook_deliveries_total",
 			Help: "Deliveries by provider and outcome: kicked, replayed, uninteresting, unmatched, refused, failed."}, []string{"provider", "outcome"}),
 	}
@@ -126,7 +126,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if code == errcode.Unauthorized || code == errcode.NotFound || code == errcode.Exhausted || code == errcode.Invalid {
 			outcome = "refused"
 		} else {
-			s.Log.Warn("a webhook delivery failed", "provider", provider, logkey.Error, err)
+			s.config.Log.Warn("a webhook delivery failed", "provider", provider, logkey.Error, err)
 		}
 		s.count(provider, outcome)
 		if after := errcode.RetryAfter(err); after > 0 {
@@ -225,7 +225,7 @@ func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Reques
 
 // kick requests a fetch of each repository that the push is about.
 func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answer, error) {
-	all, err := s.Repositories.Repositories(ctx)
+	all, err := s.config.Repositories.Repositories(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -249,7 +249,7 @@ func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answe
 		if !followed {
 			continue
 		}
-		if err := s.Repositories.Refresh(ctx, r.ID); err != nil {
+		if err := s.config.Repositories.Refresh(ctx, r.ID); err != nil {
 			return answer{}, fmt.Errorf("kick %s: %w", r.Name, err)
 		}
 		a.Outcome, a.Repositories = "kicked", append(a.Repositories, r.Name)
@@ -269,7 +269,7 @@ func (s *Server) kick(ctx context.Context, hook gitcache.Webhook, p push) (answe
 
 // follows reports whether a source of the repository may have moved.
 func (s *Server) follows(ctx context.Context, r gitcache.Repository, p push) (bool, error) {
-	sources, err := s.Repositories.Sources(ctx, r.ID)
+	sources, err := s.config.Repositories.Sources(ctx, r.ID)
 	if err != nil {
 		return false, err
 	}
@@ -287,7 +287,7 @@ func (s *Server) note(ctx context.Context, hook gitcache.Webhook, a answer) {
 	if !s.noted.due(hook.ID, a.Outcome) {
 		return
 	}
-	if err := s.Hooks.NoteDelivery(ctx, hook.ID, text); err != nil {
-		s.Log.Warn("a webhook's delivery was not recorded", logkey.Error, err)
+	if err := s.config.Hooks.NoteDelivery(ctx, hook.ID, text); err != nil {
+		s.config.Log.Warn("a webhook's delivery was not recorded", logkey.Error, err)
 	}
 }

@@ -46,7 +46,7 @@ func (s *API) List(ctx context.Context, r *connect.Request[hubv1.ListAuditReques
 	if q.ClusterID != "" {
 		q.ClusterID = s.ClusterID(ctx, q.ClusterID)
 	}
-	rows, err := s.Log.Chain.AuditRows(ctx, q)
+	rows, err := audit.Reader{Log: s.Log}.Rows(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -86,11 +86,7 @@ func (s *API) Verify(ctx context.Context, r *connect.Request[hubv1.VerifyAuditRe
 
 // Checkpoints implements hubv1connect.AuditHandler.
 func (s *API) Checkpoints(ctx context.Context, _ *connect.Request[hubv1.ListAuditCheckpointsRequest]) (*connect.Response[hubv1.ListAuditCheckpointsResponse], error) {
-	all, err := s.Log.Checkpoints.AuditCheckpoints(ctx)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := s.Log.Signer.CheckpointKeys(ctx)
+	all, keys, err := audit.Reader{Log: s.Log}.Issued(ctx)
 	if err != nil {
 		return nil, err
 	}

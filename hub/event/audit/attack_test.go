@@ -102,7 +102,7 @@ func TestAuditLogUnderAttackBySQL(t *testing.T) {
 					t.Fatalf("%+v %v", kept, err)
 				}
 				j.add(2)
-				memory, err := os.ReadFile(j.Kept)
+				memory, err := os.ReadFile(j.kept)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +137,7 @@ func (j *journal) withstands(memory []byte, old int) {
 		}
 	} else if !errcode.Is(err, errcode.Conflict) {
 		j.t.Errorf("checkpoint: %v", err)
-	} else if now, err := os.ReadFile(j.Kept); err != nil || string(now) != string(memory) {
+	} else if now, err := os.ReadFile(j.kept); err != nil || string(now) != string(memory) {
 		j.t.Errorf("this replica forgot what it saw: %s, %v", now, err)
 	}
 }
@@ -149,7 +149,7 @@ func (j *journal) isSeen(kept hashchain.Checkpoint, outside bool) {
 	if at, _ := j.verify(j.Log); at == 0 {
 		j.t.Error("the replica that wrote it holds the log to be whole")
 	}
-	file, err := audit.New(audit.Config{Chain: j.store, Checkpoints: j.store, Cursors: j.store, Signer: j.notary, Clock: j.clock, Kept: j.Kept})
+	file, err := audit.New(audit.Config{Chain: j.store, Checkpoints: j.store, Cursors: j.store, Signer: j.notary, Clock: j.clock, Kept: j.kept})
 	if err != nil {
 		j.t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestAuditCheckpointFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(j.Kept)
+		text, err := os.ReadFile(j.kept)
 		if err != nil {
 			t.Fatal(err)
 		}

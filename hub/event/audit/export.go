@@ -33,7 +33,7 @@ type Sink interface {
 // the sink had them, a separate line says which are missing. Each line is sent
 // at least once.
 func (l *Log) Export(ctx context.Context) error {
-	if l.Sink == nil {
+	if l.config.Sink == nil {
 		<-ctx.Done()
 		return nil
 	}
@@ -42,7 +42,7 @@ func (l *Log) Export(ctx context.Context) error {
 		more, err := l.exportSome(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.Log.Warn("the audit log was not exported; trying again later", logkey.Error, err)
+				l.config.Log.Warn("the audit log was not exported; trying again later", logkey.Error, err)
 			}
 			// The loop ends with the context.
 			_ = jitter.Wait(ctx, backoff.Next())
@@ -65,16 +65,16 @@ func (l *Log) Export(ctx context.Context) error {
 
 // exportSome sends one batch and reports whether there may be more.
 func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
-	at, err := l.Cursors.AuditCursor(ctx, l.SinkName)
+	at, err := l.config.Cursors.AuditCursor(ctx, l.config.SinkName)
 	if err != nil {
 		return false, err
 	}
-	rows, err := l.Chain.AuditRows(ctx, Query{After: at, Limit: exportRows})
+	rows, err := l.config.Chain.AuditRows(ctx, Query{After: at, Limit: exportRows})
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
 	// Checkpoints after these rows are sent with the rows that follow.
-	points, err := l.Checkpoints.AuditCheckpoints(ctx)
+	points, err := l.config.Checkpoints.AuditCheckpoints(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +82,7 @@ func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
 	out := json.NewEncoder(&lines)
 	if first := rows[0].Sequence; first != at+1 {
 		gap := hashchain.Gap{From: at + 1, To: first - 1, Reason: "dropped by retention before they were exported"}
-		l.Log.Error("audit records were dropped by retention before they were exported", "from", gap.From, "to", gap.To)
+		l.config.Log.Error("audit records were dropped by retention before they were exported", "from", gap.From, "to", gap.To)
 		if err := out.Encode(hashchain.Exported{Gap: &gap}); err != nil {
 			return false, err
 		}
@@ -96,10 +96,10 @@ func (l *Log) exportSome(ctx context.Context) (more bool, err error) {
 			break
 		}
 	}
-	if err := l.Sink.Send(ctx, lines.Bytes()); err != nil {
+	if err := l.config.Sink.Send(ctx, lines.Bytes()); err != nil {
 		return false, err
 	}
-	return true, l.Cursors.PutAuditCursor(ctx, l.SinkName, last)
+	return true, l.config.Cursors.PutAuditCursor(ctx, l.config.SinkName, last)
 }
 
 // exportRow writes a row after the checkpoints of the previous row, which had

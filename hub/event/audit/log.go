@@ -64,7 +64,7 @@ type Config struct {
 
 // Log accepts records. It is safe for concurrent use, before and after Run.
 type Log struct {
-	Config
+	config Config
 	// grown wakes exports.
 	grown chan struct{}
 	hurry chan struct{}
@@ -108,7 +108,7 @@ func New(c Config) (*Log, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{Config: c, grown: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, nil
+	return &Log{config: c, grown: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}, nil
 }
 
 // Add accepts a record and returns at once. While the database is unavailable,
@@ -119,7 +119,7 @@ func (l *Log) Add(ctx context.Context, r Record) {
 		err = l.put(w)
 	}
 	if err != nil {
-		l.Log.WarnContext(ctx, "an audit record was lost", logkey.Method, r.Action, logkey.Error, err)
+		l.config.Log.WarnContext(ctx, "an audit record was lost", logkey.Method, r.Action, logkey.Error, err)
 	}
 }
 
@@ -148,7 +148,7 @@ func (l *Log) AddNow(ctx context.Context, r Record) error {
 
 func (l *Log) encode(r Record, done chan error) (waiting, error) {
 	if r.At == 0 {
-		r.At = clock.Micros(l.Clock.Now())
+		r.At = clock.Micros(l.config.Clock.Now())
 	}
 	r = r.bounded()
 	text, err := r.encode()
@@ -195,7 +195,7 @@ func (l *Log) flush() {
 			l.answer(batch, nil)
 			continue
 		}
-		l.Log.Warn("audit records wait for the database", logkey.Count, len(batch), logkey.Error, err)
+		l.config.Log.Warn("audit records wait for the database", logkey.Count, len(batch), logkey.Error, err)
 		l.giveBack(batch, lost, err, stopping)
 		pause = backoff.Next()
 	}
@@ -249,7 +249,7 @@ func (l *Log) giveBack(batch []waiting, lost int64, err error, stopping bool) {
 		}
 	}
 	if stopping {
-		l.Log.Error("audit records were lost: the database was unavailable when the hub stopped", logkey.Count, lost+int64(len(again)+len(l.waiting)))
+		l.config.Log.Error("audit records were lost: the database was unavailable when the hub stopped", logkey.Count, lost+int64(len(again)+len(l.waiting)))
 		l.answer(l.waiting, errcode.New(errcode.Unavailable, "the hub is stopping; try again").After(time.Second))
 		l.waiting, l.bytes, l.lost = nil, 0, 0
 		return

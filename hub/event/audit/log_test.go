@@ -46,12 +46,14 @@ type journal struct {
 	clock *clock.Manual
 	db    *sql.DB
 	t     *testing.T
+	kept  string // the log's file
 }
 
 func newJournal(t *testing.T, d storetest.Database) *journal {
 	t.Helper()
 	j := &journal{notary: newNotary("sig_1"), store: d.Open(t), clock: clock.NewManual(time.Now()), db: d.SQL(t), t: t}
-	j.Log = j.log(audit.Config{Kept: filepath.Join(t.TempDir(), "kept")})
+	j.kept = filepath.Join(t.TempDir(), "kept")
+	j.Log = j.log(audit.Config{Kept: j.kept})
 	return j
 }
 

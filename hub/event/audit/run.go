@@ -40,7 +40,7 @@ func (l *Log) checkpoints(ctx context.Context) error {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()
 	if cerr := l.Checkpoint(last); cerr != nil {
-		l.Log.Warn("the audit log's last checkpoint was not made", logkey.Error, cerr)
+		l.config.Log.Warn("the audit log's last checkpoint was not made", logkey.Error, cerr)
 	}
 	return err
 }
@@ -48,10 +48,10 @@ func (l *Log) checkpoints(ctx context.Context) error {
 func (l *Log) every(ctx context.Context, pause time.Duration, problem string, do func(context.Context) error) error {
 	for {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
-			l.Log.Warn(problem, logkey.Error, err)
+			l.config.Log.Warn(problem, logkey.Error, err)
 		}
 		select {
-		case <-l.Clock.After(jitter.Around(pause, pause/5)):
+		case <-l.config.Clock.After(jitter.Around(pause, pause/5)):
 		case <-ctx.Done():
 			return nil
 		}
@@ -85,7 +85,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return kept, err
 	}
-	end, err := l.Chain.AuditEnd(ctx)
+	end, err := l.config.Chain.AuditEnd(ctx)
 	if err != nil {
 		return kept, err
 	}
@@ -93,7 +93,7 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err == nil && end.Sequence == 0 && from.Sequence == 0 && last.Sequence == 0 {
 		return from, nil
 	}
-	w := &walk{chain: l.Chain, end: from.End(), newest: from.Newest}
+	w := &walk{chain: l.config.Chain, end: from.End(), newest: from.Newest}
 	if last.Sequence > 0 {
 		w.marks = append(w.marks, hashchain.Checkpoint{Kind: hashchain.KindSeen, Sequence: last.Sequence, Hash: last.Hash})
 	}
@@ -113,10 +113,10 @@ func (l *Log) Seal(ctx context.Context) (hashchain.Checkpoint, error) {
 	if err != nil {
 		return c, err
 	}
-	if err := l.Checkpoints.PutAuditCheckpoint(ctx, c); err != nil {
+	if err := l.config.Checkpoints.PutAuditCheckpoint(ctx, c); err != nil {
 		return c, err
 	}
-	l.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "at", c.At, "newest", c.Newest, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
+	l.config.Log.Info("audit checkpoint", "sequence", c.Sequence, "hash", c.Hash, "at", c.At, "newest", c.Newest, "key", c.KeyID, "signature", fmt.Sprintf("%x", c.Signature))
 	return c, l.keep(c)
 }
 
@@ -147,14 +147,14 @@ func (l *Log) broken(ctx context.Context, err error, cut hashchain.Checkpoint) e
 	if now, perr := l.points(ctx); perr != nil || now.cut().Sequence != cut.Sequence {
 		return errcode.Hide(errcode.Unavailable, err, "old audit records were dropped meanwhile; try again").After(time.Second)
 	}
-	l.Log.Error("the audit log was changed in the database: no checkpoint is signed and nothing old is dropped; run axle audit verify", "sequence", broken.Sequence, logkey.Reason, broken.Reason)
+	l.config.Log.Error("the audit log was changed in the database: no checkpoint is signed and nothing old is dropped; run axle audit verify", "sequence", broken.Sequence, logkey.Reason, broken.Reason)
 	return errcode.Hide(errcode.Conflict, err, "the audit log was changed at record %d: %s; no checkpoint is signed for it", broken.Sequence, broken.Reason)
 }
 
 func (l *Log) sign(ctx context.Context, kind string, end hashchain.End, newest int64) (hashchain.Checkpoint, error) {
-	c := hashchain.Checkpoint{Kind: kind, Sequence: end.Sequence, Hash: end.Hash, At: clock.Micros(l.Clock.Now()), Newest: newest}
+	c := hashchain.Checkpoint{Kind: kind, Sequence: end.Sequence, Hash: end.Hash, At: clock.Micros(l.config.Clock.Now()), Newest: newest}
 	var err error
-	if c.KeyID, c.Signature, err = l.Signer.SignCheckpoint(ctx, c.Payload()); err != nil {
+	if c.KeyID, c.Signature, err = l.config.Signer.SignCheckpoint(ctx, c.Payload()); err != nil {
 		return c, fmt.Errorf("sign an audit checkpoint: %w", err)
 	}
 	return c, nil
@@ -165,13 +165,13 @@ func (l *Log) sign(ctx context.Context, kind string, end hashchain.End, newest i
 // verified from the checkpoint at the cut on. It does nothing while the chain
 // is broken.
 func (l *Log) Prune(ctx context.Context) error {
-	before := clock.Micros(l.Clock.Now().Add(-l.Retention))
+	before := clock.Micros(l.config.Clock.Now().Add(-l.config.Retention))
 	points, err := l.points(ctx)
 	if err != nil {
 		return err
 	}
 	last := points.cut()
-	w := &walk{chain: l.Chain, end: last.End(), newest: last.Newest}
+	w := &walk{chain: l.config.Chain, end: last.End(), newest: last.Newest}
 	for _, c := range points.all {
 		if c.Kind != hashchain.KindSeen || c.Sequence <= w.end.Sequence || c.At >= before || !points.signed(c) {
 			continue
@@ -205,7 +205,7 @@ func (l *Log) cut(ctx context.Context, w *walk, old hashchain.Checkpoint, before
 		if err != nil {
 			return false, err
 		}
-		if err := l.Checkpoints.CutAudit(ctx, c); err != nil {
+		if err := l.config.Checkpoints.CutAudit(ctx, c); err != nil {
 			return false, err
 		}
 	}

@@ -83,10 +83,10 @@ func (l *Log) newVerification(ctx context.Context, after hashchain.End, elsewher
 	v := &verification{log: l, points: map[int64][]hashchain.Checkpoint{}, elsewhere: elsewhere}
 	last := l.written()
 	v.From, v.End = after.Sequence, after
-	if v.all, err = l.Checkpoints.AuditCheckpoints(ctx); err != nil {
+	if v.all, err = l.config.Checkpoints.AuditCheckpoints(ctx); err != nil {
 		return nil, err
 	}
-	if v.target, err = l.Chain.AuditEnd(ctx); err != nil {
+	if v.target, err = l.config.Chain.AuditEnd(ctx); err != nil {
 		return nil, err
 	}
 	if kept.Sequence > 0 {
@@ -99,7 +99,7 @@ func (l *Log) newVerification(ctx context.Context, after hashchain.End, elsewher
 	for _, c := range v.all {
 		v.points[c.Sequence] = append(v.points[c.Sequence], c)
 	}
-	v.keys, err = l.Signer.CheckpointKeys(ctx)
+	v.keys, err = l.config.Signer.CheckpointKeys(ctx)
 	return v, err
 }
 
@@ -108,7 +108,7 @@ func (v *verification) run(ctx context.Context) error {
 		return err
 	}
 	for v.Rows < verifySize && v.End.Sequence < v.target.Sequence {
-		rows, err := v.log.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: pageSize})
+		rows, err := v.log.config.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: pageSize})
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (v *verification) begin() error {
 			if err := v.signed(c); err != nil {
 				return err
 			}
-			if err := c.Allow(v.log.Retention.Microseconds()); err != nil {
+			if err := c.Allow(v.log.config.Retention.Microseconds()); err != nil {
 				return err
 			}
 			for _, seen := range v.all {
@@ -211,7 +211,7 @@ func (v *verification) finish(ctx context.Context) error {
 	if v.End.Sequence > v.target.Sequence {
 		return v.beyond(ctx)
 	}
-	beyond, err := v.log.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: 1})
+	beyond, err := v.log.config.Chain.AuditRows(ctx, Query{After: v.End.Sequence, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (v *verification) finish(ctx context.Context) error {
 
 // beyond reads the head again when there are rows after it.
 func (v *verification) beyond(ctx context.Context) error {
-	end, err := v.log.Chain.AuditEnd(ctx)
+	end, err := v.log.config.Chain.AuditEnd(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,10 +238,10 @@ func (v *verification) beyond(ctx context.Context) error {
 
 // kept reads this replica's own record of the chain; zero when it has none.
 func (l *Log) kept() (c hashchain.Checkpoint, err error) {
-	if l.Kept == "" {
+	if l.config.Kept == "" {
 		return c, nil
 	}
-	text, err := os.ReadFile(l.Kept)
+	text, err := os.ReadFile(l.config.Kept)
 	if errors.Is(err, os.ErrNotExist) {
 		return c, nil
 	}
@@ -249,18 +249,18 @@ func (l *Log) kept() (c hashchain.Checkpoint, err error) {
 		return c, fmt.Errorf("read the last audit checkpoint: %w", err)
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return c, errcode.New(errcode.Internal, "%s holds no audit checkpoint; remove it after audit verify succeeded on another replica", l.Kept)
+		return c, errcode.New(errcode.Internal, "%s holds no audit checkpoint; remove it after audit verify succeeded on another replica", l.config.Kept)
 	}
 	return c, nil
 }
 
 func (l *Log) keep(c hashchain.Checkpoint) error {
-	if l.Kept == "" {
+	if l.config.Kept == "" {
 		return nil
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode an audit checkpoint: %w", err)
 	}
-	return atomicfile.Write(l.Kept, append(text, '\n'), 0o600)
+	return atomicfile.Write(l.config.Kept, append(text, '\n'), 0o600)
 }

@@ -78,10 +78,10 @@ type points struct {
 }
 
 func (l *Log) points(ctx context.Context) (p points, err error) {
-	if p.all, err = l.Checkpoints.AuditCheckpoints(ctx); err != nil {
+	if p.all, err = l.config.Checkpoints.AuditCheckpoints(ctx); err != nil {
 		return p, err
 	}
-	p.keys, err = l.Signer.CheckpointKeys(ctx)
+	p.keys, err = l.config.Signer.CheckpointKeys(ctx)
 	return p, err
 }
 

@@ -19,7 +19,7 @@ func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 	defer cancel()
 	if lost > 0 {
 		gap := Record{
-			At: clock.Micros(l.Clock.Now()), Actor: "hub", ActorKind: "hub", Action: ActionGap, Result: ResultOK,
+			At: clock.Micros(l.config.Clock.Now()), Actor: "hub", ActorKind: "hub", Action: ActionGap, Result: ResultOK,
 			Detail: map[string]string{"lost": strconv.FormatInt(lost, 10)},
 		}
 		text, err := gap.encode()
@@ -29,7 +29,7 @@ func (l *Log) write(batch []waiting, lost int64, stopping bool) error {
 		batch = append([]waiting{{columns: gap.columns(), text: text}}, batch...)
 	}
 	var last hashchain.End
-	err := l.Chain.AppendAudit(ctx, func(end hashchain.End) ([]Row, error) {
+	err := l.config.Chain.AppendAudit(ctx, func(end hashchain.End) ([]Row, error) {
 		rows := make([]Row, len(batch))
 		for i, w := range batch {
 			rows[i] = Row{Line: hashchain.Next(end, w.text), Columns: w.columns}

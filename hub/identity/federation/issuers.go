@@ -34,9 +34,9 @@ type Config struct {
 
 // Issuers are the issuers whose keys were requested.
 type Issuers struct {
-	Config
-	mu   sync.Mutex
-	keys map[[sha256.Size]byte]*keySet
+	config Config
+	mu     sync.Mutex
+	keys   map[[sha256.Size]byte]*keySet
 }
 
 // New checks the configuration.
@@ -50,7 +50,7 @@ func New(c Config) (*Issuers, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Issuers{Config: c, keys: map[[sha256.Size]byte]*keySet{}}, nil
+	return &Issuers{config: c, keys: map[[sha256.Size]byte]*keySet{}}, nil
 }
 
 // Verify returns the claims of a valid token that the issuer signed for the
@@ -72,7 +72,7 @@ func (i *Issuers) Verify(ctx context.Context, url, caPEM, audience, token string
 	if err := checked.Claims(&claims); err != nil {
 		return nil, time.Time{}, errcode.Hide(errcode.Unauthorized, err, "the claims of the token cannot be read")
 	}
-	now := i.Clock.Now()
+	now := i.config.Clock.Now()
 	switch {
 	case checked.Expiry.IsZero() || now.After(checked.Expiry.Add(Skew)):
 		return nil, time.Time{}, errcode.New(errcode.Unauthorized, "the token of %s has expired, or has no end", url)

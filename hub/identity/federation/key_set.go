@@ -74,7 +74,7 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 func (s *keySet) known(ctx context.Context, id string) ([]jose.JSONWebKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.issuers.Clock.Now()
+	now := s.issuers.config.Clock.Now()
 	has := id == "" && len(s.keys) > 0
 	for _, k := range s.keys {
 		has = has || k.KeyID == id
@@ -89,7 +89,7 @@ func (s *keySet) known(ctx context.Context, id string) ([]jose.JSONWebKey, error
 			s.keys, s.fetchedAt = keys, now
 			return keys, nil
 		}
-		s.issuers.Log.Warn("the keys of an issuer cannot be fetched", logkey.Address, s.url, logkey.Error, err)
+		s.issuers.config.Log.Warn("the keys of an issuer cannot be fetched", logkey.Address, s.url, logkey.Error, err)
 	}
 	if s.fetchedAt.IsZero() || now.Sub(s.fetchedAt) > tooOld {
 		return nil, errcode.New(errcode.Unavailable, "the keys of %s cannot be fetched now; try again in a minute", s.url).After(askAgain)
@@ -101,7 +101,7 @@ func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 	// The first caller may go away; the keys are for the others too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
-	client, err := s.issuers.Client(s.caPEM)
+	client, err := s.issuers.config.Client(s.caPEM)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *keySet) fetch(ctx context.Context) ([]jose.JSONWebKey, error) {
 
 func (s *keySet) get(ctx context.Context, client *http.Client, address string, into any) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(s.issuers.AllowHTTP && u.Scheme == "http") {
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && !(s.issuers.config.AllowHTTP && u.Scheme == "http") {
 		return fmt.Errorf("%.200q is not an https URL", address)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

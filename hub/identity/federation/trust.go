@@ -159,7 +159,7 @@ func (ts *Trusts) checkTrust(t Trust) error {
 		return errcode.New(errcode.Invalid, "name: %.80q is not valid; use up to 63 small letters, digits, dashes and dots", t.Name)
 	}
 	u, err := url.Parse(t.Issuer)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && !(ts.issuers.AllowHTTP && u.Scheme == "http") || len(t.Issuer) > maxText {
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "https" && !(ts.issuers.config.AllowHTTP && u.Scheme == "http") || len(t.Issuer) > maxText {
 		return errcode.New(errcode.Invalid, "issuer: %.200q is not an https URL; give the iss of the tokens, such as https://token.actions.githubusercontent.com", t.Issuer)
 	}
 	if t.Audience == "" || len(t.Audience) > maxText {

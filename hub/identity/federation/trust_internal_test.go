@@ -32,7 +32,7 @@ func TestTrustsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (&Trusts{issuers: &Issuers{Config: Config{AllowHTTP: true}}}).checkTrust(Trust{Name: "a", Issuer: "http://ci", Audience: "a", Claims: good.Claims}); err != nil {
+	if err := (&Trusts{issuers: &Issuers{config: Config{AllowHTTP: true}}}).checkTrust(Trust{Name: "a", Issuer: "http://ci", Audience: "a", Claims: good.Claims}); err != nil {
 		t.Errorf("an issuer by http where that is allowed: %v", err)
 	}
 	// Nobody can give others scopes that they do not have themselves.

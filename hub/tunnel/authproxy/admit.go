@@ -48,11 +48,11 @@ func (p *Proxy) authenticate(ctx context.Context, a *parsedRequest, bearer strin
 		return cluster, err
 	}
 	var err error
-	if a.caller, err = p.Identity.Authenticate(ctx, bearer); err != nil {
+	if a.caller, err = p.config.Identity.Authenticate(ctx, bearer); err != nil {
 		return Cluster{}, err
 	}
 	// A caller without any access gets this error for every name.
-	err = p.Identity.Authorize(ctx, a.caller, identity.ActionRead, identity.Scope{Project: a.caller.Project})
+	err = p.config.Identity.Authorize(ctx, a.caller, identity.ActionRead, identity.Scope{Project: a.caller.Project})
 	if errors.Is(err, identity.ErrNoAccess) {
 		return Cluster{}, err
 	}
@@ -62,7 +62,7 @@ func (p *Proxy) authenticate(ctx context.Context, a *parsedRequest, bearer strin
 // allow checks that the caller may use the cluster, and sets the impersonated
 // identity.
 func (p *Proxy) allow(ctx context.Context, a *parsedRequest) error {
-	if err := p.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
+	if err := p.config.Identity.Authorize(ctx, a.caller, identity.ActionRead, a.cluster.scope()); err != nil {
 		if errors.Is(err, identity.ErrNoBinding) && !errors.Is(err, identity.ErrNoAccess) {
 			return noCluster(a.handle)
 		}

@@ -38,7 +38,7 @@ type auditTrail struct {
 // beginning too, and a command in a container does not begin before that record
 // is durable.
 func (p *Proxy) begin(ctx context.Context, a *parsedRequest) (*auditTrail, error) {
-	t := &auditTrail{proxy: p, began: p.Clock.Now(), record: p.record(a)}
+	t := &auditTrail{proxy: p, began: p.config.Clock.Now(), record: p.record(a)}
 	command := a.info.Connects() && a.head.GetUpgrade() != ""
 	if !command && a.info.Verb != "watch" {
 		return t, nil
@@ -51,13 +51,13 @@ func (p *Proxy) begin(ctx context.Context, a *parsedRequest) (*auditTrail, error
 	}
 	t.record.Detail["stage"] = "end"
 	if !command {
-		p.Audit.Add(ctx, start)
+		p.config.Audit.Add(ctx, start)
 		return t, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, auditLimit)
 	defer cancel()
-	if err := p.Audit.AddNow(limited, start); err != nil {
-		if p.FailOpen {
+	if err := p.config.Audit.AddNow(limited, start); err != nil {
+		if p.config.FailOpen {
 			p.log(ctx, a, err)
 			return t, nil
 		}
@@ -94,7 +94,7 @@ func (p *Proxy) record(a *parsedRequest) audit.Record {
 func (t *auditTrail) end(ctx context.Context, err error) {
 	t.once.Do(func() {
 		r := t.record
-		now := t.proxy.Clock.Now()
+		now := t.proxy.config.Clock.Now()
 		r.At, r.Status, r.Result = clock.Micros(now), t.status, resultOf(t.status, err)
 		if err != nil {
 			r.Detail["error"] = errcode.Message(err)
@@ -102,7 +102,7 @@ func (t *auditTrail) end(ctx context.Context, err error) {
 		r.Detail["milliseconds"] = strconv.FormatInt(now.Sub(t.began).Milliseconds(), 10)
 		r.Detail["bytes_up"] = strconv.FormatInt(t.up.Load(), 10)
 		r.Detail["bytes_down"] = strconv.FormatInt(t.down.Load(), 10)
-		t.proxy.Audit.Add(context.WithoutCancel(ctx), r)
+		t.proxy.config.Audit.Add(context.WithoutCancel(ctx), r)
 	})
 }
 

@@ -41,7 +41,7 @@ func (p *Proxy) seal(g grant, purpose string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(p.Sealer.Seal(text, purpose))), nil
+	return base64.RawURLEncoding.EncodeToString([]byte(p.config.Sealer.Seal(text, purpose))), nil
 }
 
 // open returns the sealed grant. Unauthorized when the text is not a grant of
@@ -52,8 +52,8 @@ func (p *Proxy) open(text, purpose string) (g grant, err error) {
 	if err != nil {
 		return g, unknown
 	}
-	plain, err := p.Sealer.Open(string(sealed), purpose)
-	if err != nil || json.Unmarshal(plain, &g) != nil || clock.Micros(p.Clock.Now()) >= g.Until {
+	plain, err := p.config.Sealer.Open(string(sealed), purpose)
+	if err != nil || json.Unmarshal(plain, &g) != nil || clock.Micros(p.config.Clock.Now()) >= g.Until {
 		return grant{}, unknown
 	}
 	return g, nil
@@ -69,7 +69,7 @@ func (p *Proxy) Credential(ctx context.Context, caller identity.Principal, handl
 	if err != nil {
 		return "", 0, err
 	}
-	until = clock.Micros(p.Clock.Now().Add(lifetime))
+	until = clock.Micros(p.config.Clock.Now().Add(lifetime))
 	if caller.TokenExpiresAt != 0 {
 		until = min(until, caller.TokenExpiresAt)
 	}
@@ -83,18 +83,18 @@ func (p *Proxy) mayUse(ctx context.Context, caller identity.Principal, handle st
 	if err != nil {
 		return c, err
 	}
-	return c, p.Identity.Authorize(ctx, caller, identity.ActionRead, c.scope())
+	return c, p.config.Identity.Authorize(ctx, caller, identity.ActionRead, c.scope())
 }
 
 // openCredential sets the caller from the token that a credential was created
 // with.
 func (p *Proxy) openCredential(ctx context.Context, a *parsedRequest, sealed string) (grant, error) {
-	g, err := p.credentials.open(sealed, clock.Micros(p.Clock.Now()), func() (grant, error) { return p.open(sealed, sealedCredential) })
+	g, err := p.credentials.open(sealed, clock.Micros(p.config.Clock.Now()), func() (grant, error) { return p.open(sealed, sealedCredential) })
 	if err != nil {
 		return g, err
 	}
 	a.until = g.Until
-	a.caller, err = p.Identity.Caller(ctx, g.Token)
+	a.caller, err = p.config.Identity.Caller(ctx, g.Token)
 	return g, err
 }
 

@@ -55,7 +55,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, a *parsedRequest
 
 // openTo opens the stream. Its error for a missing tunnel names the cluster.
 func (p *Proxy) openTo(ctx context.Context, a *parsedRequest) (Stream, error) {
-	stream, err := p.Open(ctx, a.cluster.ID, a.head)
+	stream, err := p.config.Open(ctx, a.cluster.ID, a.head)
 	if errors.Is(err, tunnel.ErrNone) {
 		return nil, errcode.New(errcode.Unavailable, "cluster %[1]s has no tunnel to this hub now; axle clusters get %[1]s shows since when, and axle-agent doctor, run where its agent runs, what keeps it down", a.cluster.Name).After(errcode.RetryAfter(err))
 	}
@@ -129,7 +129,7 @@ func (p *Proxy) broken(ctx context.Context, a *parsedRequest, t *auditTrail, err
 }
 
 func (p *Proxy) log(ctx context.Context, a *parsedRequest, err error) {
-	p.Log.LogAttrs(ctx, slog.LevelDebug, "a request to a cluster broke off", slog.String("request", a.head.GetRequestId()),
+	p.config.Log.LogAttrs(ctx, slog.LevelDebug, "a request to a cluster broke off", slog.String("request", a.head.GetRequestId()),
 		slog.String(logkey.Cluster, a.cluster.Name), slog.String(logkey.User, a.caller.Name), slog.Any(logkey.Error, err))
 }
 

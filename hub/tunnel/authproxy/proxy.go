@@ -99,7 +99,7 @@ func Over(t *tunnel.Tunnels) func(ctx context.Context, clusterID string, head *a
 
 // Proxy is the hub's half of the auth proxy.
 type Proxy struct {
-	Config
+	config      Config
 	host        string
 	streams     streams
 	credentials openedCredentials
@@ -125,7 +125,7 @@ func New(c Config) (*Proxy, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Proxy{Config: c, known: map[string]knownCluster{}}
+	p := &Proxy{config: c, known: map[string]knownCluster{}}
 	p.streams.all = map[*live]struct{}{}
 	if c.Origin != "" {
 		u, err := url.Parse(c.Origin)
@@ -162,7 +162,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if p.host != "" && r.URL.Path != TicketPath && !p.OwnHost(r) {
-		return errcode.New(errcode.NotFound, "clusters are only served on %s", p.Origin)
+		return errcode.New(errcode.NotFound, "clusters are only served on %s", p.config.Origin)
 	}
 	if r.URL.Path == TicketPath {
 		err = p.redeem(r, a)
@@ -183,14 +183,14 @@ func noCluster(handle string) error {
 
 // cluster finds a cluster by handle, from the cache when it was just looked up.
 func (p *Proxy) cluster(ctx context.Context, handle string) (Cluster, error) {
-	now := p.Clock.Now()
+	now := p.config.Clock.Now()
 	p.mu.Lock()
 	k, ok := p.known[handle]
 	p.mu.Unlock()
 	if ok && now.Sub(k.at) < clusterFor {
 		return k.Cluster, nil
 	}
-	c, err := p.Config.Cluster(ctx, handle)
+	c, err := p.config.Cluster(ctx, handle)
 	if errcode.Is(err, errcode.NotFound) {
 		err = noCluster(handle)
 	}

@@ -87,7 +87,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 				l.end(errcode.New(errcode.Unavailable, "the hub is stopping; try again"))
 			}
 			return nil
-		case <-p.Clock.After(lookEvery):
+		case <-p.config.Clock.After(lookEvery):
 		}
 		p.look(ctx)
 	}
@@ -107,7 +107,7 @@ func (s *streams) list() []*live {
 // of token and cluster is checked once, however many watches it has.
 func (p *Proxy) look(ctx context.Context) {
 	second := p.streams.now.Add(1)
-	now := clock.Micros(p.Clock.Now())
+	now := clock.Micros(p.config.Clock.Now())
 	type pair struct{ token, cluster string }
 	asked := map[pair]error{}
 	for _, l := range p.streams.list() {
@@ -134,9 +134,9 @@ func (p *Proxy) look(ctx context.Context) {
 // still returns why a stream may not continue. A check that fails for technical
 // reasons does not end it.
 func (p *Proxy) still(ctx context.Context, l *live) error {
-	caller, err := p.Identity.Caller(ctx, l.tokenID)
+	caller, err := p.config.Identity.Caller(ctx, l.tokenID)
 	if err == nil {
-		err = p.Identity.Authorize(ctx, caller, identity.ActionRead, l.cluster.scope())
+		err = p.config.Identity.Authorize(ctx, caller, identity.ActionRead, l.cluster.scope())
 	}
 	switch errcode.Of(err) {
 	case errcode.Unauthorized, errcode.Forbidden, errcode.NotFound:

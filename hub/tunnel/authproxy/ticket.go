@@ -39,7 +39,7 @@ func (p *Proxy) Ticket(ctx context.Context, caller identity.Principal, handle, u
 	}
 	nonce := make([]byte, 16)
 	rand.Read(nonce) // never fails
-	until = clock.Micros(p.Clock.Now().Add(ticketFor))
+	until = clock.Micros(p.config.Clock.Now().Add(ticketFor))
 	ticket, err = p.seal(grant{Token: caller.TokenID, Cluster: c.ID, Handle: handle, URI: uri, Until: until, Nonce: nonce}, sealedTicket)
 	return ticket, until, err
 }
@@ -66,15 +66,15 @@ func (p *Proxy) redeem(r *http.Request, a *parsedRequest) error {
 	if err != nil {
 		return err
 	}
-	now := p.Clock.Now()
-	err = p.UseNonce(r.Context(), g.Nonce, clock.Micros(now), clock.Micros(now.Add(-nonceKept)))
+	now := p.config.Clock.Now()
+	err = p.config.UseNonce(r.Context(), g.Nonce, clock.Micros(now), clock.Micros(now.Add(-nonceKept)))
 	if errcode.Is(err, errcode.Conflict) {
 		return errTicketUsed
 	}
 	if err != nil {
 		return err
 	}
-	if a.caller, err = p.Identity.Caller(r.Context(), g.Token); err != nil {
+	if a.caller, err = p.config.Identity.Caller(r.Context(), g.Token); err != nil {
 		return err
 	}
 	if a.cluster, err = p.cluster(r.Context(), g.Handle); err != nil {
