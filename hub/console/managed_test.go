@@ -115,3 +115,24 @@ func TestCallersThatCannotManage(t *testing.T) {
 	refused(t, reader.Update, &hubv1.UpdateServiceRequest{Ref: onEdge("web"), Management: takingOver(people)}, errcode.Forbidden, "")
 	refused(t, reader.Update, &hubv1.UpdateServiceRequest{Ref: onEdge("web"), Management: by(&hubv1.Manager{Tool: "hub", Id: "a"})}, errcode.Forbidden, "")
 }
+
+func TestManagersAreInTheAuditLog(t *testing.T) {
+	b := newBed(t)
+	b.fleet(t)
+	must(t, b.services.Create, &hubv1.CreateServiceRequest{Ref: onEdge("web"), Spec: webSpec(), Management: by(terraform)})
+	if made := b.recordsOf(t, hubv1connect.ServicesCreateProcedure, 1)[0].Detail; made["manager"] != "terraform default" || made["taken_over_from"] != "" {
+		t.Errorf("created: %v", made)
+	}
+	refused(t, b.services.Delete, &hubv1.DeleteServiceRequest{Ref: onEdge("web")}, errcode.Conflict, "is managed by")
+	if kept := b.recordsOf(t, hubv1connect.ServicesDeleteProcedure, 1)[0].Detail; kept["manager"] != "cli" || kept["taken_over_from"] != "" || kept["error"] == "" {
+		t.Errorf("refused: %v", kept)
+	}
+	must(t, b.services.Update, &hubv1.UpdateServiceRequest{Ref: onEdge("web"), Management: takingOver(people)})
+	if taken := b.recordsOf(t, hubv1connect.ServicesUpdateProcedure, 1)[0].Detail; taken["manager"] != "cli" || taken["taken_over_from"] != "terraform default" {
+		t.Errorf("taken over: %v", taken)
+	}
+	must(t, b.repositories.Update, &hubv1.UpdateRepositoryRequest{Name: "fleet", Management: takingOver(terraform)})
+	if taken := b.recordsOf(t, hubv1connect.RepositoriesUpdateProcedure, 1)[0].Detail; taken["manager"] != "terraform default" || taken["taken_over_from"] != "cli" {
+		t.Errorf("taken over: %v", taken)
+	}
+}

@@ -1,6 +1,7 @@
 package managed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -112,16 +113,43 @@ type Caller struct {
 
 type callerKey struct{}
 
+// request is what the context carries. Write notes in it whom an object was taken
+// from; a request writes one object at a time.
+type request struct {
+	Caller
+	from *Manager
+}
+
 // WithCaller returns a context for the writes of one request. Every declared object
 // is written for a caller, and nothing between the API and the row reads it.
 func WithCaller(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
+	return context.WithValue(ctx, callerKey{}, &request{Caller: c})
 }
 
 // CallerOf returns the caller of the context, zero when there is none.
 func CallerOf(ctx context.Context) Caller {
-	c, _ := ctx.Value(callerKey{}).(Caller)
-	return c
+	if r, ok := ctx.Value(callerKey{}).(*request); ok {
+		return r.Caller
+	}
+	return Caller{}
+}
+
+// Facts are the caller of the context, and whom it took an object from, for the audit
+// log: "terraform default". Nil for a request that writes no declared object.
+func Facts(ctx context.Context) map[string]string {
+	r, ok := ctx.Value(callerKey{}).(*request)
+	if !ok {
+		return nil
+	}
+	facts := map[string]string{"manager": r.By.key()}
+	if r.from != nil {
+		facts["taken_over_from"] = r.from.key()
+	}
+	return facts
+}
+
+func (m Manager) key() string {
+	return strings.TrimSpace(cmp.Or(string(m.Tool), Nobody) + " " + m.ID)
 }
 
 // Refused is the reason for a Conflict between managers.
@@ -178,6 +206,9 @@ func Write(ctx context.Context, object string, current Manager, changes bool) (n
 	next, err = Decide(current, c.By, c.TakeOver)
 	if err != nil {
 		return current, errcode.New(errcode.Conflict, "%s %w", object, err)
+	}
+	if r, ok := ctx.Value(callerKey{}).(*request); ok && TookOver(current, next) != "" {
+		r.from = &current
 	}
 	return next, nil
 }

@@ -140,6 +140,22 @@ func TestTookOver(t *testing.T) {
 	}
 }
 
+func TestFacts(t *testing.T) {
+	if facts := managed.Facts(t.Context()); facts != nil {
+		t.Error(facts)
+	}
+	ctx := managed.WithCaller(t.Context(), managed.Caller{By: terraform, TakeOver: true})
+	if _, err := managed.Write(ctx, "service edge-1/web", terraform, true); err != nil || len(managed.Facts(ctx)) != 1 {
+		t.Errorf("%v, %v", managed.Facts(ctx), err)
+	}
+	if _, err := managed.Write(ctx, "service edge-1/web", nobody, true); err != nil {
+		t.Error(err)
+	}
+	if facts := managed.Facts(ctx); facts["manager"] != "terraform default" || facts["taken_over_from"] != "none" {
+		t.Error(facts)
+	}
+}
+
 func TestFilter(t *testing.T) {
 	for filter, want := range map[string][]managed.Manager{
 		"":          {nobody, cli, console, terraform, operator, hub},
