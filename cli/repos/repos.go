@@ -56,7 +56,10 @@ type repoView struct {
 	Services       int32      `json:"services"`
 	Heads          []headView `json:"heads"`
 	CreatedAt      string     `json:"createdAt"`
-	ID             string     `json:"id"`
+
+	ManagedBy command.ManagerView `json:"managedBy"`
+
+	ID string `json:"id"`
 }
 
 type headView struct {
@@ -79,6 +82,7 @@ func newRepoView(a *command.App, r *hubv1.Repository) repoView {
 		NextFetchAt: fields.Stamp(r.GetNextFetchAt()), FailingSince: fields.Stamp(r.GetFailingSince()), FailingAge: a.Age(r.GetFailingSince()),
 		Owner: r.GetOwner(), Preferred: r.GetPreferred(), LeaseEpoch: r.GetLeaseEpoch(), LeaseAge: (time.Duration(r.GetLeaseAgeMicros()) * time.Microsecond).Round(time.Second).String(),
 		Follower: r.GetFollower(), FollowedAt: fields.Stamp(r.GetFollowedAt()), FollowedAge: a.Age(r.GetFollowedAt()), Services: r.GetServices(), Heads: []headView{}, CreatedAt: fields.Stamp(r.GetCreatedAt()), ID: r.GetId(),
+		ManagedBy: command.NewManagerView(r.GetManagedBy()),
 	}
 	for _, h := range r.GetHeads() {
 		v.Heads = append(v.Heads, headView{h.GetRef(), h.GetFolder(), h.GetRevision(), h.GetDigest(), fields.Stamp(h.GetFetchedAt()), a.Age(h.GetFetchedAt()), h.GetMessage(), h.GetError()})
@@ -105,6 +109,7 @@ func printRepo(a *command.App, r *hubv1.Repository) error {
 		command.Col("URL", func(v repoView) string { return v.URL }),
 		command.Col("Type", func(v repoView) string { return v.Type }),
 		command.Col("Project", func(v repoView) string { return v.Project }),
+		command.Col("Managed by", func(v repoView) string { return v.ManagedBy.String() }),
 		command.Col("Proxy", func(v repoView) string { return v.Proxy }),
 		command.Col("Verified by", func(v repoView) string { return v.Verify }),
 		command.Col("Login", func(v repoView) string { return v.Auth }),
@@ -151,6 +156,7 @@ func printRepos(a *command.App, all []*hubv1.Repository) error {
 		command.Wide("PROJECT", func(v repoView) string { return v.Project }),
 		command.Wide("LOGIN", func(v repoView) string { return v.Auth }),
 		command.Wide("VERIFIED BY", func(v repoView) string { return v.Verify }),
+		command.Wide("MANAGED BY", func(v repoView) string { return v.ManagedBy.String() }),
 		command.Wide("OWNER", func(v repoView) string { return v.Owner }),
 		command.Col("URL", func(v repoView) string { return v.URL }),
 		command.Col("MESSAGE", func(v repoView) string { return v.Message }),
@@ -158,18 +164,19 @@ func printRepos(a *command.App, all []*hubv1.Repository) error {
 }
 
 func listCommand(a *command.App) *cobra.Command {
-	var project string
+	request := &hubv1.ListRepositoriesRequest{}
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List repositories with the age of their last fetch", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			list, err := client.Repositories.List(c.Context(), connect.NewRequest(&hubv1.ListRepositoriesRequest{Project: project}))
+			list, err := client.Repositories.List(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
 			return printRepos(a, list.Msg.GetRepositories())
 		}),
 	}
-	c.Flags().StringVar(&project, "project", "", "only repositories of this project")
+	c.Flags().StringVar(&request.Project, "project", "", "only repositories of this project")
+	command.ManagedByFlag(c, &request.ManagedByTool)
 	return c
 }
 
@@ -183,7 +190,7 @@ func getCommand(a *command.App) *cobra.Command {
 }
 
 func addCommand(a *command.App) *cobra.Command {
-	request := &hubv1.CreateRepositoryRequest{}
+	request := &hubv1.CreateRepositoryRequest{Management: command.Management()}
 	var login repoLogin
 	var wait time.Duration
 	c := &cobra.Command{
@@ -242,6 +249,7 @@ func addCommand(a *command.App) *cobra.Command {
 func updateCommand(a *command.App) *cobra.Command {
 	var login repoLogin
 	var url string
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the URL, credentials or options of a repository", Args: command.Exactly(1),
 		Long: `New credentials replace all present ones, and new options replace all present options.
@@ -260,10 +268,10 @@ until the first fetch from the new URL, then get the content from there.`,
 			if err != nil {
 				return err
 			}
-			if credentials == nil && options == nil && login.auth == "" && url == "" {
+			if credentials == nil && options == nil && login.auth == "" && url == "" && !management.GetTakeOver() {
 				return exitcode.Usagef("give something to change: --url, credentials or options, or --auth none to remove the credentials")
 			}
-			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options, Url: url}))
+			r, err := client.Repositories.Update(c.Context(), connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: args[0], Credentials: credentials, Auth: login.auth, Options: options, Url: url, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -271,6 +279,7 @@ until the first fetch from the new URL, then get the content from there.`,
 		}),
 	}
 	c.Flags().StringVar(&url, "url", "", "new URL of the repository")
+	command.TakeOverFlag(c, management)
 	login.flags(c)
 	return c
 }
@@ -302,11 +311,14 @@ func refreshCommand(a *command.App) *cobra.Command {
 }
 
 func deleteCommand(a *command.App) *cobra.Command {
-	return &cobra.Command{
+	management := command.Management()
+	c := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete repositories that no service uses", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "repository", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name}))
+			_, err := client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.TakeOverFlag(c, management)
+	return c
 }

@@ -212,7 +212,7 @@ folder are applied as they are.`,
 			if err != nil {
 				return err
 			}
-			s, err := client.Services.Create(c.Context(), connect.NewRequest(&hubv1.CreateServiceRequest{Ref: ref, Spec: spec, Project: project, DryRun: dryRun}))
+			s, err := client.Services.Create(c.Context(), connect.NewRequest(&hubv1.CreateServiceRequest{Ref: ref, Spec: spec, Project: project, DryRun: dryRun, Management: command.Management()}))
 			if err != nil {
 				return err
 			}
@@ -243,9 +243,10 @@ func updateCommand(a *command.App) *cobra.Command {
 	var wait waiting
 	var cluster string
 	var dryRun bool
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "update CLUSTER/NAME", Short: "Change only the fields given by flags",
-		Example: "  axle services update edge-1/web --ref v1.3.0 --wait",
+		Example: "  axle services update edge-1/web --ref v1.3.0 --wait\n  axle services update edge-1/web --take-over",
 		Args:    command.Exactly(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ref, err := command.ServiceRef(args[0], cluster)
@@ -268,9 +269,11 @@ func updateCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			if len(fields) == 0 {
-				return exitcode.Usagef("give a flag for what to change, such as --ref")
+				if spec = nil; !management.GetTakeOver() {
+					return exitcode.Usagef("give a flag for what to change, such as --ref")
+				}
 			}
-			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun}))
+			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -288,6 +291,7 @@ func updateCommand(a *command.App) *cobra.Command {
 	flags.flags(c)
 	wait.flags(c)
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
+	command.TakeOverFlag(c, management)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
 	return c
 }

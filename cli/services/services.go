@@ -89,7 +89,10 @@ type serviceView struct {
 	Objects         objectCounts       `json:"objects"`
 	Components      []componentView    `json:"components,omitempty"`
 	UpdatedAt       string             `json:"updatedAt"`
-	ID              string             `json:"id"`
+
+	ManagedBy command.ManagerView `json:"managedBy"`
+
+	ID string `json:"id"`
 }
 
 type serviceErrorView struct {
@@ -180,7 +183,7 @@ func newServiceView(a *command.App, s *hubv1.Service) serviceView {
 		Repository: s.GetSpec().GetRepository(), Ref: s.GetSpec().GetGit().GetRef(), Folder: s.GetSpec().GetGit().GetFolder(),
 		Revision: s.GetRevision(), PinnedRevision: s.GetPinnedRevision(), Paused: s.GetPaused(), Deleting: s.GetDeleting(),
 		DesiredDigest: s.GetDesiredDigest(), AppliedDigest: s.GetAppliedDigest(), CommitMessage: s.GetCommitMessage(), CommitAuthor: s.GetCommitAuthor(),
-		CommittedAt: fields.Stamp(s.GetCommittedAt()), NotActing: append([]string{}, s.GetNotActing()...), UpdatedAt: fields.Stamp(s.GetUpdatedAt()), ID: s.GetId(),
+		CommittedAt: fields.Stamp(s.GetCommittedAt()), NotActing: append([]string{}, s.GetNotActing()...), UpdatedAt: fields.Stamp(s.GetUpdatedAt()), ID: s.GetId(), ManagedBy: command.NewManagerView(s.GetManagedBy()),
 		Objects: objectCounts{s.GetCounts().GetTotal(), s.GetCounts().GetHealthy(), s.GetCounts().GetProgressing(), s.GetCounts().GetDegraded()},
 	}
 	v.Sources = []sourceView{}
@@ -245,6 +248,7 @@ func serviceColumns() []command.Column[serviceView] {
 		command.Wide("REPOSITORY", func(v serviceView) string { return v.Repository }),
 		command.Wide("REF", func(v serviceView) string { return v.Ref }),
 		command.Wide("FOLDER", func(v serviceView) string { return v.Folder }),
+		command.Wide("MANAGED BY", func(v serviceView) string { return v.ManagedBy.String() }),
 		command.Wide("OBJECTS", func(v serviceView) string { return fmt.Sprintf("%d/%d", v.Objects.Healthy, v.Objects.Total) }),
 		command.Col("MESSAGE", serviceView.problem),
 	}
@@ -275,6 +279,7 @@ func printService(a *command.App, s *hubv1.Service) error {
 			}
 			return strconv.FormatInt(v.Revision, 10)
 		}),
+		command.Col("Managed by", func(v serviceView) string { return v.ManagedBy.String() }),
 		command.Col("Message", func(v serviceView) string { return v.Message }),
 		command.Col("Errors", func(v serviceView) string {
 			var lines []string
@@ -344,6 +349,7 @@ func listCommand(a *command.App) *cobra.Command {
 	c.Flags().StringVar(&request.Cluster, "cluster", "", "only services on this cluster")
 	c.Flags().StringVar(&request.Project, "project", "", "only services of this project")
 	c.Flags().StringVar(&request.Name, "name", "", "only services with this name")
+	command.ManagedByFlag(c, &request.ManagedByTool)
 	c.Flags().StringSliceVar(&sync.Given, "sync", nil, "only services in these sync states: "+sync.List())
 	command.Complete(c, "sync", sync.Allowed...)
 	c.Flags().StringSliceVar(&health.Given, "health", nil, "only services with this health: "+health.List())

@@ -226,6 +226,7 @@ func deleteCommand(a *command.App) *cobra.Command {
 	var cluster string
 	var detach, dryRun bool
 	var wait time.Duration
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "delete CLUSTER/NAME…", Short: "Delete services and their objects, and wait until they are gone",
 		Long: `Delete services. Their agents remove the objects and report it; until then a
@@ -246,7 +247,7 @@ service is shown as Deleting. With --detach, the objects stay on the cluster. Wi
 				return one(func(ref *hubv1.ServiceRef) error { return wouldDelete(c.Context(), a, client, ref, detach) })
 			}
 			err := one(func(ref *hubv1.ServiceRef) error {
-				_, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach}))
+				_, err := client.Services.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach, Management: management}))
 				if err == nil && wait == 0 {
 					_, err = fmt.Fprintf(a.Err, "service %s/%s is being deleted\n", ref.GetCluster(), ref.GetName())
 				}
@@ -260,6 +261,7 @@ service is shown as Deleting. With --detach, the objects stay on the cluster. Wi
 	}
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
 	c.Flags().BoolVar(&detach, "detach", false, "leave the objects on the cluster")
+	command.TakeOverFlag(c, management)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted, without deleting it")
 	c.Flags().DurationVar(&wait, "timeout", 5*time.Minute, "how long to wait; 0 does not wait")
 	return c

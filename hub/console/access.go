@@ -12,6 +12,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/bearertoken"
@@ -159,10 +160,13 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 		if err == nil && access[procedure] != open {
 			err = s.allow(ctx, caller(ctx), procedure, request.Any())
 		}
-		if err != nil {
-			return nil, s.outward(ctx, procedure, err)
+		if err == nil {
+			ctx, err = management.In(ctx, request.Any())
 		}
-		response, err := next(ctx, request)
+		var response connect.AnyResponse
+		if err == nil {
+			response, err = next(ctx, request)
+		}
 		if err != nil {
 			return nil, s.outward(ctx, procedure, err)
 		}
@@ -233,6 +237,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	if detail, derr := connect.NewErrorDetail(&hubv1.ErrorDetail{Code: string(code), Message: errcode.Message(err)}); derr == nil {
 		out.AddDetail(detail)
 	}
+	management.Explain(out, err)
 	if after := errcode.RetryAfter(err); after > 0 {
 		out.Meta().Set(retryHeader, strconv.Itoa(int((after+time.Second-1)/time.Second)))
 	}

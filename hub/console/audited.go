@@ -16,6 +16,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -152,46 +153,38 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 		if before := s.present(ctx, about); before != nil {
 			r.before = r.masker.Text(before)
 		}
-		return next(ctx, request)
+		response, err := next(ctx, request)
+		r.known.Detail = managed.Facts(ctx)
+		return response, err
 	}
 }
 
 // present returns an object's current state, or nil when it does not exist or
 // has no spec.
 func (s *recorder) present(ctx context.Context, about object) proto.Message {
-	var found proto.Message
-	var err error
 	switch about.kind {
 	case "service":
-		var v *connect.Response[hubv1.Service]
-		if v, err = (&services{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: about.cluster, Name: about.name}})); err == nil {
-			found = v.Msg
-		}
+		return specOrNil((&services{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: about.cluster, Name: about.name}})))
 	case "cluster":
-		var v *connect.Response[hubv1.Cluster]
-		if v, err = (&clusters{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: about.name})); err == nil {
-			found = v.Msg
-		}
+		return specOrNil((&clusters{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: about.name})))
 	case "repository":
-		var v *connect.Response[hubv1.Repository]
-		if v, err = (&repositories{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: about.name})); err == nil {
-			found = v.Msg
-		}
+		return specOrNil((&repositories{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: about.name})))
 	case "project":
-		var v *connect.Response[hubv1.Project]
-		if v, err = (&projects{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: about.name})); err == nil {
-			found = v.Msg
-		}
+		return specOrNil((&projects{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: about.name})))
 	case "context":
-		var v *connect.Response[hubv1.Context]
-		if v, err = (&contexts{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: about.name})); err == nil {
-			found = v.Msg
-		}
+		return specOrNil((&contexts{s.Server}).Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: about.name})))
 	}
-	if err != nil || found == nil {
+	return nil
+}
+
+func specOrNil[T any, M interface {
+	*T
+	proto.Message
+}](answer *connect.Response[T], err error) proto.Message {
+	if err != nil {
 		return nil
 	}
-	return specIn(found)
+	return specIn(M(answer.Msg))
 }
 
 func (s *recorder) record(ctx context.Context, r *recorded, request, answer proto.Message, err error) {
@@ -203,6 +196,9 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	out.Actor, out.ActorKind, out.ActorID, out.TokenID = r.caller.By(), string(r.caller.Kind), r.caller.ID, r.caller.TokenID
 	out.Verb = string(access[out.Action])
 	out.Result = audit.ResultOK
+	if out.Detail == nil {
+		out.Detail = map[string]string{}
+	}
 	known := r.caller.Kind != ""
 	// The request is masked first: its secrets are then found in the rest.
 	asked := ""
@@ -211,7 +207,7 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	}
 	if err != nil {
 		out.Result = string(resultOf(err))
-		out.Detail = map[string]string{"error": r.masker.Clean(connectMessage(err))}
+		out.Detail["error"] = r.masker.Clean(connectMessage(err))
 		out.Name, out.Source = r.masker.Clean(out.Name), r.masker.Clean(out.Source)
 		if asked != "" {
 			out.Detail["request"] = asked
@@ -220,7 +216,7 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 		out.Before, out.After = r.masker.Clean(r.before), asked
 		if after := specIn(answer); after != nil {
 			out.After = r.masker.Text(after)
-			out.Detail = map[string]string{"request": asked}
+			out.Detail["request"] = asked
 		}
 		if out.Name == "" {
 			out.Name = nameIn(answer)

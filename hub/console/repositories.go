@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -8,9 +9,11 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -41,6 +44,7 @@ func (s *repositories) one(r gitcache.Repository, extra extras) *hubv1.Repositor
 		Options: optionsOf(r.Options),
 		Owner:   owner, Preferred: placed.Preferred, Follower: placed.Follower, FollowedAt: clock.Micros(placed.FollowedAt),
 		LeaseEpoch: placed.Epoch, LeaseAgeMicros: placed.Age.Microseconds(), Services: int32(extra.services[r.ID]), CreatedAt: clock.Micros(r.CreatedAt),
+		ManagedBy: management.Out(r.ManagedBy),
 	}
 }
 
@@ -123,10 +127,10 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 		return nil, err
 	}
 	reach, err := s.readable(ctx)
-	if err == nil {
-		err = s.exists(ctx, r.Msg.GetProject(), "")
+	if err := cmp.Or(err, managed.Filter(r.Msg.GetManagedByTool())); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if err := s.exists(ctx, r.Msg.GetProject(), ""); err != nil {
 		return nil, err
 	}
 	extra, err := s.extras(ctx, "", all, reach)
@@ -137,7 +141,7 @@ func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRe
 	for _, repository := range all {
 		// Repositories that the hub follows internally are shown with the ones
 		// that need them.
-		if repository.Options.Internal || !reach.Covers(repositoryScope(repository)) {
+		if repository.Options.Internal || !reach.Covers(repositoryScope(repository)) || !repository.ManagedBy.Selects(r.Msg.GetManagedByTool()) {
 			continue
 		}
 		one := s.one(repository, extra)
@@ -161,7 +165,7 @@ func (s *repositories) Create(ctx context.Context, r *connect.Request[hubv1.Crea
 	if err != nil {
 		return nil, err
 	}
-	made := gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, Kind: gitcache.Kind(r.Msg.GetType()), URL: r.Msg.GetUrl(), Auth: auth, Options: options(r.Msg.GetOptions())}
+	made := gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, Kind: gitcache.Kind(r.Msg.GetType()), URL: r.Msg.GetUrl(), Auth: auth, Options: options(r.Msg.GetOptions()), ManagedBy: managed.Created(ctx)}
 	if _, err := s.Cache.CreateRepository(ctx, made, credentials); err != nil {
 		return nil, err
 	}
@@ -183,7 +187,7 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		have.URL = changed.GetUrl()
 	}
 	var keep *gitcache.Credentials
-	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil && changed.GetUrl() == "" {
+	if changed.GetCredentials() != nil || changed.GetAuth() != "" || changed.GetOptions() == nil && changed.GetUrl() == "" && !changed.GetManagement().GetTakeOver() {
 		auth, credentials, err := login(changed.GetAuth(), changed.GetCredentials())
 		if err != nil {
 			return nil, err

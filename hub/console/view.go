@@ -3,6 +3,7 @@ package console
 import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
 )
@@ -24,7 +25,7 @@ func service(v fleet.ServiceView) *hubv1.Service {
 			Total: int32(v.Status.Counts.Total), Healthy: int32(v.Status.Counts.Healthy), Progressing: int32(v.Status.Counts.Progressing),
 			Degraded: int32(v.Status.Counts.Degraded), Other: int32(v.Status.Counts.Other),
 		},
-		Errors: serviceErrors(v), Sources: serviceSources(v),
+		Errors: serviceErrors(v), Sources: serviceSources(v), ManagedBy: management.Out(v.ManagedBy),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet/live"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -68,7 +69,7 @@ func (f *builtins) PutBuiltin(ctx context.Context, clusterID string, b Builtin) 
 		s := before
 		if fresh {
 			s = StoredService{Service: Service{
-				ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: b.Name,
+				ID: identity.NewID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: b.Name,
 				ParentID: builtinParent, CreatedAt: f.now(),
 			}}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/live"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -75,7 +76,7 @@ func (c *Cluster) check() error {
 // CreateCluster creates a cluster before its agent registers. Conflict when it
 // exists.
 func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
-	c := Cluster{ID: newID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
+	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
 	if err := c.check(); err != nil {
 		return Cluster{}, err
 	}
@@ -266,7 +267,7 @@ func (f *clusters) enrolling(ctx context.Context, e agentkey.Enrollment) (Cluste
 
 func (f *clusters) enrollNew(ctx context.Context, e agentkey.Enrollment) (agentkey.Enrolled, error) {
 	c := Cluster{
-		ID: newID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
+		ID: identity.NewID("cl_"), Name: e.Name, ProjectID: e.ProjectID, Tags: e.Tags, ClusterUID: e.ClusterUID,
 		AgentVersion: e.AgentVersion, Pending: e.Pending, RegisteredAt: f.now(), CreatedAt: f.now(), UpdatedAt: f.now(),
 	}
 	if c.ProjectID == "" {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -62,7 +63,7 @@ func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (
 	if err := n.Limits.check(); err != nil {
 		return Project{}, err
 	}
-	p := Project{ID: newID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
+	p := Project{ID: identity.NewID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		// The windows of the hub are those of a moment ago; see SetSyncWindows.
 		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {

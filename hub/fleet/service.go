@@ -1,6 +1,9 @@
 package fleet
 
-import "github.com/axle-cd/axle/hub/identity"
+import (
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
+)
 
 // Ref names a service by cluster and name.
 type Ref struct {
@@ -73,6 +76,7 @@ type Service struct {
 	ParentID      string
 	// DeclaredBy is who last declared it.
 	DeclaredBy string
+	ManagedBy  managed.Manager
 	// RevisedAt is when the current revision was created.
 	RevisedAt int64
 	CreatedAt int64
@@ -159,6 +163,8 @@ type ServiceFilter struct {
 	Cluster string
 	Project string
 	Name    string
+	// ManagedBy is a tool, or managed.Nobody.
+	ManagedBy string
 	// PageSize defaults to 100, at most 500.
 	PageSize  int
 	PageToken string

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/partial"
 )
@@ -56,7 +58,7 @@ func (f *Fleet) CreateService(ctx context.Context, by string, r ServiceRequest) 
 }
 
 // UpdateService replaces a service's spec, or only the fields named by JSON
-// paths ("git.ref"). While a rollback pins the service, the new spec takes
+// paths ("git.ref"); the zero spec takes the service over as it is. While a rollback pins the service, the new spec takes
 // effect only when it is resumed.
 func (f *Fleet) UpdateService(ctx context.Context, by string, ref Ref, spec Spec, fields []string, dryRun bool) (ServiceView, error) {
 	return f.write(ctx, dryRun, func(ctx context.Context) (StoredService, error) {
@@ -65,6 +67,9 @@ func (f *Fleet) UpdateService(ctx context.Context, by string, ref Ref, spec Spec
 			return StoredService{}, err
 		}
 		merged, err := MergeSpec(before.Spec, spec, fields)
+		if managed.CallerOf(ctx).TakeOver && len(fields) == 0 && reflect.DeepEqual(spec, Spec{}) {
+			merged = before.Spec
+		}
 		if err != nil {
 			return StoredService{}, err
 		}
@@ -126,9 +131,9 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	s := StoredService{Service: Service{
 		// The prefix has a dash because the id is part of names of Kubernetes
 		// objects.
-		ID: newID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
+		ID: identity.NewID("svc-"), ClusterID: cluster.ID, Cluster: cluster.Name, Name: r.Ref.Name,
 		ProjectID: cluster.ProjectID, Project: cluster.Project, Spec: r.Spec, ParentID: r.ParentID,
-		DeclaredBy: by, CreatedAt: f.now(), UpdatedAt: f.now(),
+		DeclaredBy: by, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now(),
 	}}
 	if err := f.declare(ctx, &s, Service{}, r.Project, cluster); err != nil {
 		return StoredService{}, err
@@ -178,8 +183,9 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if err := f.declare(ctx, &s, before.Service, r.Project, cluster); err != nil {
 		return before, false, err
 	}
-	if reflect.DeepEqual(s, before) {
-		return before, false, nil
+	s.ManagedBy, err = managed.Write(ctx, "service "+s.Ref().String(), before.ManagedBy, !reflect.DeepEqual(s, before))
+	if err != nil || reflect.DeepEqual(s, before) {
+		return before, false, err
 	}
 	s.UpdatedAt, s.DeclaredBy = f.now(), by
 	if s.PinnedRevision == 0 {
@@ -196,14 +202,16 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	if err := f.store.UpdateService(ctx, s); err != nil {
 		return before, false, err
 	}
-	message := ""
+	kind, message := "service.updated", managed.TookOver(before.ManagedBy, s.ManagedBy)
 	switch {
+	case message != "":
+		kind = "service.taken_over"
 	case s.PinnedRevision != 0:
 		message = "takes effect when the service is resumed: a rollback pins it"
 	case s.Undelivered:
 		message = "takes effect when its source has content"
 	}
-	return s, true, recordService(ctx, s.Service, "service.updated", by, message)
+	return s, true, recordService(ctx, s.Service, kind, by, message)
 }
 
 // redeliver gives the cluster what is declared now: the heads of the sources

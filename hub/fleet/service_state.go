@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -171,7 +173,10 @@ func (f *Fleet) DeleteService(ctx context.Context, by string, ref Ref, detach bo
 		if err != nil {
 			return s, err
 		}
-		s.Deleting, s.TombstoneID, s.UpdatedAt = Drain, cmp.Or(s.TombstoneID, newID("tmb_")), f.now()
+		if s.ManagedBy, err = managed.Write(ctx, "service "+ref.String(), s.ManagedBy, true); err != nil {
+			return s, err
+		}
+		s.Deleting, s.TombstoneID, s.UpdatedAt = Drain, cmp.Or(s.TombstoneID, identity.NewID("tmb_")), f.now()
 		if detach || s.Spec.Detach {
 			s.Deleting = Detach
 		}

@@ -1,11 +1,13 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet/live"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -61,14 +63,10 @@ func (f *serviceViews) whole(ctx context.Context, s Service) (ServiceView, error
 // Services returns a page of services, without components.
 func (f *serviceViews) Services(ctx context.Context, filter ServiceFilter) (ServicePage, error) {
 	after, err := parsePageToken(filter.PageToken)
-	if err != nil {
+	if err := cmp.Or(err, managed.Filter(filter.ManagedBy)); err != nil {
 		return ServicePage{}, err
 	}
-	limit := filter.PageSize
-	if limit <= 0 {
-		limit = standardPage
-	}
-	limit = min(limit, maxPage)
+	limit := min(cmp.Or(max(filter.PageSize, 0), standardPage), maxPage)
 	services, err := f.store.ListServices(ctx, filter, after, limit+1)
 	if err != nil {
 		return ServicePage{}, err

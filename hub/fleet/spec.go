@@ -1,6 +1,11 @@
 package fleet
 
-import specv1 "github.com/axle-cd/axle/api/spec/v1"
+import (
+	"errors"
+
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/internal/partial"
+)
 
 // What a person declares for a service is defined in api/spec/v1. These are the
 // domain's names for it.
@@ -23,3 +28,15 @@ type (
 	SecretRef       = specv1.SecretRef
 	Import          = specv1.Import
 )
+
+// MergeSpec returns old with the fields at the JSON paths taken from new, or
+// new when there are no paths. A field that new does not have is removed.
+// Invalid when a path is not a field.
+func MergeSpec(old, new Spec, paths []string) (Spec, error) {
+	merged, err := partial.Merge(old, new, paths)
+	var none *partial.NoFieldError
+	if errors.As(err, &none) {
+		err = field("fields", "%.80q is not a field of a service", none.Path)
+	}
+	return merged, err
+}

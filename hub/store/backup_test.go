@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -26,7 +27,8 @@ import (
 func fill(t *testing.T, s *store.Store) {
 	t.Helper()
 	ctx := t.Context()
-	_, err := s.CreateRepository(ctx, gitcache.Repository{ID: "repo_a", Name: "a", Kind: record.Git, URL: "https://git.test/a", Auth: record.AuthBasic},
+	_, err := s.CreateRepository(ctx, gitcache.Repository{ID: "repo_a", Name: "a", Kind: record.Git, URL: "https://git.test/a", Auth: record.AuthBasic,
+		ManagedBy: managed.Manager{Tool: managed.Terraform, ID: "default"}},
 		gitcache.Credentials{Username: "u", Password: "hunter2"})
 	if err != nil {
 		t.Fatal(err)

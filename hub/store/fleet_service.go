@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -51,6 +52,8 @@ var (
 		rows.List(c, "sync_resources", &v.SyncResources)
 		limitsColumn(c, "limits", &v.Limits)
 		rows.Col(c, "declared_by", &v.DeclaredBy)
+		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
 	selectServices = serviceTable.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id
 	LEFT JOIN specs d ON d.owner_id = s.id AND d.version = s.spec_version LEFT JOIN contents o ON o.id = s.content_id `
@@ -202,8 +205,10 @@ func (s *Store) ServicesBehind(ctx context.Context, heads []fleet.Head, after st
 // ListServices implements fleet.ServiceLister.
 func (s *Store) ListServices(ctx context.Context, f fleet.ServiceFilter, after fleet.Ref, limit int) ([]fleet.Service, error) {
 	where, args, order := servicesAfter(f.Cluster, after)
-	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name} {
-		if wanted != "" {
+	for column, wanted := range map[string]string{"p.name": f.Project, "s.name": f.Name, "s.managed_by_tool": f.ManagedBy} {
+		if wanted == managed.Nobody && column == "s.managed_by_tool" {
+			where = append(where, column+" = ''")
+		} else if wanted != "" {
 			args = append(args, wanted)
 			where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
 		}

@@ -20,6 +20,8 @@ func TestOneServiceIsFoundAmongItsNamesakes(t *testing.T) {
 		for name, statement := range map[string]string{
 			"one":  selectServices + ofRef,
 			"page": selectServices + "WHERE " + strings.Join(page, " AND ") + " ORDER BY " + order + " LIMIT 100",
+			// A filter stays within the order of the list: there is no index by manager.
+			"managed": selectServices + "WHERE " + strings.Join(page, " AND ") + " AND s.managed_by_tool = 'terraform' ORDER BY " + order + " LIMIT 100",
 		} {
 			plan := planOf(t, s, statement, args)
 			if !narrow.MatchString(plan) {

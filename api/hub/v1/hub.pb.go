@@ -83,6 +83,121 @@ func (x *ErrorDetail) GetMessage() string {
 	return ""
 }
 
+// Manager is who manages an object.
+type Manager struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// operator, terraform, apply (axle apply with a set), hub (a global service or
+	// managed namespace), cli or console. The last two are people, who are one
+	// manager.
+	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// Distinguishes the managers of one tool. Empty for people.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Manager) Reset() {
+	*x = Manager{}
+	mi := &file_hub_v1_hub_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Manager) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Manager) ProtoMessage() {}
+
+func (x *Manager) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Manager.ProtoReflect.Descriptor instead.
+func (*Manager) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Manager) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *Manager) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Management is what a request that writes an object says about its caller.
+// Conflict when another manages the object, unless take_over is set; the error
+// then has a Management with the present manager as a detail.
+type Management struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset is cli. Invalid for hub, for an unknown tool, and for a tool other than
+	// cli and console without an id.
+	By *Manager `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// Makes the caller the manager. Conflict when the hub itself is the manager.
+	TakeOver      bool `protobuf:"varint,2,opt,name=take_over,json=takeOver,proto3" json:"take_over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Management) Reset() {
+	*x = Management{}
+	mi := &file_hub_v1_hub_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Management) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Management) ProtoMessage() {}
+
+func (x *Management) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Management.ProtoReflect.Descriptor instead.
+func (*Management) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Management) GetBy() *Manager {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *Management) GetTakeOver() bool {
+	if x != nil {
+		return x.TakeOver
+	}
+	return false
+}
+
 type SetupRequest struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	SetupToken string                 `protobuf:"bytes,1,opt,name=setup_token,json=setupToken,proto3" json:"setup_token,omitempty"`
@@ -94,7 +209,7 @@ type SetupRequest struct {
 
 func (x *SetupRequest) Reset() {
 	*x = SetupRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[1]
+	mi := &file_hub_v1_hub_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -106,7 +221,7 @@ func (x *SetupRequest) String() string {
 func (*SetupRequest) ProtoMessage() {}
 
 func (x *SetupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[1]
+	mi := &file_hub_v1_hub_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -119,7 +234,7 @@ func (x *SetupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetupRequest.ProtoReflect.Descriptor instead.
 func (*SetupRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{1}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SetupRequest) GetSetupToken() string {
@@ -144,7 +259,7 @@ type WhoAmIRequest struct {
 
 func (x *WhoAmIRequest) Reset() {
 	*x = WhoAmIRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[2]
+	mi := &file_hub_v1_hub_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -156,7 +271,7 @@ func (x *WhoAmIRequest) String() string {
 func (*WhoAmIRequest) ProtoMessage() {}
 
 func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[2]
+	mi := &file_hub_v1_hub_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -169,7 +284,7 @@ func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
 func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{2}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{4}
 }
 
 type Identity struct {
@@ -189,7 +304,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_hub_v1_hub_proto_msgTypes[3]
+	mi := &file_hub_v1_hub_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -201,7 +316,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[3]
+	mi := &file_hub_v1_hub_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -214,7 +329,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Identity) GetKind() string {
@@ -288,7 +403,7 @@ type Project struct {
 
 func (x *Project) Reset() {
 	*x = Project{}
-	mi := &file_hub_v1_hub_proto_msgTypes[4]
+	mi := &file_hub_v1_hub_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +415,7 @@ func (x *Project) String() string {
 func (*Project) ProtoMessage() {}
 
 func (x *Project) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[4]
+	mi := &file_hub_v1_hub_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +428,7 @@ func (x *Project) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Project.ProtoReflect.Descriptor instead.
 func (*Project) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Project) GetId() string {
@@ -386,7 +501,7 @@ type ProjectLimits struct {
 
 func (x *ProjectLimits) Reset() {
 	*x = ProjectLimits{}
-	mi := &file_hub_v1_hub_proto_msgTypes[5]
+	mi := &file_hub_v1_hub_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +513,7 @@ func (x *ProjectLimits) String() string {
 func (*ProjectLimits) ProtoMessage() {}
 
 func (x *ProjectLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[5]
+	mi := &file_hub_v1_hub_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +526,7 @@ func (x *ProjectLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectLimits.ProtoReflect.Descriptor instead.
 func (*ProjectLimits) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{5}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ProjectLimits) GetNamespaces() []string {
@@ -457,7 +572,7 @@ type ListProjectsRequest struct {
 
 func (x *ListProjectsRequest) Reset() {
 	*x = ListProjectsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[6]
+	mi := &file_hub_v1_hub_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +584,7 @@ func (x *ListProjectsRequest) String() string {
 func (*ListProjectsRequest) ProtoMessage() {}
 
 func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[6]
+	mi := &file_hub_v1_hub_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +597,7 @@ func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectsRequest.ProtoReflect.Descriptor instead.
 func (*ListProjectsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{6}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{8}
 }
 
 type ListProjectsResponse struct {
@@ -494,7 +609,7 @@ type ListProjectsResponse struct {
 
 func (x *ListProjectsResponse) Reset() {
 	*x = ListProjectsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[7]
+	mi := &file_hub_v1_hub_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +621,7 @@ func (x *ListProjectsResponse) String() string {
 func (*ListProjectsResponse) ProtoMessage() {}
 
 func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[7]
+	mi := &file_hub_v1_hub_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +634,7 @@ func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectsResponse.ProtoReflect.Descriptor instead.
 func (*ListProjectsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{7}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListProjectsResponse) GetProjects() []*Project {
@@ -538,7 +653,7 @@ type GetProjectRequest struct {
 
 func (x *GetProjectRequest) Reset() {
 	*x = GetProjectRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[8]
+	mi := &file_hub_v1_hub_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +665,7 @@ func (x *GetProjectRequest) String() string {
 func (*GetProjectRequest) ProtoMessage() {}
 
 func (x *GetProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[8]
+	mi := &file_hub_v1_hub_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +678,7 @@ func (x *GetProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectRequest.ProtoReflect.Descriptor instead.
 func (*GetProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetProjectRequest) GetName() string {
@@ -584,7 +699,7 @@ type CreateProjectRequest struct {
 
 func (x *CreateProjectRequest) Reset() {
 	*x = CreateProjectRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[9]
+	mi := &file_hub_v1_hub_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +711,7 @@ func (x *CreateProjectRequest) String() string {
 func (*CreateProjectRequest) ProtoMessage() {}
 
 func (x *CreateProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[9]
+	mi := &file_hub_v1_hub_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +724,7 @@ func (x *CreateProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateProjectRequest.ProtoReflect.Descriptor instead.
 func (*CreateProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateProjectRequest) GetName() string {
@@ -645,7 +760,7 @@ type UpdateProjectRequest struct {
 
 func (x *UpdateProjectRequest) Reset() {
 	*x = UpdateProjectRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[10]
+	mi := &file_hub_v1_hub_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +772,7 @@ func (x *UpdateProjectRequest) String() string {
 func (*UpdateProjectRequest) ProtoMessage() {}
 
 func (x *UpdateProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[10]
+	mi := &file_hub_v1_hub_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +785,7 @@ func (x *UpdateProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{10}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateProjectRequest) GetName() string {
@@ -703,7 +818,7 @@ type DeleteProjectRequest struct {
 
 func (x *DeleteProjectRequest) Reset() {
 	*x = DeleteProjectRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[11]
+	mi := &file_hub_v1_hub_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -715,7 +830,7 @@ func (x *DeleteProjectRequest) String() string {
 func (*DeleteProjectRequest) ProtoMessage() {}
 
 func (x *DeleteProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[11]
+	mi := &file_hub_v1_hub_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -728,7 +843,7 @@ func (x *DeleteProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProjectRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{11}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteProjectRequest) GetName() string {
@@ -746,7 +861,7 @@ type DeleteProjectResponse struct {
 
 func (x *DeleteProjectResponse) Reset() {
 	*x = DeleteProjectResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[12]
+	mi := &file_hub_v1_hub_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +873,7 @@ func (x *DeleteProjectResponse) String() string {
 func (*DeleteProjectResponse) ProtoMessage() {}
 
 func (x *DeleteProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[12]
+	mi := &file_hub_v1_hub_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +886,7 @@ func (x *DeleteProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProjectResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{12}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{14}
 }
 
 type Cluster struct {
@@ -813,7 +928,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_hub_v1_hub_proto_msgTypes[13]
+	mi := &file_hub_v1_hub_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +940,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[13]
+	mi := &file_hub_v1_hub_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +953,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{13}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cluster) GetId() string {
@@ -1012,7 +1127,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[14]
+	mi := &file_hub_v1_hub_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1139,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[14]
+	mi := &file_hub_v1_hub_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1152,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{14}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListClustersRequest) GetProject() string {
@@ -1063,7 +1178,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[15]
+	mi := &file_hub_v1_hub_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1190,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[15]
+	mi := &file_hub_v1_hub_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1203,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{15}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -1107,7 +1222,7 @@ type GetClusterRequest struct {
 
 func (x *GetClusterRequest) Reset() {
 	*x = GetClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	mi := &file_hub_v1_hub_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1234,7 @@ func (x *GetClusterRequest) String() string {
 func (*GetClusterRequest) ProtoMessage() {}
 
 func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[16]
+	mi := &file_hub_v1_hub_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1247,7 @@ func (x *GetClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClusterRequest.ProtoReflect.Descriptor instead.
 func (*GetClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{16}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetClusterRequest) GetName() string {
@@ -1157,7 +1272,7 @@ type CreateClusterRequest struct {
 
 func (x *CreateClusterRequest) Reset() {
 	*x = CreateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[17]
+	mi := &file_hub_v1_hub_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1284,7 @@ func (x *CreateClusterRequest) String() string {
 func (*CreateClusterRequest) ProtoMessage() {}
 
 func (x *CreateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[17]
+	mi := &file_hub_v1_hub_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1297,7 @@ func (x *CreateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterRequest.ProtoReflect.Descriptor instead.
 func (*CreateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{17}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateClusterRequest) GetName() string {
@@ -1242,7 +1357,7 @@ type CreateClusterResponse struct {
 
 func (x *CreateClusterResponse) Reset() {
 	*x = CreateClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[18]
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1369,7 @@ func (x *CreateClusterResponse) String() string {
 func (*CreateClusterResponse) ProtoMessage() {}
 
 func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[18]
+	mi := &file_hub_v1_hub_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1382,7 @@ func (x *CreateClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateClusterResponse.ProtoReflect.Descriptor instead.
 func (*CreateClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{18}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateClusterResponse) GetCluster() *Cluster {
@@ -1319,7 +1434,7 @@ type UpdateClusterRequest struct {
 
 func (x *UpdateClusterRequest) Reset() {
 	*x = UpdateClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[19]
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1446,7 @@ func (x *UpdateClusterRequest) String() string {
 func (*UpdateClusterRequest) ProtoMessage() {}
 
 func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[19]
+	mi := &file_hub_v1_hub_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1459,7 @@ func (x *UpdateClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateClusterRequest.ProtoReflect.Descriptor instead.
 func (*UpdateClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{19}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UpdateClusterRequest) GetName() string {
@@ -1398,7 +1513,7 @@ type ApproveClusterRequest struct {
 
 func (x *ApproveClusterRequest) Reset() {
 	*x = ApproveClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1525,7 @@ func (x *ApproveClusterRequest) String() string {
 func (*ApproveClusterRequest) ProtoMessage() {}
 
 func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[20]
+	mi := &file_hub_v1_hub_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1538,7 @@ func (x *ApproveClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveClusterRequest.ProtoReflect.Descriptor instead.
 func (*ApproveClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{20}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ApproveClusterRequest) GetName() string {
@@ -1443,7 +1558,7 @@ type DeleteClusterRequest struct {
 
 func (x *DeleteClusterRequest) Reset() {
 	*x = DeleteClusterRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1570,7 @@ func (x *DeleteClusterRequest) String() string {
 func (*DeleteClusterRequest) ProtoMessage() {}
 
 func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[21]
+	mi := &file_hub_v1_hub_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1583,7 @@ func (x *DeleteClusterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterRequest.ProtoReflect.Descriptor instead.
 func (*DeleteClusterRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{21}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteClusterRequest) GetName() string {
@@ -1493,7 +1608,7 @@ type DeleteClusterResponse struct {
 
 func (x *DeleteClusterResponse) Reset() {
 	*x = DeleteClusterResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1620,7 @@ func (x *DeleteClusterResponse) String() string {
 func (*DeleteClusterResponse) ProtoMessage() {}
 
 func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[22]
+	mi := &file_hub_v1_hub_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1633,7 @@ func (x *DeleteClusterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteClusterResponse.ProtoReflect.Descriptor instead.
 func (*DeleteClusterResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{22}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
 }
 
 type Repository struct {
@@ -1553,13 +1668,15 @@ type Repository struct {
 	// How long the owner has held the lease.
 	LeaseAgeMicros int64              `protobuf:"varint,34,opt,name=lease_age_micros,json=leaseAgeMicros,proto3" json:"lease_age_micros,omitempty"`
 	Options        *RepositoryOptions `protobuf:"bytes,35,opt,name=options,proto3" json:"options,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Unset when nobody does.
+	ManagedBy     *Manager `protobuf:"bytes,36,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Repository) Reset() {
 	*x = Repository{}
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1688,7 @@ func (x *Repository) String() string {
 func (*Repository) ProtoMessage() {}
 
 func (x *Repository) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[23]
+	mi := &file_hub_v1_hub_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1701,7 @@ func (x *Repository) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repository.ProtoReflect.Descriptor instead.
 func (*Repository) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{23}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Repository) GetId() string {
@@ -1741,6 +1858,13 @@ func (x *Repository) GetOptions() *RepositoryOptions {
 	return nil
 }
 
+func (x *Repository) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 // RepositoryOptions are the settings of a repository that are not secret.
 type RepositoryOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1771,7 +1895,7 @@ type RepositoryOptions struct {
 
 func (x *RepositoryOptions) Reset() {
 	*x = RepositoryOptions{}
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1907,7 @@ func (x *RepositoryOptions) String() string {
 func (*RepositoryOptions) ProtoMessage() {}
 
 func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[24]
+	mi := &file_hub_v1_hub_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1920,7 @@ func (x *RepositoryOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryOptions.ProtoReflect.Descriptor instead.
 func (*RepositoryOptions) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{24}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RepositoryOptions) GetProxy() string {
@@ -1877,7 +2001,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +2013,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[25]
+	mi := &file_hub_v1_hub_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +2026,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{25}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Verification) GetMode() string {
@@ -1937,7 +2061,7 @@ type Head struct {
 
 func (x *Head) Reset() {
 	*x = Head{}
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2073,7 @@ func (x *Head) String() string {
 func (*Head) ProtoMessage() {}
 
 func (x *Head) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[26]
+	mi := &file_hub_v1_hub_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2086,7 @@ func (x *Head) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Head.ProtoReflect.Descriptor instead.
 func (*Head) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{26}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Head) GetRef() string {
@@ -2022,15 +2146,17 @@ func (x *Head) GetServices() int32 {
 }
 
 type ListRepositoriesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,2,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRepositoriesRequest) Reset() {
 	*x = ListRepositoriesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2168,7 @@ func (x *ListRepositoriesRequest) String() string {
 func (*ListRepositoriesRequest) ProtoMessage() {}
 
 func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[27]
+	mi := &file_hub_v1_hub_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,12 +2181,19 @@ func (x *ListRepositoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesRequest.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{27}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRepositoriesRequest) GetProject() string {
 	if x != nil {
 		return x.Project
+	}
+	return ""
+}
+
+func (x *ListRepositoriesRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
 	}
 	return ""
 }
@@ -2074,7 +2207,7 @@ type ListRepositoriesResponse struct {
 
 func (x *ListRepositoriesResponse) Reset() {
 	*x = ListRepositoriesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2219,7 @@ func (x *ListRepositoriesResponse) String() string {
 func (*ListRepositoriesResponse) ProtoMessage() {}
 
 func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[28]
+	mi := &file_hub_v1_hub_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2232,7 @@ func (x *ListRepositoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRepositoriesResponse.ProtoReflect.Descriptor instead.
 func (*ListRepositoriesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{28}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRepositoriesResponse) GetRepositories() []*Repository {
@@ -2118,7 +2251,7 @@ type GetRepositoryRequest struct {
 
 func (x *GetRepositoryRequest) Reset() {
 	*x = GetRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2263,7 @@ func (x *GetRepositoryRequest) String() string {
 func (*GetRepositoryRequest) ProtoMessage() {}
 
 func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[29]
+	mi := &file_hub_v1_hub_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2276,7 @@ func (x *GetRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*GetRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{29}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetRepositoryRequest) GetName() string {
@@ -2187,7 +2320,7 @@ type RepositoryCredentials struct {
 
 func (x *RepositoryCredentials) Reset() {
 	*x = RepositoryCredentials{}
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2332,7 @@ func (x *RepositoryCredentials) String() string {
 func (*RepositoryCredentials) ProtoMessage() {}
 
 func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[30]
+	mi := &file_hub_v1_hub_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2345,7 @@ func (x *RepositoryCredentials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepositoryCredentials.ProtoReflect.Descriptor instead.
 func (*RepositoryCredentials) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{30}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RepositoryCredentials) GetUsername() string {
@@ -2365,13 +2498,14 @@ type CreateRepositoryRequest struct {
 	// The authentication kind; empty is derived from the credentials.
 	Auth          string             `protobuf:"bytes,6,opt,name=auth,proto3" json:"auth,omitempty"`
 	Options       *RepositoryOptions `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
+	Management    *Management        `protobuf:"bytes,8,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateRepositoryRequest) Reset() {
 	*x = CreateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2517,7 @@ func (x *CreateRepositoryRequest) String() string {
 func (*CreateRepositoryRequest) ProtoMessage() {}
 
 func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[31]
+	mi := &file_hub_v1_hub_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2530,7 @@ func (x *CreateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*CreateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{31}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CreateRepositoryRequest) GetName() string {
@@ -2448,11 +2582,18 @@ func (x *CreateRepositoryRequest) GetOptions() *RepositoryOptions {
 	return nil
 }
 
+func (x *CreateRepositoryRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type UpdateRepositoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Unset keeps the stored credentials if auth, options or url are set,
-	// otherwise it removes them. A change of where they are sent, or of who can
+	// Unset keeps the stored credentials if auth, options, url or
+	// management.take_over are set, otherwise it removes them. A change of where they are sent, or of who can
 	// read them on the way, requires them.
 	Credentials *RepositoryCredentials `protobuf:"bytes,2,opt,name=credentials,proto3" json:"credentials,omitempty"`
 	// Empty is derived from the credentials.
@@ -2461,14 +2602,15 @@ type UpdateRepositoryRequest struct {
 	Options *RepositoryOptions `protobuf:"bytes,4,opt,name=options,proto3" json:"options,omitempty"`
 	// Empty keeps it. With another URL the repository starts over; services keep
 	// their content until its first fetch.
-	Url           string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
+	Url           string      `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
+	Management    *Management `protobuf:"bytes,6,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateRepositoryRequest) Reset() {
 	*x = UpdateRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2480,7 +2622,7 @@ func (x *UpdateRepositoryRequest) String() string {
 func (*UpdateRepositoryRequest) ProtoMessage() {}
 
 func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[32]
+	mi := &file_hub_v1_hub_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2493,7 +2635,7 @@ func (x *UpdateRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{32}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UpdateRepositoryRequest) GetName() string {
@@ -2531,6 +2673,13 @@ func (x *UpdateRepositoryRequest) GetUrl() string {
 	return ""
 }
 
+func (x *UpdateRepositoryRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type RefreshRepositoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2542,7 +2691,7 @@ type RefreshRepositoryRequest struct {
 
 func (x *RefreshRepositoryRequest) Reset() {
 	*x = RefreshRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2554,7 +2703,7 @@ func (x *RefreshRepositoryRequest) String() string {
 func (*RefreshRepositoryRequest) ProtoMessage() {}
 
 func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[33]
+	mi := &file_hub_v1_hub_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2567,7 +2716,7 @@ func (x *RefreshRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{33}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RefreshRepositoryRequest) GetName() string {
@@ -2587,13 +2736,14 @@ func (x *RefreshRepositoryRequest) GetWait() bool {
 type DeleteRepositoryRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteRepositoryRequest) Reset() {
 	*x = DeleteRepositoryRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2755,7 @@ func (x *DeleteRepositoryRequest) String() string {
 func (*DeleteRepositoryRequest) ProtoMessage() {}
 
 func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[34]
+	mi := &file_hub_v1_hub_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2768,7 @@ func (x *DeleteRepositoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{34}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DeleteRepositoryRequest) GetName() string {
@@ -2626,6 +2776,13 @@ func (x *DeleteRepositoryRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteRepositoryRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteRepositoryResponse struct {
@@ -2636,7 +2793,7 @@ type DeleteRepositoryResponse struct {
 
 func (x *DeleteRepositoryResponse) Reset() {
 	*x = DeleteRepositoryResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2805,7 @@ func (x *DeleteRepositoryResponse) String() string {
 func (*DeleteRepositoryResponse) ProtoMessage() {}
 
 func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[35]
+	mi := &file_hub_v1_hub_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2818,7 @@ func (x *DeleteRepositoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRepositoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteRepositoryResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{35}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
 }
 
 type Webhook struct {
@@ -2685,7 +2842,7 @@ type Webhook struct {
 
 func (x *Webhook) Reset() {
 	*x = Webhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2854,7 @@ func (x *Webhook) String() string {
 func (*Webhook) ProtoMessage() {}
 
 func (x *Webhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[36]
+	mi := &file_hub_v1_hub_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2867,7 @@ func (x *Webhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Webhook.ProtoReflect.Descriptor instead.
 func (*Webhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{36}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Webhook) GetId() string {
@@ -2777,7 +2934,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2946,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[37]
+	mi := &file_hub_v1_hub_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2959,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{37}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
 }
 
 type ListWebhooksResponse struct {
@@ -2814,7 +2971,7 @@ type ListWebhooksResponse struct {
 
 func (x *ListWebhooksResponse) Reset() {
 	*x = ListWebhooksResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2983,7 @@ func (x *ListWebhooksResponse) String() string {
 func (*ListWebhooksResponse) ProtoMessage() {}
 
 func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[38]
+	mi := &file_hub_v1_hub_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2996,7 @@ func (x *ListWebhooksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksResponse.ProtoReflect.Descriptor instead.
 func (*ListWebhooksResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{38}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListWebhooksResponse) GetWebhooks() []*Webhook {
@@ -2862,7 +3019,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +3031,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[39]
+	mi := &file_hub_v1_hub_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +3044,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{39}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CreateWebhookRequest) GetName() string {
@@ -2929,7 +3086,7 @@ type CreatedWebhook struct {
 
 func (x *CreatedWebhook) Reset() {
 	*x = CreatedWebhook{}
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2941,7 +3098,7 @@ func (x *CreatedWebhook) String() string {
 func (*CreatedWebhook) ProtoMessage() {}
 
 func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[40]
+	mi := &file_hub_v1_hub_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2954,7 +3111,7 @@ func (x *CreatedWebhook) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedWebhook.ProtoReflect.Descriptor instead.
 func (*CreatedWebhook) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{40}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CreatedWebhook) GetWebhook() *Webhook {
@@ -2980,7 +3137,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3149,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[41]
+	mi := &file_hub_v1_hub_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3162,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{41}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DeleteWebhookRequest) GetName() string {
@@ -3023,7 +3180,7 @@ type DeleteWebhookResponse struct {
 
 func (x *DeleteWebhookResponse) Reset() {
 	*x = DeleteWebhookResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3192,7 @@ func (x *DeleteWebhookResponse) String() string {
 func (*DeleteWebhookResponse) ProtoMessage() {}
 
 func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[42]
+	mi := &file_hub_v1_hub_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3205,7 @@ func (x *DeleteWebhookResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{42}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
 }
 
 type Service struct {
@@ -3093,14 +3250,16 @@ type Service struct {
 	// Parent service of an app of apps.
 	ParentId string `protobuf:"bytes,31,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
 	// The service's sources, in the order of its spec; most services have one.
-	Sources       []*ServiceSource `protobuf:"bytes,32,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []*ServiceSource `protobuf:"bytes,32,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Unset when nobody does.
+	ManagedBy     *Manager `protobuf:"bytes,33,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Service) Reset() {
 	*x = Service{}
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3112,7 +3271,7 @@ func (x *Service) String() string {
 func (*Service) ProtoMessage() {}
 
 func (x *Service) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[43]
+	mi := &file_hub_v1_hub_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3125,7 +3284,7 @@ func (x *Service) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Service.ProtoReflect.Descriptor instead.
 func (*Service) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{43}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Service) GetId() string {
@@ -3352,6 +3511,13 @@ func (x *Service) GetSources() []*ServiceSource {
 	return nil
 }
 
+func (x *Service) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 // ServiceSource is one source of a service.
 type ServiceSource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3383,7 +3549,7 @@ type ServiceSource struct {
 
 func (x *ServiceSource) Reset() {
 	*x = ServiceSource{}
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3561,7 @@ func (x *ServiceSource) String() string {
 func (*ServiceSource) ProtoMessage() {}
 
 func (x *ServiceSource) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[44]
+	mi := &file_hub_v1_hub_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3574,7 @@ func (x *ServiceSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceSource.ProtoReflect.Descriptor instead.
 func (*ServiceSource) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{44}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ServiceSource) GetField() string {
@@ -3528,7 +3694,7 @@ type ServiceError struct {
 
 func (x *ServiceError) Reset() {
 	*x = ServiceError{}
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3706,7 @@ func (x *ServiceError) String() string {
 func (*ServiceError) ProtoMessage() {}
 
 func (x *ServiceError) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[45]
+	mi := &file_hub_v1_hub_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3719,7 @@ func (x *ServiceError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceError.ProtoReflect.Descriptor instead.
 func (*ServiceError) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{45}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ServiceError) GetSource() string {
@@ -3606,7 +3772,7 @@ type Component struct {
 
 func (x *Component) Reset() {
 	*x = Component{}
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3784,7 @@ func (x *Component) String() string {
 func (*Component) ProtoMessage() {}
 
 func (x *Component) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[46]
+	mi := &file_hub_v1_hub_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3797,7 @@ func (x *Component) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Component.ProtoReflect.Descriptor instead.
 func (*Component) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{46}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Component) GetGroup() string {
@@ -3720,7 +3886,7 @@ type DriftedField struct {
 
 func (x *DriftedField) Reset() {
 	*x = DriftedField{}
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3898,7 @@ func (x *DriftedField) String() string {
 func (*DriftedField) ProtoMessage() {}
 
 func (x *DriftedField) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[47]
+	mi := &file_hub_v1_hub_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3911,7 @@ func (x *DriftedField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftedField.ProtoReflect.Descriptor instead.
 func (*DriftedField) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{47}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DriftedField) GetPath() string {
@@ -3780,7 +3946,7 @@ type ComponentList struct {
 
 func (x *ComponentList) Reset() {
 	*x = ComponentList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3792,7 +3958,7 @@ func (x *ComponentList) String() string {
 func (*ComponentList) ProtoMessage() {}
 
 func (x *ComponentList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[48]
+	mi := &file_hub_v1_hub_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3805,7 +3971,7 @@ func (x *ComponentList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentList.ProtoReflect.Descriptor instead.
 func (*ComponentList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{48}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ComponentList) GetComponents() []*Component {
@@ -3835,7 +4001,7 @@ type ComponentCounts struct {
 
 func (x *ComponentCounts) Reset() {
 	*x = ComponentCounts{}
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3847,7 +4013,7 @@ func (x *ComponentCounts) String() string {
 func (*ComponentCounts) ProtoMessage() {}
 
 func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[49]
+	mi := &file_hub_v1_hub_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3860,7 +4026,7 @@ func (x *ComponentCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComponentCounts.ProtoReflect.Descriptor instead.
 func (*ComponentCounts) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{49}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ComponentCounts) GetTotal() int32 {
@@ -3907,7 +4073,7 @@ type GetServiceTreeRequest struct {
 
 func (x *GetServiceTreeRequest) Reset() {
 	*x = GetServiceTreeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3919,7 +4085,7 @@ func (x *GetServiceTreeRequest) String() string {
 func (*GetServiceTreeRequest) ProtoMessage() {}
 
 func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[50]
+	mi := &file_hub_v1_hub_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3932,7 +4098,7 @@ func (x *GetServiceTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceTreeRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceTreeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{50}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GetServiceTreeRequest) GetRef() *ServiceRef {
@@ -3960,7 +4126,7 @@ type ServiceTree struct {
 
 func (x *ServiceTree) Reset() {
 	*x = ServiceTree{}
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3972,7 +4138,7 @@ func (x *ServiceTree) String() string {
 func (*ServiceTree) ProtoMessage() {}
 
 func (x *ServiceTree) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[51]
+	mi := &file_hub_v1_hub_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3985,7 +4151,7 @@ func (x *ServiceTree) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceTree.ProtoReflect.Descriptor instead.
 func (*ServiceTree) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{51}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ServiceTree) GetObjects() []*TreeNode {
@@ -4031,7 +4197,7 @@ type TreeNode struct {
 
 func (x *TreeNode) Reset() {
 	*x = TreeNode{}
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +4209,7 @@ func (x *TreeNode) String() string {
 func (*TreeNode) ProtoMessage() {}
 
 func (x *TreeNode) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[52]
+	mi := &file_hub_v1_hub_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4056,7 +4222,7 @@ func (x *TreeNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeNode.ProtoReflect.Descriptor instead.
 func (*TreeNode) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{52}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TreeNode) GetObject() *Component {
@@ -4097,7 +4263,7 @@ type ServiceRef struct {
 
 func (x *ServiceRef) Reset() {
 	*x = ServiceRef{}
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4275,7 @@ func (x *ServiceRef) String() string {
 func (*ServiceRef) ProtoMessage() {}
 
 func (x *ServiceRef) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[53]
+	mi := &file_hub_v1_hub_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4288,7 @@ func (x *ServiceRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceRef.ProtoReflect.Descriptor instead.
 func (*ServiceRef) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{53}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ServiceRef) GetCluster() string {
@@ -4140,19 +4306,21 @@ func (x *ServiceRef) GetName() string {
 }
 
 type ListServicesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Project       string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
-	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	PageSize      int32                  `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	PageToken     string                 `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Cluster   string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Project   string                 `protobuf:"bytes,2,opt,name=project,proto3" json:"project,omitempty"`
+	Name      string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	PageSize  int32                  `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	PageToken string                 `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,6,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListServicesRequest) Reset() {
 	*x = ListServicesRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4164,7 +4332,7 @@ func (x *ListServicesRequest) String() string {
 func (*ListServicesRequest) ProtoMessage() {}
 
 func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[54]
+	mi := &file_hub_v1_hub_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4177,7 +4345,7 @@ func (x *ListServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{54}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListServicesRequest) GetCluster() string {
@@ -4215,6 +4383,13 @@ func (x *ListServicesRequest) GetPageToken() string {
 	return ""
 }
 
+func (x *ListServicesRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
+	}
+	return ""
+}
+
 type ListServicesResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Services      []*Service             `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
@@ -4225,7 +4400,7 @@ type ListServicesResponse struct {
 
 func (x *ListServicesResponse) Reset() {
 	*x = ListServicesResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4237,7 +4412,7 @@ func (x *ListServicesResponse) String() string {
 func (*ListServicesResponse) ProtoMessage() {}
 
 func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[55]
+	mi := &file_hub_v1_hub_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4250,7 +4425,7 @@ func (x *ListServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{55}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListServicesResponse) GetServices() []*Service {
@@ -4276,7 +4451,7 @@ type GetServiceRequest struct {
 
 func (x *GetServiceRequest) Reset() {
 	*x = GetServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4463,7 @@ func (x *GetServiceRequest) String() string {
 func (*GetServiceRequest) ProtoMessage() {}
 
 func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[56]
+	mi := &file_hub_v1_hub_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4476,7 @@ func (x *GetServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{56}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetServiceRequest) GetRef() *ServiceRef {
@@ -4317,14 +4492,15 @@ type CreateServiceRequest struct {
 	Spec    *ServiceSpec           `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
 	Project string                 `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
 	// Check everything, store nothing.
-	DryRun        bool `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	DryRun        bool        `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Management    *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateServiceRequest) Reset() {
 	*x = CreateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4512,7 @@ func (x *CreateServiceRequest) String() string {
 func (*CreateServiceRequest) ProtoMessage() {}
 
 func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[57]
+	mi := &file_hub_v1_hub_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4525,7 @@ func (x *CreateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateServiceRequest.ProtoReflect.Descriptor instead.
 func (*CreateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{57}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *CreateServiceRequest) GetRef() *ServiceRef {
@@ -4380,20 +4556,29 @@ func (x *CreateServiceRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *CreateServiceRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type UpdateServiceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
-	Spec  *ServiceSpec           `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Unset with management.take_over and without fields changes only the manager.
+	Spec *ServiceSpec `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Fields of spec to change, as JSON paths ("git.ref"); empty changes all.
-	Fields        []string `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
-	DryRun        bool     `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Fields        []string    `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
+	DryRun        bool        `protobuf:"varint,4,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Management    *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateServiceRequest) Reset() {
 	*x = UpdateServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4405,7 +4590,7 @@ func (x *UpdateServiceRequest) String() string {
 func (*UpdateServiceRequest) ProtoMessage() {}
 
 func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[58]
+	mi := &file_hub_v1_hub_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4418,7 +4603,7 @@ func (x *UpdateServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateServiceRequest.ProtoReflect.Descriptor instead.
 func (*UpdateServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{58}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UpdateServiceRequest) GetRef() *ServiceRef {
@@ -4449,6 +4634,13 @@ func (x *UpdateServiceRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *UpdateServiceRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type ApplyServiceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ref           *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
@@ -4456,13 +4648,14 @@ type ApplyServiceRequest struct {
 	Project       string                 `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
 	ParentId      string                 `protobuf:"bytes,4,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
 	DryRun        bool                   `protobuf:"varint,5,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	Management    *Management            `protobuf:"bytes,6,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApplyServiceRequest) Reset() {
 	*x = ApplyServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4474,7 +4667,7 @@ func (x *ApplyServiceRequest) String() string {
 func (*ApplyServiceRequest) ProtoMessage() {}
 
 func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[59]
+	mi := &file_hub_v1_hub_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4487,7 +4680,7 @@ func (x *ApplyServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{59}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ApplyServiceRequest) GetRef() *ServiceRef {
@@ -4525,6 +4718,13 @@ func (x *ApplyServiceRequest) GetDryRun() bool {
 	return false
 }
 
+func (x *ApplyServiceRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type ApplyServiceResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Service *Service               `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
@@ -4536,7 +4736,7 @@ type ApplyServiceResponse struct {
 
 func (x *ApplyServiceResponse) Reset() {
 	*x = ApplyServiceResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4548,7 +4748,7 @@ func (x *ApplyServiceResponse) String() string {
 func (*ApplyServiceResponse) ProtoMessage() {}
 
 func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[60]
+	mi := &file_hub_v1_hub_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4561,7 +4761,7 @@ func (x *ApplyServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{60}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ApplyServiceResponse) GetService() *Service {
@@ -4589,7 +4789,7 @@ type SyncServiceRequest struct {
 
 func (x *SyncServiceRequest) Reset() {
 	*x = SyncServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4601,7 +4801,7 @@ func (x *SyncServiceRequest) String() string {
 func (*SyncServiceRequest) ProtoMessage() {}
 
 func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[61]
+	mi := &file_hub_v1_hub_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4614,7 +4814,7 @@ func (x *SyncServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncServiceRequest.ProtoReflect.Descriptor instead.
 func (*SyncServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{61}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SyncServiceRequest) GetRef() *ServiceRef {
@@ -4642,7 +4842,7 @@ type DiffServiceRequest struct {
 
 func (x *DiffServiceRequest) Reset() {
 	*x = DiffServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4654,7 +4854,7 @@ func (x *DiffServiceRequest) String() string {
 func (*DiffServiceRequest) ProtoMessage() {}
 
 func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[62]
+	mi := &file_hub_v1_hub_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4667,7 +4867,7 @@ func (x *DiffServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiffServiceRequest.ProtoReflect.Descriptor instead.
 func (*DiffServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{62}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DiffServiceRequest) GetRef() *ServiceRef {
@@ -4708,7 +4908,7 @@ type PreviewServiceRequest struct {
 
 func (x *PreviewServiceRequest) Reset() {
 	*x = PreviewServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4720,7 +4920,7 @@ func (x *PreviewServiceRequest) String() string {
 func (*PreviewServiceRequest) ProtoMessage() {}
 
 func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[63]
+	mi := &file_hub_v1_hub_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4733,7 +4933,7 @@ func (x *PreviewServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreviewServiceRequest.ProtoReflect.Descriptor instead.
 func (*PreviewServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{63}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *PreviewServiceRequest) GetRef() *ServiceRef {
@@ -4816,7 +5016,7 @@ type ServiceDiff struct {
 
 func (x *ServiceDiff) Reset() {
 	*x = ServiceDiff{}
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4828,7 +5028,7 @@ func (x *ServiceDiff) String() string {
 func (*ServiceDiff) ProtoMessage() {}
 
 func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[64]
+	mi := &file_hub_v1_hub_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4841,7 +5041,7 @@ func (x *ServiceDiff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDiff.ProtoReflect.Descriptor instead.
 func (*ServiceDiff) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{64}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ServiceDiff) GetRequested() int64 {
@@ -4940,7 +5140,7 @@ type ServiceDifferenceList struct {
 
 func (x *ServiceDifferenceList) Reset() {
 	*x = ServiceDifferenceList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4952,7 +5152,7 @@ func (x *ServiceDifferenceList) String() string {
 func (*ServiceDifferenceList) ProtoMessage() {}
 
 func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[65]
+	mi := &file_hub_v1_hub_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4965,7 +5165,7 @@ func (x *ServiceDifferenceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifferenceList.ProtoReflect.Descriptor instead.
 func (*ServiceDifferenceList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{65}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ServiceDifferenceList) GetDifferences() []*ServiceDifference {
@@ -5007,7 +5207,7 @@ type ServiceDifference struct {
 
 func (x *ServiceDifference) Reset() {
 	*x = ServiceDifference{}
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5019,7 +5219,7 @@ func (x *ServiceDifference) String() string {
 func (*ServiceDifference) ProtoMessage() {}
 
 func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[66]
+	mi := &file_hub_v1_hub_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5032,7 +5232,7 @@ func (x *ServiceDifference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceDifference.ProtoReflect.Descriptor instead.
 func (*ServiceDifference) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{66}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ServiceDifference) GetGroup() string {
@@ -5107,7 +5307,7 @@ type PauseServiceRequest struct {
 
 func (x *PauseServiceRequest) Reset() {
 	*x = PauseServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5119,7 +5319,7 @@ func (x *PauseServiceRequest) String() string {
 func (*PauseServiceRequest) ProtoMessage() {}
 
 func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[67]
+	mi := &file_hub_v1_hub_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5132,7 +5332,7 @@ func (x *PauseServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseServiceRequest.ProtoReflect.Descriptor instead.
 func (*PauseServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{67}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *PauseServiceRequest) GetRef() *ServiceRef {
@@ -5151,7 +5351,7 @@ type ResumeServiceRequest struct {
 
 func (x *ResumeServiceRequest) Reset() {
 	*x = ResumeServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5363,7 @@ func (x *ResumeServiceRequest) String() string {
 func (*ResumeServiceRequest) ProtoMessage() {}
 
 func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[68]
+	mi := &file_hub_v1_hub_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5376,7 @@ func (x *ResumeServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeServiceRequest.ProtoReflect.Descriptor instead.
 func (*ResumeServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{68}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ResumeServiceRequest) GetRef() *ServiceRef {
@@ -5197,7 +5397,7 @@ type RollbackServiceRequest struct {
 
 func (x *RollbackServiceRequest) Reset() {
 	*x = RollbackServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5209,7 +5409,7 @@ func (x *RollbackServiceRequest) String() string {
 func (*RollbackServiceRequest) ProtoMessage() {}
 
 func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[69]
+	mi := &file_hub_v1_hub_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5222,7 +5422,7 @@ func (x *RollbackServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackServiceRequest.ProtoReflect.Descriptor instead.
 func (*RollbackServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{69}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RollbackServiceRequest) GetRef() *ServiceRef {
@@ -5248,7 +5448,7 @@ type ListRevisionsRequest struct {
 
 func (x *ListRevisionsRequest) Reset() {
 	*x = ListRevisionsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5260,7 +5460,7 @@ func (x *ListRevisionsRequest) String() string {
 func (*ListRevisionsRequest) ProtoMessage() {}
 
 func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[70]
+	mi := &file_hub_v1_hub_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5273,7 +5473,7 @@ func (x *ListRevisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListRevisionsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{70}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListRevisionsRequest) GetRef() *ServiceRef {
@@ -5292,7 +5492,7 @@ type ListRevisionsResponse struct {
 
 func (x *ListRevisionsResponse) Reset() {
 	*x = ListRevisionsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5304,7 +5504,7 @@ func (x *ListRevisionsResponse) String() string {
 func (*ListRevisionsResponse) ProtoMessage() {}
 
 func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[71]
+	mi := &file_hub_v1_hub_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5317,7 +5517,7 @@ func (x *ListRevisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRevisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListRevisionsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{71}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListRevisionsResponse) GetRevisions() []*Revision {
@@ -5349,7 +5549,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5361,7 +5561,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[72]
+	mi := &file_hub_v1_hub_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5374,7 +5574,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{72}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Revision) GetNumber() int64 {
@@ -5470,7 +5670,7 @@ type ApprovePruneRequest struct {
 
 func (x *ApprovePruneRequest) Reset() {
 	*x = ApprovePruneRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5482,7 +5682,7 @@ func (x *ApprovePruneRequest) String() string {
 func (*ApprovePruneRequest) ProtoMessage() {}
 
 func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[73]
+	mi := &file_hub_v1_hub_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5495,7 +5695,7 @@ func (x *ApprovePruneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovePruneRequest.ProtoReflect.Descriptor instead.
 func (*ApprovePruneRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{73}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ApprovePruneRequest) GetRef() *ServiceRef {
@@ -5509,14 +5709,15 @@ type DeleteServiceRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Ref   *ServiceRef            `protobuf:"bytes,1,opt,name=ref,proto3" json:"ref,omitempty"`
 	// Leave the objects on the cluster.
-	Detach        bool `protobuf:"varint,2,opt,name=detach,proto3" json:"detach,omitempty"`
+	Detach        bool        `protobuf:"varint,2,opt,name=detach,proto3" json:"detach,omitempty"`
+	Management    *Management `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteServiceRequest) Reset() {
 	*x = DeleteServiceRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5528,7 +5729,7 @@ func (x *DeleteServiceRequest) String() string {
 func (*DeleteServiceRequest) ProtoMessage() {}
 
 func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[74]
+	mi := &file_hub_v1_hub_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5541,7 +5742,7 @@ func (x *DeleteServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{74}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *DeleteServiceRequest) GetRef() *ServiceRef {
@@ -5556,6 +5757,13 @@ func (x *DeleteServiceRequest) GetDetach() bool {
 		return x.Detach
 	}
 	return false
+}
+
+func (x *DeleteServiceRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type Token struct {
@@ -5583,7 +5791,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5595,7 +5803,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[75]
+	mi := &file_hub_v1_hub_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5608,7 +5816,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{75}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Token) GetId() string {
@@ -5713,7 +5921,7 @@ type CreatedToken struct {
 
 func (x *CreatedToken) Reset() {
 	*x = CreatedToken{}
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5725,7 +5933,7 @@ func (x *CreatedToken) String() string {
 func (*CreatedToken) ProtoMessage() {}
 
 func (x *CreatedToken) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[76]
+	mi := &file_hub_v1_hub_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5738,7 +5946,7 @@ func (x *CreatedToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatedToken.ProtoReflect.Descriptor instead.
 func (*CreatedToken) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{76}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *CreatedToken) GetToken() *Token {
@@ -5763,7 +5971,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5775,7 +5983,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[77]
+	mi := &file_hub_v1_hub_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5788,7 +5996,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{77}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
 }
 
 type ListTokensResponse struct {
@@ -5800,7 +6008,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5812,7 +6020,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[78]
+	mi := &file_hub_v1_hub_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5825,7 +6033,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{78}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListTokensResponse) GetTokens() []*Token {
@@ -5850,7 +6058,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5862,7 +6070,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[79]
+	mi := &file_hub_v1_hub_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5875,7 +6083,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{79}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CreateTokenRequest) GetName() string {
@@ -5918,7 +6126,7 @@ type CreateBootstrapTokenRequest struct {
 
 func (x *CreateBootstrapTokenRequest) Reset() {
 	*x = CreateBootstrapTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5930,7 +6138,7 @@ func (x *CreateBootstrapTokenRequest) String() string {
 func (*CreateBootstrapTokenRequest) ProtoMessage() {}
 
 func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[80]
+	mi := &file_hub_v1_hub_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5943,7 +6151,7 @@ func (x *CreateBootstrapTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateBootstrapTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateBootstrapTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{80}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CreateBootstrapTokenRequest) GetProject() string {
@@ -5997,7 +6205,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6009,7 +6217,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[81]
+	mi := &file_hub_v1_hub_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6022,7 +6230,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{81}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -6040,7 +6248,7 @@ type RevokeTokenResponse struct {
 
 func (x *RevokeTokenResponse) Reset() {
 	*x = RevokeTokenResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6052,7 +6260,7 @@ func (x *RevokeTokenResponse) String() string {
 func (*RevokeTokenResponse) ProtoMessage() {}
 
 func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[82]
+	mi := &file_hub_v1_hub_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6065,7 +6273,7 @@ func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{82}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
 }
 
 type Event struct {
@@ -6085,7 +6293,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6097,7 +6305,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[83]
+	mi := &file_hub_v1_hub_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6110,7 +6318,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{83}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Event) GetAt() int64 {
@@ -6183,7 +6391,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6195,7 +6403,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[84]
+	mi := &file_hub_v1_hub_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6208,7 +6416,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{84}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ListEventsRequest) GetCluster() string {
@@ -6248,7 +6456,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6260,7 +6468,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[85]
+	mi := &file_hub_v1_hub_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6273,7 +6481,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{85}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -6291,7 +6499,7 @@ type GetSyncWindowsRequest struct {
 
 func (x *GetSyncWindowsRequest) Reset() {
 	*x = GetSyncWindowsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6303,7 +6511,7 @@ func (x *GetSyncWindowsRequest) String() string {
 func (*GetSyncWindowsRequest) ProtoMessage() {}
 
 func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[86]
+	mi := &file_hub_v1_hub_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6316,7 +6524,7 @@ func (x *GetSyncWindowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSyncWindowsRequest.ProtoReflect.Descriptor instead.
 func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{86}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
 }
 
 type SyncWindowList struct {
@@ -6328,7 +6536,7 @@ type SyncWindowList struct {
 
 func (x *SyncWindowList) Reset() {
 	*x = SyncWindowList{}
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6340,7 +6548,7 @@ func (x *SyncWindowList) String() string {
 func (*SyncWindowList) ProtoMessage() {}
 
 func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[87]
+	mi := &file_hub_v1_hub_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6353,7 +6561,7 @@ func (x *SyncWindowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncWindowList.ProtoReflect.Descriptor instead.
 func (*SyncWindowList) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{87}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
@@ -6371,7 +6579,7 @@ type HubStatusRequest struct {
 
 func (x *HubStatusRequest) Reset() {
 	*x = HubStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6383,7 +6591,7 @@ func (x *HubStatusRequest) String() string {
 func (*HubStatusRequest) ProtoMessage() {}
 
 func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[88]
+	mi := &file_hub_v1_hub_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6396,7 +6604,7 @@ func (x *HubStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatusRequest.ProtoReflect.Descriptor instead.
 func (*HubStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{88}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
 }
 
 type HubStatus struct {
@@ -6418,7 +6626,7 @@ type HubStatus struct {
 
 func (x *HubStatus) Reset() {
 	*x = HubStatus{}
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6430,7 +6638,7 @@ func (x *HubStatus) String() string {
 func (*HubStatus) ProtoMessage() {}
 
 func (x *HubStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[89]
+	mi := &file_hub_v1_hub_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6443,7 +6651,7 @@ func (x *HubStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HubStatus.ProtoReflect.Descriptor instead.
 func (*HubStatus) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{89}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *HubStatus) GetVersion() string {
@@ -6539,7 +6747,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6551,7 +6759,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[90]
+	mi := &file_hub_v1_hub_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6564,7 +6772,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{90}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Replica) GetName() string {
@@ -6683,7 +6891,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6695,7 +6903,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[91]
+	mi := &file_hub_v1_hub_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6708,7 +6916,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{91}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -6733,7 +6941,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6745,7 +6953,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[92]
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6758,7 +6966,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{92}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
 }
 
 type RotateSigningKeyRequest struct {
@@ -6769,7 +6977,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6781,7 +6989,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[93]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6794,7 +7002,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{93}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 type RotateSigningKeyResponse struct {
@@ -6808,7 +7016,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6820,7 +7028,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6833,7 +7041,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -6858,7 +7066,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6870,7 +7078,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6883,7 +7091,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 type ConfirmRestoreResponse struct {
@@ -6895,7 +7103,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6907,7 +7115,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6920,7 +7128,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -6938,7 +7146,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6950,7 +7158,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6963,7 +7171,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 type StartUpgradeRequest struct {
@@ -6986,7 +7194,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6998,7 +7206,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7011,7 +7219,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -7057,7 +7265,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7069,7 +7277,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7082,7 +7290,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 type ResumeUpgradeRequest struct {
@@ -7093,7 +7301,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7105,7 +7313,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7118,7 +7326,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 type AbortUpgradeRequest struct {
@@ -7129,7 +7337,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7141,7 +7349,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7154,7 +7362,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 type AgentUpgrade struct {
@@ -7180,7 +7388,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7192,7 +7400,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7205,7 +7413,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -7308,7 +7516,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7320,7 +7528,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7333,7 +7541,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -7394,7 +7602,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7406,7 +7614,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7419,7 +7627,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -7439,7 +7647,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7451,7 +7659,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7464,7 +7672,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -7493,7 +7701,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7505,7 +7713,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7518,7 +7726,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -7552,7 +7760,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7564,7 +7772,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7577,7 +7785,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -7637,7 +7845,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7649,7 +7857,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7662,7 +7870,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Context) GetName() string {
@@ -7729,7 +7937,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7741,7 +7949,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7754,7 +7962,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 type ListContextsResponse struct {
@@ -7766,7 +7974,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7778,7 +7986,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7791,7 +7999,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -7810,7 +8018,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7822,7 +8030,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7835,7 +8043,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -7854,7 +8062,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7866,7 +8074,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7879,7 +8087,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -7904,7 +8112,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7916,7 +8124,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7929,7 +8137,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -7969,7 +8177,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7981,7 +8189,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7994,7 +8202,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -8012,7 +8220,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8024,7 +8232,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8037,7 +8245,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 type ListOutputsRequest struct {
@@ -8048,7 +8256,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8060,7 +8268,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8073,7 +8281,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 type ListOutputsResponse struct {
@@ -8085,7 +8293,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8097,7 +8305,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8110,7 +8318,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -8132,7 +8340,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8144,7 +8352,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8157,7 +8365,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -8183,7 +8391,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8195,7 +8403,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8208,7 +8416,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -8226,7 +8434,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8238,7 +8446,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8251,7 +8459,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 type Backend struct {
@@ -8270,7 +8478,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8282,7 +8490,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8295,7 +8503,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *Backend) GetName() string {
@@ -8348,7 +8556,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8360,7 +8568,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8373,7 +8581,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 type ListBackendsResponse struct {
@@ -8385,7 +8593,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8397,7 +8605,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8410,7 +8618,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -8430,7 +8638,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8442,7 +8650,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8455,7 +8663,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -8480,7 +8688,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8492,7 +8700,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8505,7 +8713,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 type Migration struct {
@@ -8526,7 +8734,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8538,7 +8746,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8551,7 +8759,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *Migration) GetFrom() string {
@@ -8625,7 +8833,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8637,7 +8845,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8650,7 +8858,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 type RotateKeyResponse struct {
@@ -8663,7 +8871,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8675,7 +8883,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8688,7 +8896,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -8716,7 +8924,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8728,7 +8936,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8741,7 +8949,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -8767,7 +8975,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8779,7 +8987,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8792,7 +9000,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -8825,7 +9033,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8837,7 +9045,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8850,7 +9058,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -8945,7 +9153,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8957,7 +9165,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8970,7 +9178,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -9064,7 +9272,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9076,7 +9284,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9089,7 +9297,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -9145,7 +9353,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9157,7 +9365,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9170,7 +9378,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -9201,7 +9409,14 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x10hub/v1/hub.proto\x12\vaxle.hub.v1\x1a\x11hub/v1/spec.proto\";\n" +
 	"\vErrorDetail\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"E\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"-\n" +
+	"\aManager\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"O\n" +
+	"\n" +
+	"Management\x12$\n" +
+	"\x02by\x18\x01 \x01(\v2\x14.axle.hub.v1.ManagerR\x02by\x12\x1b\n" +
+	"\ttake_over\x18\x02 \x01(\bR\btakeOver\"E\n" +
 	"\fSetupRequest\x12\x1f\n" +
 	"\vsetup_token\x18\x01 \x01(\tR\n" +
 	"setupToken\x12\x14\n" +
@@ -9324,7 +9539,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14DeleteClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06detach\x18\x02 \x01(\bR\x06detach\"\x17\n" +
-	"\x15DeleteClusterResponse\"\xa5\x05\n" +
+	"\x15DeleteClusterResponse\"\xda\x05\n" +
 	"\n" +
 	"Repository\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -9352,7 +9567,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\vlease_epoch\x18! \x01(\x03R\n" +
 	"leaseEpoch\x12(\n" +
 	"\x10lease_age_micros\x18\" \x01(\x03R\x0eleaseAgeMicros\x128\n" +
-	"\aoptions\x18# \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\xb3\x02\n" +
+	"\aoptions\x18# \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\x123\n" +
+	"\n" +
+	"managed_by\x18$ \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\xb3\x02\n" +
 	"\x11RepositoryOptions\x12\x14\n" +
 	"\x05proxy\x18\x01 \x01(\tR\x05proxy\x12\x17\n" +
 	"\aapi_url\x18\x02 \x01(\tR\x06apiUrl\x12\x16\n" +
@@ -9376,9 +9593,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"fetched_at\x18\x05 \x01(\x03R\tfetchedAt\x12\x18\n" +
 	"\amessage\x18\x06 \x01(\tR\amessage\x12\x14\n" +
 	"\x05error\x18\a \x01(\tR\x05error\x12\x1a\n" +
-	"\bservices\x18\b \x01(\x05R\bservices\"3\n" +
+	"\bservices\x18\b \x01(\x05R\bservices\"[\n" +
 	"\x17ListRepositoriesRequest\x12\x18\n" +
-	"\aproject\x18\x01 \x01(\tR\aproject\"W\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x02 \x01(\tR\rmanagedByTool\"W\n" +
 	"\x18ListRepositoriesResponse\x12;\n" +
 	"\frepositories\x18\x01 \x03(\v2\x17.axle.hub.v1.RepositoryR\frepositories\"*\n" +
 	"\x14GetRepositoryRequest\x12\x12\n" +
@@ -9409,7 +9627,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14service_account_json\x18\x11 \x01(\tR\x12serviceAccountJson\x12\x1b\n" +
 	"\ttenant_id\x18\x12 \x01(\tR\btenantId\x12\x1b\n" +
 	"\tclient_id\x18\x13 \x01(\tR\bclientId\x12#\n" +
-	"\rclient_secret\x18\x14 \x01(\tR\fclientSecret\"\x81\x02\n" +
+	"\rclient_secret\x18\x14 \x01(\tR\fclientSecret\"\xba\x02\n" +
 	"\x17CreateRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
@@ -9417,18 +9635,27 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12D\n" +
 	"\vcredentials\x18\x05 \x01(\v2\".axle.hub.v1.RepositoryCredentialsR\vcredentials\x12\x12\n" +
 	"\x04auth\x18\x06 \x01(\tR\x04auth\x128\n" +
-	"\aoptions\x18\a \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\"\xd3\x01\n" +
+	"\aoptions\x18\a \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\x127\n" +
+	"\n" +
+	"management\x18\b \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x8c\x02\n" +
 	"\x17UpdateRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
 	"\vcredentials\x18\x02 \x01(\v2\".axle.hub.v1.RepositoryCredentialsR\vcredentials\x12\x12\n" +
 	"\x04auth\x18\x03 \x01(\tR\x04auth\x128\n" +
 	"\aoptions\x18\x04 \x01(\v2\x1e.axle.hub.v1.RepositoryOptionsR\aoptions\x12\x10\n" +
-	"\x03url\x18\x05 \x01(\tR\x03url\"B\n" +
+	"\x03url\x18\x05 \x01(\tR\x03url\x127\n" +
+	"\n" +
+	"management\x18\x06 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"B\n" +
 	"\x18RefreshRepositoryRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04wait\x18\x02 \x01(\bR\x04wait\"-\n" +
+	"\x04wait\x18\x02 \x01(\bR\x04wait\"f\n" +
 	"\x17DeleteRepositoryRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x1a\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x1a\n" +
 	"\x18DeleteRepositoryResponse\"\xd7\x01\n" +
 	"\aWebhook\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -9457,7 +9684,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"*\n" +
 	"\x14DeleteWebhookRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
-	"\x15DeleteWebhookResponse\"\xc4\b\n" +
+	"\x15DeleteWebhookResponse\"\xf9\b\n" +
 	"\aService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x12\n" +
@@ -9497,7 +9724,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"updated_at\x18\x1e \x01(\x03R\tupdatedAt\x12\x1b\n" +
 	"\tparent_id\x18\x1f \x01(\tR\bparentId\x124\n" +
-	"\asources\x18  \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\"\x8e\x03\n" +
+	"\asources\x18  \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\x123\n" +
+	"\n" +
+	"managed_by\x18! \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x8e\x03\n" +
 	"\rServiceSource\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x1e\n" +
@@ -9568,35 +9797,45 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"ServiceRef\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x99\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xc1\x01\n" +
 	"\x13ListServicesRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageToken\"p\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x06 \x01(\tR\rmanagedByTool\"p\n" +
 	"\x14ListServicesResponse\x120\n" +
 	"\bservices\x18\x01 \x03(\v2\x14.axle.hub.v1.ServiceR\bservices\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
 	"\x11GetServiceRequest\x12)\n" +
-	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\xa2\x01\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\xdb\x01\n" +
 	"\x14CreateServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12,\n" +
 	"\x04spec\x18\x02 \x01(\v2\x18.axle.hub.v1.ServiceSpecR\x04spec\x12\x18\n" +
 	"\aproject\x18\x03 \x01(\tR\aproject\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xa0\x01\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xd9\x01\n" +
 	"\x14UpdateServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12,\n" +
 	"\x04spec\x18\x02 \x01(\v2\x18.axle.hub.v1.ServiceSpecR\x04spec\x12\x16\n" +
 	"\x06fields\x18\x03 \x03(\tR\x06fields\x12\x17\n" +
-	"\adry_run\x18\x04 \x01(\bR\x06dryRun\"\xbe\x01\n" +
+	"\adry_run\x18\x04 \x01(\bR\x06dryRun\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xf7\x01\n" +
 	"\x13ApplyServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12,\n" +
 	"\x04spec\x18\x02 \x01(\v2\x18.axle.hub.v1.ServiceSpecR\x04spec\x12\x18\n" +
 	"\aproject\x18\x03 \x01(\tR\aproject\x12\x1b\n" +
 	"\tparent_id\x18\x04 \x01(\tR\bparentId\x12\x17\n" +
-	"\adry_run\x18\x05 \x01(\bR\x06dryRun\"^\n" +
+	"\adry_run\x18\x05 \x01(\bR\x06dryRun\x127\n" +
+	"\n" +
+	"management\x18\x06 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"^\n" +
 	"\x14ApplyServiceResponse\x12.\n" +
 	"\aservice\x18\x01 \x01(\v2\x14.axle.hub.v1.ServiceR\aservice\x12\x16\n" +
 	"\x06result\x18\x02 \x01(\tR\x06result\"]\n" +
@@ -9675,10 +9914,13 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\acurrent\x18\v \x01(\bR\acurrent\x124\n" +
 	"\asources\x18\f \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\"@\n" +
 	"\x13ApprovePruneRequest\x12)\n" +
-	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"Y\n" +
+	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\x92\x01\n" +
 	"\x14DeleteServiceRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\x12\x16\n" +
-	"\x06detach\x18\x02 \x01(\bR\x06detach\"\xdd\x02\n" +
+	"\x06detach\x18\x02 \x01(\bR\x06detach\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xdd\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -10040,368 +10282,380 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 141)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 143)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
-	(*SetupRequest)(nil),                // 1: axle.hub.v1.SetupRequest
-	(*WhoAmIRequest)(nil),               // 2: axle.hub.v1.WhoAmIRequest
-	(*Identity)(nil),                    // 3: axle.hub.v1.Identity
-	(*Project)(nil),                     // 4: axle.hub.v1.Project
-	(*ProjectLimits)(nil),               // 5: axle.hub.v1.ProjectLimits
-	(*ListProjectsRequest)(nil),         // 6: axle.hub.v1.ListProjectsRequest
-	(*ListProjectsResponse)(nil),        // 7: axle.hub.v1.ListProjectsResponse
-	(*GetProjectRequest)(nil),           // 8: axle.hub.v1.GetProjectRequest
-	(*CreateProjectRequest)(nil),        // 9: axle.hub.v1.CreateProjectRequest
-	(*UpdateProjectRequest)(nil),        // 10: axle.hub.v1.UpdateProjectRequest
-	(*DeleteProjectRequest)(nil),        // 11: axle.hub.v1.DeleteProjectRequest
-	(*DeleteProjectResponse)(nil),       // 12: axle.hub.v1.DeleteProjectResponse
-	(*Cluster)(nil),                     // 13: axle.hub.v1.Cluster
-	(*ListClustersRequest)(nil),         // 14: axle.hub.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),        // 15: axle.hub.v1.ListClustersResponse
-	(*GetClusterRequest)(nil),           // 16: axle.hub.v1.GetClusterRequest
-	(*CreateClusterRequest)(nil),        // 17: axle.hub.v1.CreateClusterRequest
-	(*CreateClusterResponse)(nil),       // 18: axle.hub.v1.CreateClusterResponse
-	(*UpdateClusterRequest)(nil),        // 19: axle.hub.v1.UpdateClusterRequest
-	(*ApproveClusterRequest)(nil),       // 20: axle.hub.v1.ApproveClusterRequest
-	(*DeleteClusterRequest)(nil),        // 21: axle.hub.v1.DeleteClusterRequest
-	(*DeleteClusterResponse)(nil),       // 22: axle.hub.v1.DeleteClusterResponse
-	(*Repository)(nil),                  // 23: axle.hub.v1.Repository
-	(*RepositoryOptions)(nil),           // 24: axle.hub.v1.RepositoryOptions
-	(*Verification)(nil),                // 25: axle.hub.v1.Verification
-	(*Head)(nil),                        // 26: axle.hub.v1.Head
-	(*ListRepositoriesRequest)(nil),     // 27: axle.hub.v1.ListRepositoriesRequest
-	(*ListRepositoriesResponse)(nil),    // 28: axle.hub.v1.ListRepositoriesResponse
-	(*GetRepositoryRequest)(nil),        // 29: axle.hub.v1.GetRepositoryRequest
-	(*RepositoryCredentials)(nil),       // 30: axle.hub.v1.RepositoryCredentials
-	(*CreateRepositoryRequest)(nil),     // 31: axle.hub.v1.CreateRepositoryRequest
-	(*UpdateRepositoryRequest)(nil),     // 32: axle.hub.v1.UpdateRepositoryRequest
-	(*RefreshRepositoryRequest)(nil),    // 33: axle.hub.v1.RefreshRepositoryRequest
-	(*DeleteRepositoryRequest)(nil),     // 34: axle.hub.v1.DeleteRepositoryRequest
-	(*DeleteRepositoryResponse)(nil),    // 35: axle.hub.v1.DeleteRepositoryResponse
-	(*Webhook)(nil),                     // 36: axle.hub.v1.Webhook
-	(*ListWebhooksRequest)(nil),         // 37: axle.hub.v1.ListWebhooksRequest
-	(*ListWebhooksResponse)(nil),        // 38: axle.hub.v1.ListWebhooksResponse
-	(*CreateWebhookRequest)(nil),        // 39: axle.hub.v1.CreateWebhookRequest
-	(*CreatedWebhook)(nil),              // 40: axle.hub.v1.CreatedWebhook
-	(*DeleteWebhookRequest)(nil),        // 41: axle.hub.v1.DeleteWebhookRequest
-	(*DeleteWebhookResponse)(nil),       // 42: axle.hub.v1.DeleteWebhookResponse
-	(*Service)(nil),                     // 43: axle.hub.v1.Service
-	(*ServiceSource)(nil),               // 44: axle.hub.v1.ServiceSource
-	(*ServiceError)(nil),                // 45: axle.hub.v1.ServiceError
-	(*Component)(nil),                   // 46: axle.hub.v1.Component
-	(*DriftedField)(nil),                // 47: axle.hub.v1.DriftedField
-	(*ComponentList)(nil),               // 48: axle.hub.v1.ComponentList
-	(*ComponentCounts)(nil),             // 49: axle.hub.v1.ComponentCounts
-	(*GetServiceTreeRequest)(nil),       // 50: axle.hub.v1.GetServiceTreeRequest
-	(*ServiceTree)(nil),                 // 51: axle.hub.v1.ServiceTree
-	(*TreeNode)(nil),                    // 52: axle.hub.v1.TreeNode
-	(*ServiceRef)(nil),                  // 53: axle.hub.v1.ServiceRef
-	(*ListServicesRequest)(nil),         // 54: axle.hub.v1.ListServicesRequest
-	(*ListServicesResponse)(nil),        // 55: axle.hub.v1.ListServicesResponse
-	(*GetServiceRequest)(nil),           // 56: axle.hub.v1.GetServiceRequest
-	(*CreateServiceRequest)(nil),        // 57: axle.hub.v1.CreateServiceRequest
-	(*UpdateServiceRequest)(nil),        // 58: axle.hub.v1.UpdateServiceRequest
-	(*ApplyServiceRequest)(nil),         // 59: axle.hub.v1.ApplyServiceRequest
-	(*ApplyServiceResponse)(nil),        // 60: axle.hub.v1.ApplyServiceResponse
-	(*SyncServiceRequest)(nil),          // 61: axle.hub.v1.SyncServiceRequest
-	(*DiffServiceRequest)(nil),          // 62: axle.hub.v1.DiffServiceRequest
-	(*PreviewServiceRequest)(nil),       // 63: axle.hub.v1.PreviewServiceRequest
-	(*ServiceDiff)(nil),                 // 64: axle.hub.v1.ServiceDiff
-	(*ServiceDifferenceList)(nil),       // 65: axle.hub.v1.ServiceDifferenceList
-	(*ServiceDifference)(nil),           // 66: axle.hub.v1.ServiceDifference
-	(*PauseServiceRequest)(nil),         // 67: axle.hub.v1.PauseServiceRequest
-	(*ResumeServiceRequest)(nil),        // 68: axle.hub.v1.ResumeServiceRequest
-	(*RollbackServiceRequest)(nil),      // 69: axle.hub.v1.RollbackServiceRequest
-	(*ListRevisionsRequest)(nil),        // 70: axle.hub.v1.ListRevisionsRequest
-	(*ListRevisionsResponse)(nil),       // 71: axle.hub.v1.ListRevisionsResponse
-	(*Revision)(nil),                    // 72: axle.hub.v1.Revision
-	(*ApprovePruneRequest)(nil),         // 73: axle.hub.v1.ApprovePruneRequest
-	(*DeleteServiceRequest)(nil),        // 74: axle.hub.v1.DeleteServiceRequest
-	(*Token)(nil),                       // 75: axle.hub.v1.Token
-	(*CreatedToken)(nil),                // 76: axle.hub.v1.CreatedToken
-	(*ListTokensRequest)(nil),           // 77: axle.hub.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 78: axle.hub.v1.ListTokensResponse
-	(*CreateTokenRequest)(nil),          // 79: axle.hub.v1.CreateTokenRequest
-	(*CreateBootstrapTokenRequest)(nil), // 80: axle.hub.v1.CreateBootstrapTokenRequest
-	(*RevokeTokenRequest)(nil),          // 81: axle.hub.v1.RevokeTokenRequest
-	(*RevokeTokenResponse)(nil),         // 82: axle.hub.v1.RevokeTokenResponse
-	(*Event)(nil),                       // 83: axle.hub.v1.Event
-	(*ListEventsRequest)(nil),           // 84: axle.hub.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),          // 85: axle.hub.v1.ListEventsResponse
-	(*GetSyncWindowsRequest)(nil),       // 86: axle.hub.v1.GetSyncWindowsRequest
-	(*SyncWindowList)(nil),              // 87: axle.hub.v1.SyncWindowList
-	(*HubStatusRequest)(nil),            // 88: axle.hub.v1.HubStatusRequest
-	(*HubStatus)(nil),                   // 89: axle.hub.v1.HubStatus
-	(*Replica)(nil),                     // 90: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 91: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 92: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 93: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 94: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 95: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 96: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 97: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 98: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 99: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 100: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 101: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 102: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 103: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 104: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 105: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 106: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 107: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 108: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 109: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 110: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 111: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 112: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 113: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 114: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 115: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 116: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 117: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 118: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 119: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 120: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 121: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 122: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 123: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 124: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 125: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 126: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 127: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 128: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 129: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 130: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 131: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 132: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 133: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 134: axle.hub.v1.TestCase
-	nil,                                 // 135: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 136: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 137: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 138: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 139: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 140: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 141: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 142: axle.hub.v1.ServiceSpec
+	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
+	(*Management)(nil),                  // 2: axle.hub.v1.Management
+	(*SetupRequest)(nil),                // 3: axle.hub.v1.SetupRequest
+	(*WhoAmIRequest)(nil),               // 4: axle.hub.v1.WhoAmIRequest
+	(*Identity)(nil),                    // 5: axle.hub.v1.Identity
+	(*Project)(nil),                     // 6: axle.hub.v1.Project
+	(*ProjectLimits)(nil),               // 7: axle.hub.v1.ProjectLimits
+	(*ListProjectsRequest)(nil),         // 8: axle.hub.v1.ListProjectsRequest
+	(*ListProjectsResponse)(nil),        // 9: axle.hub.v1.ListProjectsResponse
+	(*GetProjectRequest)(nil),           // 10: axle.hub.v1.GetProjectRequest
+	(*CreateProjectRequest)(nil),        // 11: axle.hub.v1.CreateProjectRequest
+	(*UpdateProjectRequest)(nil),        // 12: axle.hub.v1.UpdateProjectRequest
+	(*DeleteProjectRequest)(nil),        // 13: axle.hub.v1.DeleteProjectRequest
+	(*DeleteProjectResponse)(nil),       // 14: axle.hub.v1.DeleteProjectResponse
+	(*Cluster)(nil),                     // 15: axle.hub.v1.Cluster
+	(*ListClustersRequest)(nil),         // 16: axle.hub.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),        // 17: axle.hub.v1.ListClustersResponse
+	(*GetClusterRequest)(nil),           // 18: axle.hub.v1.GetClusterRequest
+	(*CreateClusterRequest)(nil),        // 19: axle.hub.v1.CreateClusterRequest
+	(*CreateClusterResponse)(nil),       // 20: axle.hub.v1.CreateClusterResponse
+	(*UpdateClusterRequest)(nil),        // 21: axle.hub.v1.UpdateClusterRequest
+	(*ApproveClusterRequest)(nil),       // 22: axle.hub.v1.ApproveClusterRequest
+	(*DeleteClusterRequest)(nil),        // 23: axle.hub.v1.DeleteClusterRequest
+	(*DeleteClusterResponse)(nil),       // 24: axle.hub.v1.DeleteClusterResponse
+	(*Repository)(nil),                  // 25: axle.hub.v1.Repository
+	(*RepositoryOptions)(nil),           // 26: axle.hub.v1.RepositoryOptions
+	(*Verification)(nil),                // 27: axle.hub.v1.Verification
+	(*Head)(nil),                        // 28: axle.hub.v1.Head
+	(*ListRepositoriesRequest)(nil),     // 29: axle.hub.v1.ListRepositoriesRequest
+	(*ListRepositoriesResponse)(nil),    // 30: axle.hub.v1.ListRepositoriesResponse
+	(*GetRepositoryRequest)(nil),        // 31: axle.hub.v1.GetRepositoryRequest
+	(*RepositoryCredentials)(nil),       // 32: axle.hub.v1.RepositoryCredentials
+	(*CreateRepositoryRequest)(nil),     // 33: axle.hub.v1.CreateRepositoryRequest
+	(*UpdateRepositoryRequest)(nil),     // 34: axle.hub.v1.UpdateRepositoryRequest
+	(*RefreshRepositoryRequest)(nil),    // 35: axle.hub.v1.RefreshRepositoryRequest
+	(*DeleteRepositoryRequest)(nil),     // 36: axle.hub.v1.DeleteRepositoryRequest
+	(*DeleteRepositoryResponse)(nil),    // 37: axle.hub.v1.DeleteRepositoryResponse
+	(*Webhook)(nil),                     // 38: axle.hub.v1.Webhook
+	(*ListWebhooksRequest)(nil),         // 39: axle.hub.v1.ListWebhooksRequest
+	(*ListWebhooksResponse)(nil),        // 40: axle.hub.v1.ListWebhooksResponse
+	(*CreateWebhookRequest)(nil),        // 41: axle.hub.v1.CreateWebhookRequest
+	(*CreatedWebhook)(nil),              // 42: axle.hub.v1.CreatedWebhook
+	(*DeleteWebhookRequest)(nil),        // 43: axle.hub.v1.DeleteWebhookRequest
+	(*DeleteWebhookResponse)(nil),       // 44: axle.hub.v1.DeleteWebhookResponse
+	(*Service)(nil),                     // 45: axle.hub.v1.Service
+	(*ServiceSource)(nil),               // 46: axle.hub.v1.ServiceSource
+	(*ServiceError)(nil),                // 47: axle.hub.v1.ServiceError
+	(*Component)(nil),                   // 48: axle.hub.v1.Component
+	(*DriftedField)(nil),                // 49: axle.hub.v1.DriftedField
+	(*ComponentList)(nil),               // 50: axle.hub.v1.ComponentList
+	(*ComponentCounts)(nil),             // 51: axle.hub.v1.ComponentCounts
+	(*GetServiceTreeRequest)(nil),       // 52: axle.hub.v1.GetServiceTreeRequest
+	(*ServiceTree)(nil),                 // 53: axle.hub.v1.ServiceTree
+	(*TreeNode)(nil),                    // 54: axle.hub.v1.TreeNode
+	(*ServiceRef)(nil),                  // 55: axle.hub.v1.ServiceRef
+	(*ListServicesRequest)(nil),         // 56: axle.hub.v1.ListServicesRequest
+	(*ListServicesResponse)(nil),        // 57: axle.hub.v1.ListServicesResponse
+	(*GetServiceRequest)(nil),           // 58: axle.hub.v1.GetServiceRequest
+	(*CreateServiceRequest)(nil),        // 59: axle.hub.v1.CreateServiceRequest
+	(*UpdateServiceRequest)(nil),        // 60: axle.hub.v1.UpdateServiceRequest
+	(*ApplyServiceRequest)(nil),         // 61: axle.hub.v1.ApplyServiceRequest
+	(*ApplyServiceResponse)(nil),        // 62: axle.hub.v1.ApplyServiceResponse
+	(*SyncServiceRequest)(nil),          // 63: axle.hub.v1.SyncServiceRequest
+	(*DiffServiceRequest)(nil),          // 64: axle.hub.v1.DiffServiceRequest
+	(*PreviewServiceRequest)(nil),       // 65: axle.hub.v1.PreviewServiceRequest
+	(*ServiceDiff)(nil),                 // 66: axle.hub.v1.ServiceDiff
+	(*ServiceDifferenceList)(nil),       // 67: axle.hub.v1.ServiceDifferenceList
+	(*ServiceDifference)(nil),           // 68: axle.hub.v1.ServiceDifference
+	(*PauseServiceRequest)(nil),         // 69: axle.hub.v1.PauseServiceRequest
+	(*ResumeServiceRequest)(nil),        // 70: axle.hub.v1.ResumeServiceRequest
+	(*RollbackServiceRequest)(nil),      // 71: axle.hub.v1.RollbackServiceRequest
+	(*ListRevisionsRequest)(nil),        // 72: axle.hub.v1.ListRevisionsRequest
+	(*ListRevisionsResponse)(nil),       // 73: axle.hub.v1.ListRevisionsResponse
+	(*Revision)(nil),                    // 74: axle.hub.v1.Revision
+	(*ApprovePruneRequest)(nil),         // 75: axle.hub.v1.ApprovePruneRequest
+	(*DeleteServiceRequest)(nil),        // 76: axle.hub.v1.DeleteServiceRequest
+	(*Token)(nil),                       // 77: axle.hub.v1.Token
+	(*CreatedToken)(nil),                // 78: axle.hub.v1.CreatedToken
+	(*ListTokensRequest)(nil),           // 79: axle.hub.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 80: axle.hub.v1.ListTokensResponse
+	(*CreateTokenRequest)(nil),          // 81: axle.hub.v1.CreateTokenRequest
+	(*CreateBootstrapTokenRequest)(nil), // 82: axle.hub.v1.CreateBootstrapTokenRequest
+	(*RevokeTokenRequest)(nil),          // 83: axle.hub.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),         // 84: axle.hub.v1.RevokeTokenResponse
+	(*Event)(nil),                       // 85: axle.hub.v1.Event
+	(*ListEventsRequest)(nil),           // 86: axle.hub.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),          // 87: axle.hub.v1.ListEventsResponse
+	(*GetSyncWindowsRequest)(nil),       // 88: axle.hub.v1.GetSyncWindowsRequest
+	(*SyncWindowList)(nil),              // 89: axle.hub.v1.SyncWindowList
+	(*HubStatusRequest)(nil),            // 90: axle.hub.v1.HubStatusRequest
+	(*HubStatus)(nil),                   // 91: axle.hub.v1.HubStatus
+	(*Replica)(nil),                     // 92: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 93: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 94: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 95: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 96: axle.hub.v1.RotateSigningKeyResponse
+	(*ConfirmRestoreRequest)(nil),       // 97: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 98: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 99: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 100: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 101: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 102: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 103: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 104: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 105: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 106: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 107: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 108: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 109: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 110: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 111: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 112: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 113: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 114: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 115: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 116: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 117: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 118: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 119: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 120: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 121: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 122: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 123: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 124: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 125: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 126: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 127: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 128: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 129: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 130: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 131: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 132: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 133: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 134: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 135: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 136: axle.hub.v1.TestCase
+	nil,                                 // 137: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 138: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 139: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 140: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 141: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 142: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 143: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 144: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
-	5,   // 0: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
-	141, // 1: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	4,   // 2: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	5,   // 3: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	5,   // 4: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	135, // 5: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	136, // 6: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	13,  // 7: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	137, // 8: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	13,  // 9: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	138, // 10: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	26,  // 11: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	24,  // 12: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	25,  // 13: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	23,  // 14: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	30,  // 15: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	24,  // 16: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	30,  // 17: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	24,  // 18: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	36,  // 19: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	36,  // 20: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	142, // 21: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	45,  // 22: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	46,  // 23: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	49,  // 24: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	44,  // 25: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	47,  // 26: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	46,  // 27: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	53,  // 28: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	52,  // 29: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	46,  // 30: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	52,  // 31: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	43,  // 32: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	53,  // 33: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 34: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	142, // 35: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	53,  // 36: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	142, // 37: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	53,  // 38: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	142, // 39: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	43,  // 40: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	53,  // 41: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 42: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 43: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	66,  // 44: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	66,  // 45: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	53,  // 46: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 47: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 48: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 49: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	72,  // 50: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	44,  // 51: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	53,  // 52: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	53,  // 53: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	75,  // 54: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	75,  // 55: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	139, // 56: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	83,  // 57: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	141, // 58: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	90,  // 59: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	103, // 60: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	53,  // 61: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	106, // 62: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	107, // 63: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	140, // 64: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	108, // 65: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	108, // 66: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	108, // 67: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	108, // 68: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	108, // 69: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	121, // 70: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	53,  // 71: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	131, // 72: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	132, // 73: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	133, // 74: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	134, // 75: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	1,   // 76: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	2,   // 77: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	6,   // 78: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	8,   // 79: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	9,   // 80: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	10,  // 81: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	11,  // 82: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	14,  // 83: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	16,  // 84: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	17,  // 85: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	19,  // 86: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	20,  // 87: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	21,  // 88: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	27,  // 89: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	29,  // 90: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	31,  // 91: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	32,  // 92: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	33,  // 93: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	34,  // 94: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	37,  // 95: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	39,  // 96: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	41,  // 97: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	54,  // 98: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	56,  // 99: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	57,  // 100: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	58,  // 101: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	59,  // 102: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	61,  // 103: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	67,  // 104: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	68,  // 105: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	69,  // 106: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	70,  // 107: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	73,  // 108: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	62,  // 109: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	63,  // 110: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	74,  // 111: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	129, // 112: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	104, // 113: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	50,  // 114: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	109, // 115: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	111, // 116: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	112, // 117: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	113, // 118: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	114, // 119: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	116, // 120: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	118, // 121: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	119, // 122: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	122, // 123: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	124, // 124: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	125, // 125: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	127, // 126: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	77,  // 127: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	79,  // 128: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	80,  // 129: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	81,  // 130: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	84,  // 131: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	97,  // 132: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	98,  // 133: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	99,  // 134: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	100, // 135: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	101, // 136: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	88,  // 137: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	95,  // 138: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	91,  // 139: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	93,  // 140: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	86,  // 141: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	87,  // 142: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	76,  // 143: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	3,   // 144: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	7,   // 145: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	4,   // 146: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	4,   // 147: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	4,   // 148: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	12,  // 149: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	15,  // 150: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	13,  // 151: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	18,  // 152: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	13,  // 153: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	13,  // 154: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	22,  // 155: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	28,  // 156: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	23,  // 157: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	23,  // 158: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	23,  // 159: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	23,  // 160: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	35,  // 161: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	38,  // 162: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	40,  // 163: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	42,  // 164: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	55,  // 165: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	43,  // 166: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	43,  // 167: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	43,  // 168: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	60,  // 169: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	43,  // 170: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	43,  // 171: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	43,  // 172: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	43,  // 173: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	71,  // 174: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	43,  // 175: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	64,  // 176: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	64,  // 177: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	43,  // 178: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	130, // 179: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	105, // 180: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	51,  // 181: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	110, // 182: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	108, // 183: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	108, // 184: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	108, // 185: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	115, // 186: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	117, // 187: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	108, // 188: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	120, // 189: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	123, // 190: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	126, // 191: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	126, // 192: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	128, // 193: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	78,  // 194: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	76,  // 195: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	76,  // 196: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	82,  // 197: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	85,  // 198: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	102, // 199: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	102, // 200: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	102, // 201: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	102, // 202: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	102, // 203: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	89,  // 204: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	96,  // 205: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	92,  // 206: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	94,  // 207: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	87,  // 208: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	87,  // 209: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	143, // [143:210] is the sub-list for method output_type
-	76,  // [76:143] is the sub-list for method input_type
-	76,  // [76:76] is the sub-list for extension type_name
-	76,  // [76:76] is the sub-list for extension extendee
-	0,   // [0:76] is the sub-list for field type_name
+	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
+	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
+	143, // 2: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	6,   // 3: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
+	7,   // 4: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	7,   // 5: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	137, // 6: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	138, // 7: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	15,  // 8: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	139, // 9: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	15,  // 10: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	140, // 11: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	28,  // 12: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	26,  // 13: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 14: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	27,  // 15: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	25,  // 16: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	32,  // 17: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 18: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 19: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	32,  // 20: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 21: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 22: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 23: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	38,  // 24: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	38,  // 25: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	144, // 26: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	47,  // 27: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	48,  // 28: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	51,  // 29: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	46,  // 30: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 31: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	49,  // 32: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	48,  // 33: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	55,  // 34: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	54,  // 35: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	48,  // 36: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	54,  // 37: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	45,  // 38: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	55,  // 39: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 40: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 41: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 42: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 43: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 44: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 45: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 46: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 47: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 48: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	45,  // 49: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	55,  // 50: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 51: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 52: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	68,  // 53: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	68,  // 54: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	55,  // 55: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 56: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 57: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 58: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	74,  // 59: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	46,  // 60: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	55,  // 61: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 62: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 63: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	77,  // 64: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	77,  // 65: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	141, // 66: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	85,  // 67: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	143, // 68: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	92,  // 69: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	105, // 70: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	55,  // 71: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	108, // 72: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	109, // 73: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	142, // 74: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	110, // 75: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	110, // 76: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	110, // 77: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	110, // 78: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	110, // 79: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	123, // 80: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	55,  // 81: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	133, // 82: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	134, // 83: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	135, // 84: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	136, // 85: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 86: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 87: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 88: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 89: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 90: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 91: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 92: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 93: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 94: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 95: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	21,  // 96: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	22,  // 97: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	23,  // 98: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	29,  // 99: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	31,  // 100: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	33,  // 101: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	34,  // 102: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	35,  // 103: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	36,  // 104: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	39,  // 105: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	41,  // 106: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	43,  // 107: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	56,  // 108: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	58,  // 109: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	59,  // 110: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	60,  // 111: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	61,  // 112: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	63,  // 113: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	69,  // 114: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	70,  // 115: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	71,  // 116: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	72,  // 117: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	75,  // 118: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	64,  // 119: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	65,  // 120: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	76,  // 121: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	131, // 122: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	106, // 123: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	52,  // 124: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	111, // 125: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	113, // 126: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	114, // 127: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	115, // 128: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	116, // 129: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	118, // 130: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	120, // 131: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	121, // 132: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	124, // 133: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	126, // 134: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	127, // 135: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	129, // 136: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	79,  // 137: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	81,  // 138: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	82,  // 139: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	83,  // 140: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	86,  // 141: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	99,  // 142: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	100, // 143: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	101, // 144: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	102, // 145: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	103, // 146: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	90,  // 147: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	97,  // 148: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	93,  // 149: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	95,  // 150: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	88,  // 151: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	89,  // 152: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	78,  // 153: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 154: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 155: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 156: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 157: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 158: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 159: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 160: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 161: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 162: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 163: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 164: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	24,  // 165: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	30,  // 166: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	25,  // 167: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	25,  // 168: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	25,  // 169: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	25,  // 170: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	37,  // 171: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	40,  // 172: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	42,  // 173: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	44,  // 174: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	57,  // 175: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	45,  // 176: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	45,  // 177: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	45,  // 178: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	62,  // 179: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	45,  // 180: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	45,  // 181: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	45,  // 182: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	45,  // 183: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	73,  // 184: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	45,  // 185: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	66,  // 186: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	66,  // 187: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	45,  // 188: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	132, // 189: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	107, // 190: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	53,  // 191: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	112, // 192: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	110, // 193: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	110, // 194: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	110, // 195: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	117, // 196: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	119, // 197: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	110, // 198: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	122, // 199: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	125, // 200: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	128, // 201: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	128, // 202: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	130, // 203: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	80,  // 204: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	78,  // 205: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	78,  // 206: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	84,  // 207: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	87,  // 208: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	104, // 209: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 210: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 211: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 212: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 213: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	91,  // 214: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	98,  // 215: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	94,  // 216: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	96,  // 217: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	89,  // 218: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	89,  // 219: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	153, // [153:220] is the sub-list for method output_type
+	86,  // [86:153] is the sub-list for method input_type
+	86,  // [86:86] is the sub-list for extension type_name
+	86,  // [86:86] is the sub-list for extension extendee
+	0,   // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -10410,14 +10664,14 @@ func file_hub_v1_hub_proto_init() {
 		return
 	}
 	file_hub_v1_spec_proto_init()
-	file_hub_v1_hub_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hub_v1_hub_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   141,
+			NumMessages:   143,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

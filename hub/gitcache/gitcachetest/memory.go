@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -239,6 +240,10 @@ func (m *Memory) UpdateRepository(ctx context.Context, n gitcache.Repository, c 
 		}
 	}
 	n = n.Moved(r.row)
+	changes := n.Name != r.row.Name || n.ProjectID != r.row.ProjectID || n.URL != r.row.URL || n.Auth != r.row.Auth || !reflect.DeepEqual(n.Options, r.row.Options) || c != nil
+	if r.row.ManagedBy, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, changes); err != nil {
+		return gitcache.Repository{}, err
+	}
 	if n.URL != r.row.URL {
 		for id, h := range m.heads {
 			if h.RepositoryID == n.ID {
@@ -268,6 +273,9 @@ func (m *Memory) DeleteRepository(ctx context.Context, id string) error {
 	}
 	defer m.mu.Unlock()
 	r, err := m.repo(id)
+	if err == nil {
+		_, err = managed.Write(ctx, r.row.Noun(), r.row.ManagedBy, true)
+	}
 	if err != nil {
 		return err
 	}

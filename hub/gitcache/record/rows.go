@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/digest"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/vendored"
@@ -100,8 +102,16 @@ type Repository struct {
 	// an agent notices them.
 	Generation int64
 
+	// ManagedBy is set when the repository is created; after that only a write
+	// that hub/managed allows changes it. Nobody manages what the hub follows for
+	// others.
+	ManagedBy managed.Manager
+
 	Health Health
 }
+
+// Noun is the repository in a sentence.
+func (r Repository) Noun() string { return fmt.Sprintf("repository %q", r.Name) }
 
 // Options are the settings of a repository that are not secret. They are stored
 // as JSON; fields may be added but never change their meaning. The zero value

@@ -106,22 +106,23 @@ type RepositoryReader interface {
 // Changes is what people and services change: repositories, and which sources are in
 // use.
 type Changes interface {
-	// CreateRepository stores a new repository with the given ID, its
-	// credentials sealed, health Unknown, Generation 1, and announces it.
+	// CreateRepository stores a new repository with the given ID and manager,
+	// its credentials sealed, health Unknown, Generation 1, and announces it.
 	// errcode.Conflict when the ID or the name is taken.
 	CreateRepository(ctx context.Context, r Repository, c Credentials) (Repository, error)
 
 	// UpdateRepository replaces Name, ProjectID, URL, Auth and Options of the
 	// repository with r's ID, and its credentials unless c is nil, and
-	// announces it. Generation grows when URL, Auth or Options differ or c is
+	// announces it; one that differs in nothing is left as it is. Generation grows when URL, Auth or Options differ or c is
 	// given; Health stays. With another URL it starts over, in the same
 	// transaction: Moves grows, its heads and its Health are deleted, and its
-	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict
+	// lease is free under the next epoch. errcode.NotFound, errcode.Conflict, also
+	// when another manages it than the caller of the context (hub/managed).
 	UpdateRepository(ctx context.Context, r Repository, c *Credentials) (Repository, error)
 
 	// DeleteRepository removes a repository that nothing uses, with its
 	// sources, heads and artifacts. errcode.NotFound; errcode.Conflict when a
-	// service still follows it.
+	// service still follows it, or another manages it.
 	DeleteRepository(ctx context.Context, id string) error
 
 	// PutSource ensures that a source is in use, and announces it when it is

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/sqldb"
@@ -36,13 +37,15 @@ var (
 		rows.Micros(c, "failed_since", &r.Health.FailedSince)
 		rows.Micros(c, "next_check_at", &r.Health.NextAt)
 		rows.Col(c, "bytes", &r.Health.Bytes)
+		rows.Col(c, "managed_by_tool", &r.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
 	})
 	selectRepositories = repositoryTable.Select()
 	// insertRepository also gets the sealed credentials.
-	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health").
+	insertRepository = repositoryTable.Only("id", "name", "project_id", "kind", "url", "auth", "options", "health", "managed_by_tool", "managed_by_id").
 				Set("credentials", "{1}").Set("generation", "1").Set("created_at", "{now}").Set("updated_at", "{now}").Insert("ON CONFLICT DO NOTHING")
 	// updateRepository also gets 1 when the generation changes, else 0.
-	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options").
+	updateRepository = repositoryTable.Only("id", "name", "project_id", "url", "auth", "options", "managed_by_tool", "managed_by_id").
 				Set("generation", "generation + {1}").Set("updated_at", "{now}").Update("id")
 	updateHealth = repositoryTable.Only("id", "health", "health_message", "checked_at", "fetched_at", "failed_since", "next_check_at", "bytes").Update("id")
 )
@@ -197,6 +200,15 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 			}
 		}
 		r = r.Moved(old)
+		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
+		changes := news || old.Name != r.Name || old.ProjectID != r.ProjectID
+		if r.ManagedBy, err = managed.Write(ctx, old.Noun(), old.ManagedBy, changes); err != nil {
+			return err
+		}
+		if !changes && r.ManagedBy == old.ManagedBy {
+			updated = old
+			return nil
+		}
 		if c != nil {
 			sealed, err := s.sealCredentials(r.ID, *c)
 			if err != nil {
@@ -206,7 +218,6 @@ func (s *Table) UpdateRepository(ctx context.Context, r gitcache.Repository, c *
 				return err
 			}
 		}
-		news := c != nil || old.URL != r.URL || old.Auth != r.Auth || !reflect.DeepEqual(old.Options, r.Options)
 		_, err = updateRepository.ExecOne(ctx, s.db, &r, news)
 		if sqldb.Duplicate(err) {
 			return nameTaken(r.Name)
@@ -263,6 +274,9 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
 		r, err := s.Repository(ctx, id)
 		if err != nil {
+			return err
+		}
+		if _, err := managed.Write(ctx, r.Noun(), r.ManagedBy, true); err != nil {
 			return err
 		}
 		used, _, err := query.One(ctx, s.db, query.Value[int64], `SELECT count(*) FROM (
