@@ -43,7 +43,7 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 	if err := s.catchUp(ctx, h); err != nil {
 		return identity.Principal{}, err
 	}
-	p, err := s.Identity.Authenticate(ctx, bearertoken.Of(h))
+	p, err := s.config.Identity.Authenticate(ctx, bearertoken.Of(h))
 	if err != nil {
 		return identity.Principal{}, err
 	}
@@ -58,14 +58,14 @@ func (s *Server) admit(ctx context.Context, h http.Header) (identity.Principal, 
 // position. An unproved position is only logged and has no effect: otherwise
 // one token could make the whole fleet resync.
 func (s *Server) catchUp(ctx context.Context, h http.Header) error {
-	if err := s.Feed.Ready(); err != nil {
+	if err := s.config.Feed.Ready(); err != nil {
 		return err
 	}
 	seen, err := event.ParsePosition(first(h, seenHeader))
 	if err != nil {
 		return err
 	}
-	if !s.Feed.Position().Before(seen) {
+	if !s.config.Feed.Position().Before(seen) {
 		return nil
 	}
 	return s.waitFor(ctx, h, seen)
@@ -76,9 +76,9 @@ func (s *Server) catchUp(ctx context.Context, h http.Header) error {
 func (s *Server) waitFor(ctx context.Context, h http.Header, seen event.Position) error {
 	var caller identity.Principal
 	proved := false
-	err := s.Feed.CatchUp(ctx, seen, func(ctx context.Context) (err error) {
-		if caller, err = s.Identity.Authenticate(ctx, bearertoken.Of(h)); err == nil && caller.Kind == identity.KindCluster {
-			proved = s.Feed.Recall(first(h, shownName), caller.Name)
+	err := s.config.Feed.CatchUp(ctx, seen, func(ctx context.Context) (err error) {
+		if caller, err = s.config.Identity.Authenticate(ctx, bearertoken.Of(h)); err == nil && caller.Kind == identity.KindCluster {
+			proved = s.config.Feed.Recall(first(h, shownName), caller.Name)
 		}
 		return err
 	})
@@ -99,7 +99,7 @@ func (s *Server) signedIn(next http.Handler) http.Handler {
 		defer cancel()
 		p, err := s.admit(ctx, r.Header)
 		if err != nil {
-			s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
+			s.position.set(w.Header(), s.config.Feed, s.config.Feed.Position(), first(r.Header, seenHeader))
 			routes.LeaveBody(w, r)
 			// The caller may be gone; the error can be ignored.
 			_ = refusals.Write(w, r, s.rpcError(ctx, r.URL.Path, err))
@@ -125,7 +125,7 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		e.crowd.enter()
 		defer e.crowd.leave()
 		resp, err := next(ctx, req)
-		at := e.Feed.Position()
+		at := e.config.Feed.Position()
 		if committed := receipt.Position(); at.Before(committed) {
 			at = committed
 		}
@@ -133,12 +133,12 @@ func (e *edge) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 			err = e.rpcError(ctx, req.Spec().Procedure, err)
 			var coded *connect.Error
 			if errors.As(err, &coded) {
-				e.position.set(coded.Meta(), e.Feed, at, "")
+				e.position.set(coded.Meta(), e.config.Feed, at, "")
 			}
 			return nil, err
 		}
 		if resp.Header().Get(positionName) == "" {
-			e.position.set(resp.Header(), e.Feed, at, "")
+			e.position.set(resp.Header(), e.config.Feed, at, "")
 		}
 		resp.Header().Set("Cache-Control", "no-store")
 		return resp, nil

@@ -19,10 +19,10 @@ import (
 // which bootstrap token. An unknown token leaves no record, because anybody can
 // send one.
 func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv1.RegisterRequest], out agentkey.Registered, err error) {
-	if c.Audit == nil {
+	if c.config.Audit == nil {
 		return
 	}
-	token, terr := c.Identity.Authenticate(ctx, bootstrap.Secret(bearertoken.Of(req.Header())))
+	token, terr := c.config.Identity.Authenticate(ctx, bootstrap.Secret(bearertoken.Of(req.Header())))
 	if err != nil && terr != nil {
 		return
 	}
@@ -43,16 +43,16 @@ func (c calls) noteRegistration(ctx context.Context, req *connect.Request[agentv
 			r.Detail["pending"] = "true"
 		}
 	}
-	c.Audit.Add(ctx, r)
+	c.config.Audit.Add(ctx, r)
 }
 
 // noteRenewal records that a second agent used an identity that is in use.
 func (c calls) noteRenewal(ctx context.Context, req *connect.Request[agentv1.RenewRequest], err error) {
-	if c.Audit == nil || !errcode.Is(err, errcode.Conflict) {
+	if c.config.Audit == nil || !errcode.Is(err, errcode.Conflict) {
 		return
 	}
 	m := req.Msg
-	c.Audit.Add(ctx, audit.Record{
+	c.config.Audit.Add(ctx, audit.Record{
 		Actor: "agent", ActorKind: string(identity.KindCluster), ActorID: m.GetClusterId(), Source: address.Host(req.Peer().Addr),
 		Action: req.Spec().Procedure, ClusterID: m.GetClusterId(), Kind: "cluster", Name: m.GetClusterId(), Result: string(errcode.Conflict),
 		Detail: map[string]string{"error": errcode.Message(err), "cluster_uid": m.GetClusterUid(), "boot_id": m.GetBootId()},

@@ -30,7 +30,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		return nil, err
 	}
 	m := req.Msg
-	out, err := c.Keys.Register(ctx, bearertoken.Of(req.Header()), agentkey.Registration{
+	out, err := c.config.Keys.Register(ctx, bearertoken.Of(req.Header()), agentkey.Registration{
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
 		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
 	})
@@ -43,7 +43,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 		DeployToken: out.DeployToken, DeployTokenExpiresAt: out.DeployTokenExpiresAt,
 		SigningKeys: keyMessages(out.SigningKeys), Pending: out.Pending,
 		SigningKeysSignature: out.Signature.Bytes, SigningKeysSignedBy: out.Signature.KeyID, MoreSignatures: signatureMessages(out.More),
-		PollIntervalMicros: c.PollInterval.Microseconds(),
+		PollIntervalMicros: c.config.PollInterval.Microseconds(),
 	}), nil
 }
 
@@ -51,7 +51,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 // authenticates the agent, whose old token may have expired long ago.
 func (c calls) Renew(ctx context.Context, req *connect.Request[agentv1.RenewRequest]) (*connect.Response[agentv1.RenewResponse], error) {
 	m := req.Msg
-	out, err := c.Keys.Renew(ctx, agentkey.Renewal{
+	out, err := c.config.Keys.Renew(ctx, agentkey.Renewal{
 		ClusterID: m.GetClusterId(), ClusterUID: m.GetClusterUid(), BootID: m.GetBootId(),
 		At: m.GetAt(), Nonce: m.GetNonce(), Signature: m.GetSignature(),
 	})
@@ -77,7 +77,7 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	if len(ids) > maxIDs {
 		return nil, errcode.New(errcode.Invalid, "%d services were requested at once; request at most %d", len(ids), maxIDs)
 	}
-	pending, err := c.Desired.Pending(p.ID)
+	pending, err := c.config.Desired.Pending(p.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +85,12 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 		return nil, errcode.New(errcode.Forbidden, "cluster %s waits for a person's approval and gets no services yet", p.Name)
 	}
 	// Read the position before the specs, so that they are at least as new.
-	at := c.Feed.Position()
-	specs, missing, err := c.Fleet.AgentSpecs(ctx, p.ID, ids)
+	at := c.config.Feed.Position()
+	specs, missing, err := c.config.Fleet.AgentSpecs(ctx, p.ID, ids)
 	if err != nil {
 		return nil, err
 	}
-	previews, err := c.Previews.Pending(ctx, p.ID, specs)
+	previews, err := c.config.Previews.Pending(ctx, p.ID, specs)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (c calls) Services(ctx context.Context, req *connect.Request[agentv1.Servic
 	resp := connect.NewResponse(out)
 	// The header must not be newer than what is signed, or the agent takes the
 	// specs for older than what it has seen.
-	c.position.set(resp.Header(), c.Feed, at, "")
+	c.position.set(resp.Header(), c.config.Feed, at, "")
 	return resp, nil
 }
 
@@ -121,7 +121,7 @@ func (c calls) signSpecs(ctx context.Context, m *agentv1.ServicesResponse) (*age
 	if err != nil {
 		return nil, fmt.Errorf("encode specs: %w", err)
 	}
-	signature, err := c.Keys.Sign(ctx, append([]byte(specsPrefix), inner...))
+	signature, err := c.config.Keys.Sign(ctx, append([]byte(specsPrefix), inner...))
 	if err != nil {
 		return nil, err
 	}
@@ -135,10 +135,10 @@ func (c calls) Ping(ctx context.Context, req *connect.Request[agentv1.PingReques
 		return nil, err
 	}
 	m := req.Msg
-	if err := c.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
 	}
-	err = c.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
+	err = c.config.Fleet.Ping(ctx, p.ID, fleet.ClusterPing{
 		AgentVersion: m.GetAgentVersion(), KubernetesVersion: m.GetKubernetesVersion(), Distro: m.GetDistro(),
 		Nodes: int(m.GetNodes()), PollInterval: m.GetPollIntervalMicros(),
 		Installation: installation(m.GetInstallation()),

@@ -33,23 +33,23 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 	ctx, h := r.Context(), w.Header()
 	p, err := s.admit(ctx, r.Header)
 	// Read the position before the list, so that the list is at least as new.
-	s.position.set(h, s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
+	s.position.set(h, s.config.Feed, s.config.Feed.Position(), first(r.Header, seenHeader))
 	if err != nil {
 		s.metrics.pollRefused.Inc()
 		s.refuse(w, r, err)
 		return
 	}
-	etag, err := s.Desired.ETag(p.ID)
+	etag, err := s.config.Desired.ETag(p.ID)
 	if err != nil {
 		s.metrics.pollRefused.Inc()
 		s.refuse(w, r, err)
 		return
 	}
-	s.Fleet.Seen(p.ID, s.Clock.Now())
+	s.config.Fleet.Seen(p.ID, s.config.Clock.Now())
 	if what := first(r.Header, refusedName); what != "" {
 		s.refused(ctx, p, what)
 	}
-	kept := s.kept.get(p.ID, etag, s.Fleet.StatusHash(p.ID))
+	kept := s.kept.get(p.ID, etag, s.config.Fleet.StatusHash(p.ID))
 	h["Etag"] = kept.etag
 	h[statusName] = kept.status
 	if first(r.Header, "If-None-Match") == etag {
@@ -72,7 +72,7 @@ func (s *Server) desired(w http.ResponseWriter, r *http.Request) {
 
 // list sends a cluster's whole list, signed.
 func (s *Server) list(ctx context.Context, w http.ResponseWriter, r *http.Request, clusterID string) {
-	list, err := s.Desired.For(clusterID)
+	list, err := s.config.Desired.For(clusterID)
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -84,7 +84,7 @@ func (s *Server) list(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return
 	}
 	h := w.Header()
-	s.position.set(h, s.Feed, list.Position, "")
+	s.position.set(h, s.config.Feed, list.Position, "")
 	h.Set("Etag", list.ETag)
 	h.Set("Content-Type", "application/x-protobuf")
 	h.Set("Cache-Control", "private, no-cache")
@@ -106,7 +106,7 @@ func (s *Server) sign(ctx context.Context, list desired.List) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a list: %w", err)
 	}
-	signature, err := s.Keys.Sign(ctx, append([]byte(signaturePrefix), inner...))
+	signature, err := s.config.Keys.Sign(ctx, append([]byte(signaturePrefix), inner...))
 	if err != nil {
 		return nil, err
 	}

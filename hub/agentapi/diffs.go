@@ -25,16 +25,16 @@ func (c calls) ReportDiff(ctx context.Context, req *connect.Request[agentv1.Repo
 	if m.GetServiceId() == "" || len(m.GetDifferences()) > maxDifferences {
 		return nil, errcode.New(errcode.Invalid, "a diff must name its service and have at most %d bytes; this one has %d", maxDifferences, len(m.GetDifferences()))
 	}
-	if err := c.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, m.GetBootId()); err != nil {
 		return nil, err
 	}
 	if m.GetPreview() {
-		err = c.Previews.Answer(ctx, preview.Preview{
+		err = c.config.Previews.Answer(ctx, preview.Preview{
 			ClusterID: p.ID, ServiceID: m.GetServiceId(), Request: m.GetRequest(), MadeAt: m.GetMadeAt(), Error: m.GetError(), Differences: m.GetDifferences(),
 		})
 		return connect.NewResponse(&agentv1.ReportDiffResponse{}), err
 	}
-	err = c.Fleet.StoreDiff(ctx, p.ID, fleet.Diff{
+	err = c.config.Fleet.StoreDiff(ctx, p.ID, fleet.Diff{
 		ServiceID: m.GetServiceId(), Request: m.GetRequest(), Revision: m.GetRevision(), SourceRevision: m.GetSourceRevision(),
 		MadeAt: m.GetMadeAt(), Error: m.GetError(), Differences: m.GetDifferences(),
 	})

@@ -50,10 +50,10 @@ func (sent) Close() error { return nil }
 // mayFetch reports whether a cluster may have a digest. It also returns the
 // files when they were sent by a caller and are not content of a repository.
 func (s *Server) mayFetch(r *http.Request, clusterID, digest string) (*gitcache.Tarball, bool) {
-	if s.Desired.MayFetch(clusterID, digest) {
+	if s.config.Desired.MayFetch(clusterID, digest) {
 		return nil, true
 	}
-	files, may, err := s.Previews.MayFetch(r.Context(), clusterID, digest)
+	files, may, err := s.config.Previews.MayFetch(r.Context(), clusterID, digest)
 	if err != nil || !may || files == nil {
 		return nil, may && err == nil
 	}

@@ -41,10 +41,10 @@ func (s *Server) refused(ctx context.Context, p identity.Principal, what string)
 	s.metrics.refusals.Inc()
 	what = plain.Line(what, maxRefusal)
 	s.log.Warn("an agent refused data that it received", logkey.Cluster, p.Name, logkey.Reason, what)
-	if !s.refusals.due(p.ID, s.Clock.Now()) {
+	if !s.refusals.due(p.ID, s.config.Clock.Now()) {
 		return
 	}
-	if err := s.Keys.Refused(ctx, p, what); err != nil {
+	if err := s.config.Keys.Refused(ctx, p, what); err != nil {
 		s.log.Warn("a refusal of an agent cannot be recorded", logkey.Cluster, p.Name, logkey.Error, err)
 	}
 }

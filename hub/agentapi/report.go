@@ -34,22 +34,22 @@ func (c calls) Report(ctx context.Context, req *connect.Request[agentv1.ReportRe
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
 	ctx, receipt := event.WithReceipt(ctx)
-	result, err := c.Fleet.StoreReports(ctx, batch)
+	result, err := c.config.Fleet.StoreReports(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	at := c.Feed.Position()
+	at := c.config.Feed.Position()
 	if committed := receipt.Position(); at.Before(committed) {
 		at = committed
 	}
 	c.metrics.reports.Add(float64(len(batch.Reports) - len(result.Resync)))
 	c.metrics.resyncs.Add(float64(len(result.Resync)))
 	resp := connect.NewResponse(&agentv1.ReportResponse{Resync: result.Resync, StatusHash: result.StatusHash, Position: positionMessage(at)})
-	c.position.set(resp.Header(), c.Feed, at, "")
+	c.position.set(resp.Header(), c.config.Feed, at, "")
 	return resp, nil
 }
 

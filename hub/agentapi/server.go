@@ -120,7 +120,7 @@ type Config struct {
 
 // Server answers agents.
 type Server struct {
-	Config
+	config   Config
 	log      *slog.Logger
 	limit    *addressLimit
 	position positionHeader
@@ -161,7 +161,7 @@ func New(c Config) (*Server, error) {
 	if c.PollInterval == 0 {
 		c.PollInterval = defaultPollInterval
 	}
-	s := &Server{Config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer),
+	s := &Server{config: c, log: c.Log, limit: newAddressLimit(c.Clock), metrics: newMetrics(c.Registerer),
 		unreached: rate.Sometimes{Interval: time.Minute}}
 	s.crowd.most = int64(cmp.Or(c.MaxUnderWay, mostUnderWay))
 	s.routes = s.mux()

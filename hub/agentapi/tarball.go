@@ -29,7 +29,7 @@ const servedBy = "Axle-Served-By"
 // type says so.
 func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	p, err := s.admit(r.Context(), r.Header)
-	s.position.set(w.Header(), s.Feed, s.Feed.Position(), first(r.Header, seenHeader))
+	s.position.set(w.Header(), s.config.Feed, s.config.Feed.Position(), first(r.Header, seenHeader))
 	if err != nil {
 		s.refuse(w, r, err)
 		return
@@ -60,7 +60,7 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 	h.Set("Etag", t.ETag)
 	h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	h.Set("Vary", "Accept")
-	h.Set(servedBy, s.Replica+"/"+t.From)
+	h.Set(servedBy, s.config.Replica+"/"+t.From)
 	s.metrics.tarballs.Inc()
 	r = withoutLooseRange(r, t.ETag)
 	if r.Header.Get("Range") != "" {
@@ -74,15 +74,15 @@ func (s *Server) tarball(w http.ResponseWriter, r *http.Request) {
 func (s *Server) open(r *http.Request, clusterID string, d digest.Digest) (*gitcache.Tarball, error) {
 	q := r.URL.Query()
 	if q.Get("format") == "gzip" || strings.Contains(r.Header.Get("Accept"), gitcache.GzipContentType) {
-		return s.Tarballs.Gzip(r.Context(), d)
+		return s.config.Tarballs.Gzip(r.Context(), d)
 	}
-	if have, err := digest.Parse(q.Get("have")); err == nil && s.Desired.MayFetch(clusterID, have.String()) {
-		if t, err := s.Tarballs.Delta(r.Context(), have, d); err == nil {
+	if have, err := digest.Parse(q.Get("have")); err == nil && s.config.Desired.MayFetch(clusterID, have.String()) {
+		if t, err := s.config.Tarballs.Delta(r.Context(), have, d); err == nil {
 			s.metrics.deltas.Inc()
 			return t, nil
 		}
 	}
-	return s.Tarballs.Fetch(r.Context(), d)
+	return s.config.Tarballs.Fetch(r.Context(), d)
 }
 
 // withoutLooseRange removes a Range that is not for exactly these bytes: two

@@ -35,10 +35,10 @@ func (c calls) ReportTests(ctx context.Context, req *connect.Request[agentv1.Rep
 		}
 		runs = append(runs, run)
 	}
-	if err := c.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
+	if err := c.config.Keys.CheckBoot(ctx, p.ID, req.Msg.GetBootId()); err != nil {
 		return nil, err
 	}
-	if err := c.Fleet.StoreTestRuns(ctx, p.ID, runs); err != nil {
+	if err := c.config.Fleet.StoreTestRuns(ctx, p.ID, runs); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&agentv1.ReportTestsResponse{}), nil

@@ -102,11 +102,11 @@ const rotateBatch = 200
 // repeated at any point.
 func (k *Keeper) RotateKey(ctx context.Context) (values int64, keyID string, err error) {
 	b := k.places[BuiltIn].Backend.(*builtIn)
-	keyID = k.Sealer.KeyID()
+	keyID = k.config.Sealer.KeyID()
 	for after := ""; ; {
 		n := 0
-		err = k.Writer.Write(ctx, func(ctx context.Context) error {
-			old, err := k.Values.ValuesNotUnder(ctx, keyID+".", after, rotateBatch)
+		err = k.config.Writer.Write(ctx, func(ctx context.Context) error {
+			old, err := k.config.Values.ValuesNotUnder(ctx, keyID+".", after, rotateBatch)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (k *Keeper) RotateKey(ctx context.Context) (values int64, keyID string, err
 				if err != nil {
 					return err
 				}
-				if err := k.Values.PutValue(ctx, path, sealed); err != nil {
+				if err := k.config.Values.PutValue(ctx, path, sealed); err != nil {
 					return err
 				}
 				after = max(after, path)

@@ -98,7 +98,7 @@ func (k *Keeper) Put(ctx context.Context, document []byte) (string, error) {
 func (k *Keeper) put(ctx context.Context, text string, shared bool) (string, error) {
 	d := Document{ID: newDocumentID(), Shared: shared, CreatedAt: k.now()}
 	var p Place
-	err := k.Writer.Write(ctx, func(ctx context.Context) error {
+	err := k.config.Writer.Write(ctx, func(ctx context.Context) error {
 		name, err := k.defaultName(ctx)
 		if err != nil {
 			return err
@@ -112,12 +112,12 @@ func (k *Keeper) put(ctx context.Context, text string, shared bool) (string, err
 				return err
 			}
 		}
-		return k.Documents.InsertDocument(ctx, d)
+		return k.config.Documents.InsertDocument(ctx, d)
 	})
 	if err == nil && !d.Ready {
 		if _, err = p.write(ctx, d.ID, text); err == nil {
 			d.Ready = true
-			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.UpdateDocument(ctx, d) })
+			err = k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.config.Documents.UpdateDocument(ctx, d) })
 		}
 	}
 	if err != nil {
@@ -178,7 +178,7 @@ func (k *Keeper) recall(ids []string, found map[string][]byte) (missing []string
 
 // fetch reads documents from the backends.
 func (k *Keeper) fetch(ctx context.Context, ids []string, found map[string][]byte, failed map[string]error) {
-	rows, err := k.Documents.DocumentsByID(ctx, ids)
+	rows, err := k.config.Documents.DocumentsByID(ctx, ids)
 	for _, id := range ids {
 		failed[id] = errcode.New(errcode.Internal, "document %s does not exist; set the values again", id)
 		if err != nil {
@@ -274,13 +274,13 @@ const (
 // next ones the next time.
 func (k *Keeper) sweep(ctx context.Context) error {
 	for range sweepPages {
-		unused, last, err := k.Inventory.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
+		unused, last, err := k.config.Inventory.UnusedDocuments(ctx, k.swept, k.now()-unusedFor.Microseconds(), sweepBatch)
 		if err != nil {
 			return err
 		}
 		for _, d := range unused {
 			if err := k.drop(ctx, d); err != nil {
-				k.Log.Warn("an unused document could not be deleted from its backend", "backend", d.Backend, logkey.Error, err)
+				k.config.Log.Warn("an unused document could not be deleted from its backend", "backend", d.Backend, logkey.Error, err)
 			}
 		}
 		if k.swept = last; last == "" {
@@ -304,5 +304,5 @@ func (k *Keeper) drop(ctx context.Context, d Document) error {
 			return err
 		}
 	}
-	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.DeleteDocument(ctx, d.ID) })
+	return k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.config.Documents.DeleteDocument(ctx, d.ID) })
 }

@@ -58,7 +58,7 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 	k.mu.Lock()
 	clear(k.seen)
 	k.mu.Unlock()
-	refresh, sweep, again := k.Clock.After(0), k.Clock.After(jitter.Around(sweepEvery, sweepEvery/5)), k.Clock.After(0)
+	refresh, sweep, again := k.config.Clock.After(0), k.config.Clock.After(jitter.Around(sweepEvery, sweepEvery/5)), k.config.Clock.After(0)
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 30 * time.Second}
 	for {
 		var err error
@@ -69,18 +69,18 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 			err = k.tellAll(ctx, services)
 		case <-refresh:
 			err = k.refreshAll(ctx, services)
-			refresh = k.Clock.After(jitter.Around(k.Refresh, k.Refresh/5))
+			refresh = k.config.Clock.After(jitter.Around(k.config.Refresh, k.config.Refresh/5))
 		case <-sweep:
 			err = k.sweep(ctx)
 			poke(k.wake)
-			sweep = k.Clock.After(jitter.Around(sweepEvery, sweepEvery/5))
+			sweep = k.config.Clock.After(jitter.Around(sweepEvery, sweepEvery/5))
 		case <-k.moving:
 			again = k.carryOn(ctx)
 		case <-again:
 			again = k.carryOn(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			k.Log.Warn("services were not updated with changed values; trying again", logkey.Error, err)
+			k.config.Log.Warn("services were not updated with changed values; trying again", logkey.Error, err)
 			if jitter.Wait(ctx, backoff.Next()) != nil {
 				return nil
 			}
@@ -95,7 +95,7 @@ func (k *Keeper) Lead(ctx context.Context, services Services) error {
 func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
-	valueSets, err := k.Tells.UntoldValueSets(ctx)
+	valueSets, err := k.config.Tells.UntoldValueSets(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 	for _, b := range valueSets {
 		err := k.tell(ctx, services, fleet.Use{Kind: b.Kind, Name: b.Name}, b.UpdatedBy, false)
 		if err == nil {
-			err = k.Writer.Write(ctx, func(ctx context.Context) error { return k.Tells.ToldValueSet(ctx, b.Kind, b.Name, b.Version) })
+			err = k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.config.Tells.ToldValueSet(ctx, b.Kind, b.Name, b.Version) })
 		}
 		failed = append(failed, err)
 	}
@@ -116,7 +116,7 @@ func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 
 // tell updates the services of one use. A failing one does not stop the others.
 func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by string, refresh bool) error {
-	ids, err := k.Uses.UsedBy(ctx, u)
+	ids, err := k.config.Uses.UsedBy(ctx, u)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by st
 		_, err := services.Reconfigure(ctx, id, by, refresh)
 		if errcode.Is(err, errcode.Invalid) || errcode.Is(err, errcode.Forbidden) {
 			// A retry would not help; the service keeps its values.
-			k.Log.Warn("a service was not updated and keeps its values", logkey.Service, id, logkey.Error, err)
+			k.config.Log.Warn("a service was not updated and keeps its values", logkey.Service, id, logkey.Error, err)
 			continue
 		}
 		failed = append(failed, err)
@@ -138,7 +138,7 @@ func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by st
 func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 	ctx, cancel := context.WithTimeout(ctx, workTimeout)
 	defer cancel()
-	names, err := k.Uses.UsedNames(ctx, fleet.UseReference)
+	names, err := k.config.Uses.UsedNames(ctx, fleet.UseReference)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (k *Keeper) refreshAll(ctx context.Context, services Services) error {
 		hash, err := k.hashOf(ctx, backend, path)
 		if err != nil {
 			away[backend] = errcode.Is(err, errcode.Unavailable) || ctx.Err() != nil
-			k.Log.Warn("referred values cannot be read; their services keep the values that they have", "backend", backend, logkey.Error, err)
+			k.config.Log.Warn("referred values cannot be read; their services keep the values that they have", "backend", backend, logkey.Error, err)
 			continue
 		}
 		k.mu.Lock()

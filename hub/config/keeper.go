@@ -84,7 +84,7 @@ type Sealer interface {
 
 // Keeper stores and reads values.
 type Keeper struct {
-	Config
+	config Config
 	places map[string]Place
 
 	mu     sync.Mutex
@@ -121,7 +121,7 @@ func New(c Config) (*Keeper, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	k := &Keeper{
-		Config: c, places: map[string]Place{}, known: map[string][]byte{}, seen: map[string]string{},
+		config: c, places: map[string]Place{}, known: map[string][]byte{}, seen: map[string]string{},
 		wake: make(chan struct{}, 1), moving: make(chan struct{}, 1),
 	}
 	k.places[BuiltIn] = Place{Name: BuiltIn, Type: BuiltIn, Backend: &builtIn{store: c.Values, writer: c.Writer, sealer: c.Sealer}}
@@ -141,7 +141,7 @@ func New(c Config) (*Keeper, error) {
 	return k, nil
 }
 
-func (k *Keeper) now() int64 { return clock.Micros(k.Clock.Now()) }
+func (k *Keeper) now() int64 { return clock.Micros(k.config.Clock.Now()) }
 
 // place returns a configured backend.
 func (k *Keeper) place(name string) (Place, error) {
@@ -158,9 +158,9 @@ const defaultSetting = "config_default_backend"
 
 // defaultName returns the backend for new documents.
 func (k *Keeper) defaultName(ctx context.Context) (string, error) {
-	name, err := k.Settings.Setting(ctx, defaultSetting)
+	name, err := k.config.Settings.Setting(ctx, defaultSetting)
 	if name == "" {
-		name = k.Default
+		name = k.config.Default
 	}
 	return name, err
 }
@@ -183,7 +183,7 @@ func (k *Keeper) Backends(ctx context.Context) ([]PlaceView, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := k.Inventory.CountDocuments(ctx)
+	counts, err := k.config.Inventory.CountDocuments(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, e
 	if err := target.Backend.Check(check); err != nil {
 		return Migration{}, fmt.Errorf("backend %s: %w", to, err)
 	}
-	err = k.Writer.Write(ctx, func(ctx context.Context) error {
+	err = k.config.Writer.Write(ctx, func(ctx context.Context) error {
 		m, err := k.migration(ctx)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (k *Keeper) Migrate(ctx context.Context, by, from, to string) (Migration, e
 			}
 			return errcode.New(errcode.Conflict, "values are moving from %s to %s; wait until that is done", m.From, m.To)
 		}
-		if err := k.Settings.SetSetting(ctx, defaultSetting, to); err != nil {
+		if err := k.config.Settings.SetSetting(ctx, defaultSetting, to); err != nil {
 			return err
 		}
 		if err := k.keepMigration(ctx, Migration{From: from, To: to, Phase: PhaseCopying, By: by, StartedAt: k.now()}); err != nil {
@@ -110,7 +110,7 @@ func (k *Keeper) movable(from, to string) (Place, error) {
 
 // migration reads the last one.
 func (k *Keeper) migration(ctx context.Context) (m Migration, err error) {
-	text, err := k.Settings.Setting(ctx, migrationSetting)
+	text, err := k.config.Settings.Setting(ctx, migrationSetting)
 	if err != nil || text == "" {
 		return Migration{Phase: PhaseNone}, err
 	}
@@ -122,7 +122,7 @@ func (k *Keeper) keepMigration(ctx context.Context, m Migration) error {
 	if err != nil {
 		return err
 	}
-	return k.Settings.SetSetting(ctx, migrationSetting, string(text))
+	return k.config.Settings.SetSetting(ctx, migrationSetting, string(text))
 }
 
 // Migration returns the progress of the last migration.
@@ -132,7 +132,7 @@ func (k *Keeper) Migration(ctx context.Context) (Migration, error) {
 		return m, err
 	}
 	for after := ""; ; {
-		rows, err := k.Inventory.DocumentsIn(ctx, m.From, m.Phase == PhaseDeleting, after, 500)
+		rows, err := k.config.Inventory.DocumentsIn(ctx, m.From, m.Phase == PhaseDeleting, after, 500)
 		if err != nil || len(rows) == 0 {
 			return m, err
 		}
@@ -145,7 +145,7 @@ func (k *Keeper) Migration(ctx context.Context) (Migration, error) {
 func (k *Keeper) carryOn(ctx context.Context) <-chan time.Time {
 	m, err := k.migration(ctx)
 	if err == nil && !m.underway() {
-		return k.Clock.After(never)
+		return k.config.Clock.After(never)
 	}
 	waits := false
 	if err == nil {
@@ -153,23 +153,23 @@ func (k *Keeper) carryOn(ctx context.Context) <-chan time.Time {
 	}
 	switch {
 	case err != nil && ctx.Err() == nil:
-		k.Log.Warn("the migration of values makes no progress; trying again", "from", m.From, "to", m.To, logkey.Error, err)
+		k.config.Log.Warn("the migration of values makes no progress; trying again", "from", m.From, "to", m.To, logkey.Error, err)
 		m.Problem = errcode.Message(err)
 		// The problem is shown if it can be stored; the next try stores it
 		// again.
-		_ = k.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, m) })
-		return k.Clock.After(againAfter)
+		_ = k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, m) })
+		return k.config.Clock.After(againAfter)
 	case waits:
-		return k.Clock.After(time.Second)
+		return k.config.Clock.After(time.Second)
 	}
-	return k.Clock.After(0)
+	return k.config.Clock.After(0)
 }
 
 // step copies and switches, or deletes, one batch. It reports whether it can
 // only wait for documents that are still being written.
 func (k *Keeper) step(ctx context.Context, m *Migration) (waits bool, err error) {
 	deleting := m.Phase == PhaseDeleting
-	rows, err := k.Inventory.DocumentsIn(ctx, m.From, deleting, "", moveBatch)
+	rows, err := k.config.Inventory.DocumentsIn(ctx, m.From, deleting, "", moveBatch)
 	if err != nil {
 		return false, err
 	}
@@ -199,15 +199,15 @@ func (k *Keeper) step(ctx context.Context, m *Migration) (waits bool, err error)
 		m.Copied += int64(moved)
 	}
 	m.Problem = ""
-	return moved == 0, k.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, *m) })
+	return moved == 0, k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.keepMigration(ctx, *m) })
 }
 
 // nextPhase continues when nothing is left in the current phase.
 func (k *Keeper) nextPhase(ctx context.Context, m *Migration) error {
-	return k.Writer.Write(ctx, func(ctx context.Context) error {
+	return k.config.Writer.Write(ctx, func(ctx context.Context) error {
 		// A process that read the old default just before it changed may have
 		// added one.
-		late, err := k.Inventory.DocumentsIn(ctx, m.From, false, "", 1)
+		late, err := k.config.Inventory.DocumentsIn(ctx, m.From, false, "", 1)
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (k *Keeper) move(ctx context.Context, d Document, to string) error {
 }
 
 func (k *Keeper) update(ctx context.Context, d Document) error {
-	return k.Writer.Write(ctx, func(ctx context.Context) error { return k.Documents.UpdateDocument(ctx, d) })
+	return k.config.Writer.Write(ctx, func(ctx context.Context) error { return k.config.Documents.UpdateDocument(ctx, d) })
 }
 
 // ignoreGone ignores a document that was swept meanwhile.

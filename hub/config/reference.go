@@ -113,5 +113,5 @@ func (p Place) allows(project, path string) error {
 
 // Bind implements fleet.Configuration.
 func (k *Keeper) Bind(ctx context.Context, serviceID string, uses []fleet.Use) error {
-	return k.Uses.PutUses(ctx, serviceID, uses)
+	return k.config.Uses.PutUses(ctx, serviceID, uses)
 }

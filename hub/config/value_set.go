@@ -57,7 +57,7 @@ func (k *Keeper) ValueSets(ctx context.Context, projectID string, contexts, outp
 	find := func(kind, field string, names []string) (map[string]string, error) {
 		ids := make(map[string]string, len(names))
 		for i, name := range names {
-			b, err := k.Sets.ValueSetByName(ctx, kind, name)
+			b, err := k.config.Sets.ValueSetByName(ctx, kind, name)
 			if errcode.Is(err, errcode.NotFound) {
 				return nil, NoValueSetAt(kind, name, fmt.Sprintf(field, i))
 			}
@@ -84,7 +84,7 @@ func (k *Keeper) ValueSets(ctx context.Context, projectID string, contexts, outp
 // ListValueSets returns all value sets of a kind with their values, in order of name. A
 // value set that cannot be read now is returned without values.
 func (k *Keeper) ListValueSets(ctx context.Context, kind string) ([]ValueSetView, error) {
-	rows, err := k.Sets.ValueSets(ctx, kind)
+	rows, err := k.config.Sets.ValueSets(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (k *Keeper) ValueSet(ctx context.Context, kind, name string) (ValueSetView,
 
 // valueSet returns a value set with its secrets.
 func (k *Keeper) valueSet(ctx context.Context, kind, name string) (ValueSetRow, fleet.ValueSet, error) {
-	row, err := k.Sets.ValueSetByName(ctx, kind, name)
+	row, err := k.config.Sets.ValueSetByName(ctx, kind, name)
 	if err != nil {
 		return row, fleet.ValueSet{}, err
 	}
@@ -231,8 +231,8 @@ func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before V
 	if err != nil {
 		return false, err
 	}
-	err = k.Writer.Write(ctx, func(ctx context.Context) error {
-		now, err := k.Sets.ValueSetByName(ctx, c.Kind, c.Name)
+	err = k.config.Writer.Write(ctx, func(ctx context.Context) error {
+		now, err := k.config.Sets.ValueSetByName(ctx, c.Kind, c.Name)
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
@@ -241,7 +241,7 @@ func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before V
 		}
 		row := ValueSetRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
 		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
-			used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
+			used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
 			if err != nil {
 				return err
 			}
@@ -249,7 +249,7 @@ func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before V
 				return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them before you move it to one project", c.Kind, c.Name, len(used))
 			}
 		}
-		if err := k.Sets.PutValueSet(ctx, row); err != nil {
+		if err := k.config.Sets.PutValueSet(ctx, row); err != nil {
 			return err
 		}
 		verb := "updated"
@@ -270,18 +270,18 @@ func recordValueSet(ctx context.Context, kind, name, verb, by string) error {
 
 // DeleteValueSet removes a context or outputs. Conflict while services use it.
 func (k *Keeper) DeleteValueSet(ctx context.Context, kind, name, by string) error {
-	return k.Writer.Write(ctx, func(ctx context.Context) error {
-		if _, err := k.Sets.ValueSetByName(ctx, kind, name); err != nil {
+	return k.config.Writer.Write(ctx, func(ctx context.Context) error {
+		if _, err := k.config.Sets.ValueSetByName(ctx, kind, name); err != nil {
 			return err
 		}
-		used, err := k.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
+		used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
 		if err != nil {
 			return err
 		}
 		if len(used) > 0 {
 			return errcode.New(errcode.Conflict, "%s %q is used by %d services; remove it from them first", kind, name, len(used))
 		}
-		if err := k.Sets.DeleteValueSet(ctx, kind, name); err != nil {
+		if err := k.config.Sets.DeleteValueSet(ctx, kind, name); err != nil {
 			return err
 		}
 		return recordValueSet(ctx, kind, name, "deleted", by)

@@ -171,7 +171,7 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 			return nil, s.outward(ctx, procedure, err)
 		}
 		at := receipt.Position()
-		if feed := s.Feed.Position(); at.Before(feed) {
+		if feed := s.config.Feed.Position(); at.Before(feed) {
 			at = feed
 		}
 		response.Header().Set(positionHeader, at.String())
@@ -183,7 +183,7 @@ func (s *Server) admit(next connect.UnaryFunc) connect.UnaryFunc {
 // the call's audit record. It lets every open call pass.
 func (s *Server) known(ctx context.Context, procedure string) error {
 	if access[procedure] == open {
-		return s.Feed.Ready()
+		return s.config.Feed.Ready()
 	}
 	p := caller(ctx)
 	if p.Kind == "" {
@@ -198,7 +198,7 @@ func (s *Server) known(ctx context.Context, procedure string) error {
 // of the call is known.
 func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Principal, error) {
 	nobody := identity.Principal{}
-	if err := s.Feed.Ready(); err != nil {
+	if err := s.config.Feed.Ready(); err != nil {
 		return nobody, err
 	}
 	bearer := bearertoken.Of(header)
@@ -208,7 +208,7 @@ func (s *Server) recognise(ctx context.Context, header http.Header) (identity.Pr
 	if err := s.catchUp(ctx, bearer, header.Get(seenHeader)); err != nil {
 		return nobody, err
 	}
-	return s.Identity.Authenticate(ctx, bearer)
+	return s.config.Identity.Authenticate(ctx, bearer)
 }
 
 // catchUp ensures that the answer is not older than what the caller has seen.
@@ -217,8 +217,8 @@ func (s *Server) catchUp(ctx context.Context, bearer, header string) error {
 	if err != nil {
 		return err
 	}
-	return s.Feed.CatchUp(ctx, seen, func(ctx context.Context) error {
-		_, err := s.Identity.Authenticate(ctx, bearer)
+	return s.config.Feed.CatchUp(ctx, seen, func(ctx context.Context) error {
+		_, err := s.config.Identity.Authenticate(ctx, bearer)
 		return err
 	})
 }
@@ -231,7 +231,7 @@ func (s *Server) outward(ctx context.Context, procedure string, err error) error
 	}
 	code := errcode.Of(err)
 	if code == errcode.Internal && ctx.Err() == nil {
-		s.Log.LogAttrs(ctx, slog.LevelError, "an API call failed with an internal error", slog.String(logkey.Method, procedure), slog.Any(logkey.Error, err))
+		s.config.Log.LogAttrs(ctx, slog.LevelError, "an API call failed with an internal error", slog.String(logkey.Method, procedure), slog.Any(logkey.Error, err))
 	}
 	out := connect.NewError(connect.Code(errcode.RPCCode(code)), errors.New(errcode.Message(err)))
 	if detail, derr := connect.NewErrorDetail(&hubv1.ErrorDetail{Code: string(code), Message: errcode.Message(err)}); derr == nil {

@@ -24,14 +24,14 @@ type agents struct{ *Server }
 
 // answer returns the last upgrade as it is stored.
 func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgrade], error) {
-	r, targets, err := s.Agents.Latest(ctx)
+	r, targets, err := s.config.Agents.Latest(ctx)
 	if errcode.Is(err, errcode.NotFound) {
-		return connect.NewResponse(&hubv1.AgentUpgrade{HubVersion: s.Version}), nil
+		return connect.NewResponse(&hubv1.AgentUpgrade{HubVersion: s.config.Version}), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	states, err := s.Fleet.Builtins(ctx, fanout.AgentService, nil)
+	states, err := s.config.Fleet.Builtins(ctx, fanout.AgentService, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 	}
 	out := &hubv1.AgentUpgrade{
 		Id: r.ID, Version: r.Version, Previous: r.Previous, Phase: string(r.Phase), Wave: int32(r.Wave) + 1, Waves: r.Plan.Waves,
-		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.Version,
+		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.config.Version,
 	}
 	if !reach.Everywhere {
 		// The message may name clusters that the caller may not see.
@@ -83,18 +83,18 @@ func (s *agents) StartUpgrade(ctx context.Context, r *connect.Request[hubv1.Star
 		Waves: r.Msg.GetWaves(), MaxUnavailable: r.Msg.GetMaxUnavailable(), Soak: time.Duration(r.Msg.GetSoakMicros()) * time.Microsecond,
 	}
 	return s.changed(ctx, func(ctx context.Context, by string) (fanout.Rollout, error) {
-		return s.Agents.StartUpgrade(ctx, by, r.Msg.GetVersion(), r.Msg.GetImage(), plan)
+		return s.config.Agents.StartUpgrade(ctx, by, r.Msg.GetVersion(), r.Msg.GetImage(), plan)
 	})
 }
 
 func (s *agents) PauseUpgrade(ctx context.Context, _ *connect.Request[hubv1.PauseUpgradeRequest]) (*connect.Response[hubv1.AgentUpgrade], error) {
-	return s.changed(ctx, s.Agents.Pause)
+	return s.changed(ctx, s.config.Agents.Pause)
 }
 
 func (s *agents) ResumeUpgrade(ctx context.Context, _ *connect.Request[hubv1.ResumeUpgradeRequest]) (*connect.Response[hubv1.AgentUpgrade], error) {
-	return s.changed(ctx, s.Agents.Resume)
+	return s.changed(ctx, s.config.Agents.Resume)
 }
 
 func (s *agents) AbortUpgrade(ctx context.Context, _ *connect.Request[hubv1.AbortUpgradeRequest]) (*connect.Response[hubv1.AgentUpgrade], error) {
-	return s.changed(ctx, s.Agents.Abort)
+	return s.changed(ctx, s.config.Agents.Abort)
 }

@@ -102,7 +102,7 @@ func noteCaller(ctx context.Context, p identity.Principal) {
 func (s *recorder) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, request connect.AnyRequest) (connect.AnyResponse, error) {
 		procedure := request.Spec().Procedure
-		if s.Audit == nil || !isRecorded(procedure) {
+		if s.config.Audit == nil || !isRecorded(procedure) {
 			return next(ctx, request)
 		}
 		r := &recorded{known: audit.Record{Action: procedure, Source: address.Host(request.Peer().Addr)}}
@@ -126,7 +126,7 @@ func (s *recorder) WrapStreamingClient(next connect.StreamingClientFunc) connect
 func (s *recorder) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		procedure := stream.Spec().Procedure
-		if s.Audit == nil || !isRecorded(procedure) {
+		if s.config.Audit == nil || !isRecorded(procedure) {
 			return next(ctx, stream)
 		}
 		r := &recorded{known: audit.Record{Action: procedure, Source: address.Host(stream.Peer().Addr)}}
@@ -146,7 +146,7 @@ func (s *recorder) look(next connect.UnaryFunc) connect.UnaryFunc {
 		message, _ := request.Any().(proto.Message)
 		about := objectOf(request.Spec().Procedure, message)
 		if about.cluster != "" {
-			if c, err := s.Fleet.ClusterNamed(ctx, about.cluster); err == nil {
+			if c, err := s.config.Fleet.ClusterNamed(ctx, about.cluster); err == nil {
 				r.known.ClusterID, r.known.ProjectID = c.ID, c.ProjectID
 			}
 		}
@@ -232,14 +232,14 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 // keep waits a while for the record to become durable, and then leaves it to the log.
 func (s *recorder) keep(ctx context.Context, out audit.Record) {
 	if out.Result != audit.ResultOK {
-		s.Audit.Add(ctx, out)
+		s.config.Audit.Add(ctx, out)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := s.Audit.AddNow(ctx, out); err != nil && ctx.Err() == nil {
-		s.Log.LogAttrs(ctx, slog.LevelWarn, "a call's audit record waits for the database", slog.String(logkey.Method, out.Action), slog.Any(logkey.Error, err))
-		s.Audit.Add(ctx, out)
+	if err := s.config.Audit.AddNow(ctx, out); err != nil && ctx.Err() == nil {
+		s.config.Log.LogAttrs(ctx, slog.LevelWarn, "a call's audit record waits for the database", slog.String(logkey.Method, out.Action), slog.Any(logkey.Error, err))
+		s.config.Audit.Add(ctx, out)
 	}
 }
 

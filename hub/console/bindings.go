@@ -36,16 +36,16 @@ func (s *Server) place(ctx context.Context, p *hubv1.Place) (scope identity.Scop
 			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a service is given by its cluster and its name; leave the project out")
 		}
 		ref := ref(&hubv1.ServiceRef{Cluster: cluster, Name: service})
-		_, scope, err = s.Fleet.Declared(ctx, ref)
+		_, scope, err = s.config.Fleet.Declared(ctx, ref)
 		return scope, identity.LevelService, scope.Service, ref.String(), err
 	case cluster != "":
 		if project != "" {
 			return scope, level, "", "", errcode.New(errcode.Invalid, "place: a cluster is given by its name alone; leave the project out")
 		}
-		scope, err = s.Fleet.ClusterScope(ctx, cluster)
+		scope, err = s.config.Fleet.ClusterScope(ctx, cluster)
 		return scope, identity.LevelCluster, scope.Cluster, cluster, err
 	case project != "":
-		scope, err = s.Fleet.ProjectScope(ctx, project)
+		scope, err = s.config.Fleet.ProjectScope(ctx, project)
 		return scope, identity.LevelProject, scope.Project, project, err
 	}
 	return scope, identity.LevelHub, "", "", nil
@@ -64,7 +64,7 @@ func (s *bindings) wanted(ctx context.Context, kind, subject string, actions []s
 }
 
 func (s *bindings) List(ctx context.Context, _ *connect.Request[hubv1.ListBindingsRequest]) (*connect.Response[hubv1.ListBindingsResponse], error) {
-	all, err := s.Identity.Bindings(ctx, caller(ctx))
+	all, err := s.config.Identity.Bindings(ctx, caller(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *bindings) Create(ctx context.Context, r *connect.Request[hubv1.CreateBi
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Identity.Bind(ctx, caller(ctx).By(), n)
+	made, err := s.config.Identity.Bind(ctx, caller(ctx).By(), n)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *bindings) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteBi
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.Identity.Unbind(ctx, caller(ctx).By(), n)
+	gone, err := s.config.Identity.Unbind(ctx, caller(ctx).By(), n)
 	if err != nil {
 		return nil, err
 	}

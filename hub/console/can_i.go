@@ -27,10 +27,10 @@ func (s *accessCalls) CanI(ctx context.Context, r *connect.Request[hubv1.CanIReq
 	}
 	who, whoAsks := caller(ctx), caller(ctx)
 	if as := r.Msg.GetAs(); as != "" && as != who.Name {
-		if err := s.Identity.Authorize(ctx, whoAsks, identity.ActionAdmin, identity.Scope{}); err != nil {
+		if err := s.config.Identity.Authorize(ctx, whoAsks, identity.ActionAdmin, identity.Scope{}); err != nil {
 			return nil, err
 		}
-		u, err := s.Identity.UserByName(ctx, as)
+		u, err := s.config.Identity.UserByName(ctx, as)
 		if err != nil {
 			return nil, err
 		}
@@ -41,13 +41,13 @@ func (s *accessCalls) CanI(ctx context.Context, r *connect.Request[hubv1.CanIReq
 	if err != nil && !hidden {
 		return nil, err
 	}
-	if hidden && s.Identity.Authorize(ctx, whoAsks, identity.ActionRead, identity.Scope{}) == nil {
+	if hidden && s.config.Identity.Authorize(ctx, whoAsks, identity.ActionRead, identity.Scope{}) == nil {
 		return nil, err
 	}
 	out := &hubv1.CanIResponse{}
 	d := identity.Decision{Err: errcode.New(errcode.Forbidden, "%s may not %s here: %w", who.Name, action, identity.ErrNoBinding)}
 	if !hidden {
-		d = s.Identity.Decide(ctx, who, action, scope)
+		d = s.config.Identity.Decide(ctx, who, action, scope)
 	}
 	switch {
 	case errors.Is(d.Err, identity.ErrNoBinding):

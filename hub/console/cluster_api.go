@@ -44,10 +44,10 @@ type ClusterQuery struct {
 type clusterAPI struct{ *Server }
 
 func (s *clusterAPI) cluster(ctx context.Context, name string) (fleet.Cluster, error) {
-	if s.ClusterReader == nil {
+	if s.config.ClusterReader == nil {
 		return fleet.Cluster{}, errcode.New(errcode.Unavailable, "this hub reaches no clusters")
 	}
-	return s.Fleet.ClusterNamed(ctx, name)
+	return s.config.Fleet.ClusterNamed(ctx, name)
 }
 
 func (s *clusterAPI) CreateCredential(ctx context.Context, r *connect.Request[hubv1.CreateClusterCredentialRequest]) (*connect.Response[hubv1.ClusterCredential], error) {
@@ -55,12 +55,12 @@ func (s *clusterAPI) CreateCredential(ctx context.Context, r *connect.Request[hu
 	if err != nil {
 		return nil, err
 	}
-	bearer, until, err := s.ClusterReader.Credential(ctx, caller(ctx), c.Handle, time.Duration(r.Msg.GetLifetimeMicros())*time.Microsecond)
+	bearer, until, err := s.config.ClusterReader.Credential(ctx, caller(ctx), c.Handle, time.Duration(r.Msg.GetLifetimeMicros())*time.Microsecond)
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.ClusterCredential{
-		Token: bearer, ExpiresAt: until, Server: s.ClustersURL + c.Handle, CaPem: s.CAPEM,
+		Token: bearer, ExpiresAt: until, Server: s.config.ClustersURL + c.Handle, CaPem: s.config.CAPEM,
 	}), nil
 }
 
@@ -69,11 +69,11 @@ func (s *clusterAPI) CreateTicket(ctx context.Context, r *connect.Request[hubv1.
 	if err != nil {
 		return nil, err
 	}
-	ticket, until, err := s.ClusterReader.Ticket(ctx, caller(ctx), c.Handle, r.Msg.GetPath())
+	ticket, until, err := s.config.ClusterReader.Ticket(ctx, caller(ctx), c.Handle, r.Msg.GetPath())
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&hubv1.ClusterTicket{Ticket: ticket, ExpiresAt: until, Path: s.TicketPath}), nil
+	return connect.NewResponse(&hubv1.ClusterTicket{Ticket: ticket, ExpiresAt: until, Path: s.config.TicketPath}), nil
 }
 
 // ofUsedCluster finds the cluster that a caller wants to use.
@@ -127,7 +127,7 @@ func (s *clusterAPI) ListObjects(ctx context.Context, r *connect.Request[hubv1.L
 		return nil, err
 	}
 	q.Table = r.Msg.GetTable()
-	text, err := s.ClusterReader.Objects(ctx, q)
+	text, err := s.config.ClusterReader.Objects(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (s *clusterAPI) WatchObjects(ctx context.Context, r *connect.Request[hubv1.
 	if err := out.Send(nil); err != nil {
 		return err
 	}
-	return s.ClusterReader.Watch(ctx, q, func(kind string, object []byte) error {
+	return s.config.ClusterReader.Watch(ctx, q, func(kind string, object []byte) error {
 		return out.Send(&hubv1.ClusterObjectEvent{Type: kind, Json: object})
 	})
 }

@@ -18,8 +18,8 @@ const off = "Off"
 
 func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 	tunnel, since := off, int64(0)
-	if v.Registered() && s.Tunnels != nil {
-		tunnel, since = s.Tunnels.State(v.ID)
+	if v.Registered() && s.config.Tunnels != nil {
+		tunnel, since = s.config.Tunnels.State(v.ID)
 	}
 	return &hubv1.Cluster{
 		Id: v.ID, Name: v.Name, Handle: v.Handle, Project: v.Project, Tags: v.Tags, Metadata: v.Metadata,
@@ -38,7 +38,7 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	if err := s.exists(ctx, r.Msg.GetProject(), ""); err != nil {
 		return nil, err
 	}
-	all, err := s.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
+	all, err := s.config.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 
 // answer reads a cluster again, so that an answer shows what is stored.
 func (s *clusters) answer(ctx context.Context, name string) (*connect.Response[hubv1.Cluster], error) {
-	v, err := s.Fleet.Cluster(ctx, name)
+	v, err := s.config.Fleet.Cluster(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +63,13 @@ func (s *clusters) Get(ctx context.Context, r *connect.Request[hubv1.GetClusterR
 }
 
 func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateClusterRequest]) (*connect.Response[hubv1.CreateClusterResponse], error) {
-	if err := s.Identity.Proved(ctx, caller(ctx)); err != nil {
+	if err := s.config.Identity.Proved(ctx, caller(ctx)); err != nil {
 		return nil, err // before there is a cluster without a token
 	}
-	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
+	have, err := s.config.Fleet.Cluster(ctx, r.Msg.GetName())
 	switch {
 	case errcode.Is(err, errcode.NotFound):
-		_, err = s.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
+		_, err = s.config.Fleet.CreateCluster(ctx, caller(ctx).By(), fleet.NewCluster{
 			Name: r.Msg.GetName(), Handle: r.Msg.GetHandle(), Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Metadata: r.Msg.GetMetadata(),
 		})
 	case err == nil && !r.Msg.GetRenewToken():
@@ -80,17 +80,17 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	if err != nil {
 		return nil, err
 	}
-	if have, err = s.Fleet.Cluster(ctx, r.Msg.GetName()); err != nil {
+	if have, err = s.config.Fleet.Cluster(ctx, r.Msg.GetName()); err != nil {
 		return nil, err
 	}
-	made, err := s.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
+	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.CreateClusterResponse{
-		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.ExternalURL, CaPem: s.CAPEM,
+		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.config.ExternalURL, CaPem: s.config.CAPEM,
 	}), nil
 }
 
@@ -105,14 +105,14 @@ func (s *clusters) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCl
 	if metadata := r.Msg.GetMetadata(); r.Msg.GetSetMetadata() {
 		change.Metadata = &metadata
 	}
-	if _, err := s.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
+	if _, err := s.config.Fleet.UpdateCluster(ctx, caller(ctx).By(), r.Msg.GetName(), change); err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, r.Msg.GetName())
 }
 
 func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.ApproveClusterRequest]) (*connect.Response[hubv1.Cluster], error) {
-	if _, err := s.Fleet.ApproveCluster(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+	if _, err := s.config.Fleet.ApproveCluster(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, r.Msg.GetName())
@@ -121,12 +121,12 @@ func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.Approve
 // Delete deletes a cluster and its credentials in one transaction: a key that
 // outlived its cluster would prevent its agent from registering again.
 func (s *clusters) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteClusterRequest]) (*connect.Response[hubv1.DeleteClusterResponse], error) {
-	have, err := s.Fleet.Cluster(ctx, r.Msg.GetName())
+	have, err := s.config.Fleet.Cluster(ctx, r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}
-	err = s.AgentKeys.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
-		return s.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach())
+	err = s.config.AgentKeys.RevokeClusterWith(ctx, have.ID, func(ctx context.Context) error {
+		return s.config.Fleet.DeleteCluster(ctx, caller(ctx).By(), have.Name, r.Msg.GetDetach())
 	})
 	if err != nil {
 		return nil, err

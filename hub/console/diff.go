@@ -12,11 +12,11 @@ import (
 
 // Diff returns what applying a service would change.
 func (s *services) Diff(ctx context.Context, r *connect.Request[hubv1.DiffServiceRequest]) (*connect.Response[hubv1.ServiceDiff], error) {
-	d, requested, err := s.Fleet.DiffOf(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetFresh())
+	d, requested, err := s.config.Fleet.DiffOf(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetFresh())
 	if err != nil {
 		return nil, err
 	}
-	now, _, err := s.Fleet.Declared(ctx, ref(r.Msg.GetRef()))
+	now, _, err := s.config.Fleet.Declared(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (s *services) Diff(ctx context.Context, r *connect.Request[hubv1.DiffServic
 func (s *services) Preview(ctx context.Context, r *connect.Request[hubv1.PreviewServiceRequest]) (*connect.Response[hubv1.ServiceDiff], error) {
 	m := r.Msg
 	if m.GetRequest() == 0 {
-		asked, err := s.Previews.Ask(ctx, caller(ctx).By(), ref(m.GetRef()), preview.Want{
+		asked, err := s.config.Previews.Ask(ctx, caller(ctx).By(), ref(m.GetRef()), preview.Want{
 			Ref: m.GetSourceRef(), Revision: m.GetRevision(), Files: m.GetFiles(),
 			Repository: m.GetRepository(), Refresh: m.GetRefresh(), ChangedOnly: m.GetChangedOnly(),
 		})
@@ -44,7 +44,7 @@ func (s *services) Preview(ctx context.Context, r *connect.Request[hubv1.Preview
 			DesiredRevision: asked.Service.Desired.SourceRevision, DesiredNumber: asked.Service.Revision,
 		}), nil
 	}
-	now, p, err := s.Previews.Find(ctx, ref(m.GetRef()), m.GetRequest())
+	now, p, err := s.config.Previews.Find(ctx, ref(m.GetRef()), m.GetRequest())
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func (e early) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // stranger records a call that was refused before it was read.
 func (s *recorder) stranger(ctx context.Context, procedure, remote string, err error) {
-	if s.Audit == nil || !isRecorded(procedure) {
+	if s.config.Audit == nil || !isRecorded(procedure) {
 		return
 	}
 	s.record(ctx, &recorded{known: audit.Record{Action: procedure, Source: address.Host(remote)}}, nil, nil, err)

@@ -64,7 +64,7 @@ func trust(t federation.Trust) *hubv1.Trust {
 }
 
 func (s *trusts) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
-	all, err := s.Trusts.Trusts(ctx)
+	all, err := s.config.Trusts.Trusts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (s *trusts) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRe
 
 func (s *trusts) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
 	m := r.Msg
-	made, err := s.Trusts.CreateTrust(ctx, caller(ctx), federation.Trust{
+	made, err := s.config.Trusts.CreateTrust(ctx, caller(ctx), federation.Trust{
 		Name: m.GetName(), Issuer: m.GetIssuer(), Audience: m.GetAudience(), Claims: m.GetClaims(), Account: m.GetAccount(), Scopes: m.GetScopes(),
 		Lifetime: m.GetLifetimeMicros(), CAPEM: m.GetCaPem(),
 	})
@@ -88,7 +88,7 @@ func (s *trusts) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrus
 }
 
 func (s *trusts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
-	if err := s.Trusts.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+	if err := s.config.Trusts.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), nil
@@ -104,7 +104,7 @@ func (s *trusts) Exchange(ctx context.Context, r *connect.Request[hubv1.Exchange
 	if t := r.Msg.GetSubjectTokenType(); t != "" && t != typeJWT && t != typeIDToken {
 		return nil, errcode.New(errcode.Invalid, "subject_token_type: use %s or %s", typeJWT, typeIDToken)
 	}
-	made, err := s.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
+	made, err := s.config.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func group(g identity.Group) *hubv1.Group {
 }
 
 func (s *groups) List(ctx context.Context, _ *connect.Request[hubv1.ListGroupsRequest]) (*connect.Response[hubv1.ListGroupsResponse], error) {
-	all, err := s.Identity.Groups(ctx)
+	all, err := s.config.Identity.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *groups) List(ctx context.Context, _ *connect.Request[hubv1.ListGroupsRe
 }
 
 func (s *groups) whole(ctx context.Context, name string) (*connect.Response[hubv1.Group], error) {
-	g, people, sources, err := s.Identity.GroupMembers(ctx, name)
+	g, people, sources, err := s.config.Identity.GroupMembers(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *groups) Get(ctx context.Context, r *connect.Request[hubv1.GetGroupReque
 }
 
 func (s *groups) Create(ctx context.Context, r *connect.Request[hubv1.CreateGroupRequest]) (*connect.Response[hubv1.Group], error) {
-	g, err := s.Identity.CreateGroup(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetDescription())
+	g, err := s.config.Identity.CreateGroup(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetDescription())
 	if err != nil {
 		return nil, err
 	}
@@ -52,21 +52,21 @@ func (s *groups) Create(ctx context.Context, r *connect.Request[hubv1.CreateGrou
 }
 
 func (s *groups) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteGroupRequest]) (*connect.Response[hubv1.DeleteGroupResponse], error) {
-	if err := s.Identity.DeleteGroup(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+	if err := s.config.Identity.DeleteGroup(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteGroupResponse{}), nil
 }
 
 func (s *groups) AddMember(ctx context.Context, r *connect.Request[hubv1.AddMemberRequest]) (*connect.Response[hubv1.Group], error) {
-	if err := s.Identity.AddMember(ctx, caller(ctx).By(), r.Msg.GetGroup(), r.Msg.GetUser()); err != nil {
+	if err := s.config.Identity.AddMember(ctx, caller(ctx).By(), r.Msg.GetGroup(), r.Msg.GetUser()); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, r.Msg.GetGroup())
 }
 
 func (s *groups) RemoveMember(ctx context.Context, r *connect.Request[hubv1.RemoveMemberRequest]) (*connect.Response[hubv1.Group], error) {
-	if err := s.Identity.RemoveMember(ctx, caller(ctx).By(), r.Msg.GetGroup(), r.Msg.GetUser()); err != nil {
+	if err := s.config.Identity.RemoveMember(ctx, caller(ctx).By(), r.Msg.GetGroup(), r.Msg.GetUser()); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, r.Msg.GetGroup())

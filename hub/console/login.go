@@ -26,7 +26,7 @@ type People interface {
 // token. It returns Unauthorized when there is no session either.
 func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.Principal, err error) {
 	none := errcode.New(errcode.Unauthorized, "no token; log in first")
-	if s.People == nil || len(header["Authorization"]) > 0 {
+	if s.config.People == nil || len(header["Authorization"]) > 0 {
 		return p, none
 	}
 	seen, err := event.ParsePosition(header.Get(seenHeader))
@@ -36,12 +36,12 @@ func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.
 	signedOut := false
 	session := func(ctx context.Context) (err error) {
 		ok := false
-		if p, ok, err = s.People.Session(ctx, header); err == nil && !ok {
+		if p, ok, err = s.config.People.Session(ctx, header); err == nil && !ok {
 			signedOut, err = true, none
 		}
 		return err
 	}
-	if err = s.Feed.CatchUp(ctx, seen, session); err == nil {
+	if err = s.config.Feed.CatchUp(ctx, seen, session); err == nil {
 		err = session(ctx)
 	}
 	if signedOut {
@@ -53,7 +53,7 @@ func (s *Server) bySession(ctx context.Context, header http.Header) (p identity.
 type logins struct{ *Server }
 
 func (s *logins) Trade(ctx context.Context, r *connect.Request[hubv1.TradeCodeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Accounts.ExchangeCode(ctx, r.Msg.GetCode(), r.Msg.GetVerifier())
+	made, err := s.config.Accounts.ExchangeCode(ctx, r.Msg.GetCode(), r.Msg.GetVerifier())
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *logins) Trade(ctx context.Context, r *connect.Request[hubv1.TradeCodeRe
 }
 
 func (s *logins) StartDevice(ctx context.Context, r *connect.Request[hubv1.StartDeviceRequest]) (*connect.Response[hubv1.StartDeviceResponse], error) {
-	started, err := s.Accounts.StartDevice(ctx, address.Host(r.Peer().Addr), account.CLIRequest{
+	started, err := s.config.Accounts.StartDevice(ctx, address.Host(r.Peer().Addr), account.CLIRequest{
 		Client: r.Msg.GetClient(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros()),
 	})
 	if err != nil {
@@ -70,21 +70,21 @@ func (s *logins) StartDevice(ctx context.Context, r *connect.Request[hubv1.Start
 	}
 	shown := account.ShowUserCode(started.UserCode)
 	return connect.NewResponse(&hubv1.StartDeviceResponse{
-		DeviceCode: started.Code, UserCode: shown, VerificationUrl: s.ExternalURL + "/device", VerificationUrlComplete: s.ExternalURL + "/device?code=" + shown,
+		DeviceCode: started.Code, UserCode: shown, VerificationUrl: s.config.ExternalURL + "/device", VerificationUrlComplete: s.config.ExternalURL + "/device?code=" + shown,
 		ExpiresAt: started.ExpiresAt, IntervalMicros: started.Interval,
 	}), nil
 }
 
 func (s *logins) PollDevice(ctx context.Context, r *connect.Request[hubv1.PollDeviceRequest]) (*connect.Response[hubv1.PollDeviceResponse], error) {
-	phase, wait, made, err := s.Accounts.PollDevice(ctx, r.Msg.GetDeviceCode())
+	phase, wait, made, err := s.config.Accounts.PollDevice(ctx, r.Msg.GetDeviceCode())
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.PollDeviceResponse{Phase: string(phase), IntervalMicros: wait.Microseconds()}
 	if phase == account.DeviceDone {
 		out.Token = createdToken(made).Msg
-		if s.Audit != nil {
-			s.Audit.Add(ctx, audit.Record{
+		if s.config.Audit != nil {
+			s.config.Audit.Add(ctx, audit.Record{
 				Actor: made.OwnerName, ActorKind: string(made.OwnerKind), ActorID: made.OwnerID, TokenID: made.ID, Source: address.Host(r.Peer().Addr),
 				Action: r.Spec().Procedure, Kind: "token", Name: made.Name, Result: audit.ResultOK,
 			})
@@ -98,10 +98,10 @@ func (s *logins) userID(ctx context.Context, name string) (string, error) {
 	if name == "" || name == caller(ctx).Name {
 		return "", nil
 	}
-	if err := s.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}); err != nil {
+	if err := s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}); err != nil {
 		return "", errcode.New(errcode.Forbidden, "only an administrator may manage the sessions of other users: %w", err)
 	}
-	user, err := s.Identity.UserByName(ctx, name)
+	user, err := s.config.Identity.UserByName(ctx, name)
 	return user.ID, err
 }
 
@@ -110,7 +110,7 @@ func (s *logins) ListSessions(ctx context.Context, r *connect.Request[hubv1.List
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Accounts.Sessions(ctx, caller(ctx), id)
+	all, err := s.config.Accounts.Sessions(ctx, caller(ctx), id)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (s *logins) ListSessions(ctx context.Context, r *connect.Request[hubv1.List
 }
 
 func (s *logins) EndSession(ctx context.Context, r *connect.Request[hubv1.EndSessionRequest]) (*connect.Response[hubv1.EndSessionResponse], error) {
-	if err := s.Accounts.EndSession(ctx, caller(ctx), r.Msg.GetId()); err != nil {
+	if err := s.config.Accounts.EndSession(ctx, caller(ctx), r.Msg.GetId()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.EndSessionResponse{}), nil
@@ -136,7 +136,7 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.Accounts.EndSessions(ctx, caller(ctx), id, r.Msg.GetTokens())
+	n, err := s.config.Accounts.EndSessions(ctx, caller(ctx), id, r.Msg.GetTokens())
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *logins) EndSessions(ctx context.Context, r *connect.Request[hubv1.EndSe
 }
 
 func (s *logins) Unlink(ctx context.Context, r *connect.Request[hubv1.UnlinkRequest]) (*connect.Response[hubv1.UnlinkResponse], error) {
-	if err := s.Accounts.Unlink(ctx, caller(ctx), r.Msg.GetUser()); err != nil {
+	if err := s.config.Accounts.Unlink(ctx, caller(ctx), r.Msg.GetUser()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.UnlinkResponse{}), nil
@@ -155,12 +155,12 @@ type providers struct{ *Server }
 func (s *providers) provider(p account.Provider) *hubv1.Provider {
 	return &hubv1.Provider{
 		Id: p.ID, Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientId: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
-		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.ExternalURL + p.CallbackPath(), LogoutUrl: s.ExternalURL + p.LogoutPath(),
+		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.config.ExternalURL + p.CallbackPath(), LogoutUrl: s.config.ExternalURL + p.LogoutPath(),
 	}
 }
 
 func (s *providers) List(ctx context.Context, _ *connect.Request[hubv1.ListProvidersRequest]) (*connect.Response[hubv1.ListProvidersResponse], error) {
-	all, err := s.Accounts.Providers(ctx)
+	all, err := s.config.Accounts.Providers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (s *providers) List(ctx context.Context, _ *connect.Request[hubv1.ListProvi
 
 func (s *providers) Create(ctx context.Context, r *connect.Request[hubv1.CreateProviderRequest]) (*connect.Response[hubv1.Provider], error) {
 	m := r.Msg.GetProvider()
-	made, err := s.Accounts.CreateProvider(ctx, caller(ctx), account.Provider{
+	made, err := s.config.Accounts.CreateProvider(ctx, caller(ctx), account.Provider{
 		Name: m.GetName(), Title: m.GetTitle(), Issuer: m.GetIssuer(), ClientID: m.GetClientId(), Scopes: m.GetScopes(), GroupsClaim: m.GetGroupsClaim(),
 		Groups: m.GetGroups(), EmailDomains: m.GetEmailDomains(), AllowUnverified: m.GetAllowUnverified(), CAPEM: m.GetCaPem(),
 	}, r.Msg.GetClientSecret())
@@ -204,7 +204,7 @@ func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateP
 	if iss := m.GetIssuer(); iss != "" {
 		return nil, errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
 	}
-	changed, err := s.Accounts.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *account.Provider) {
+	changed, err := s.config.Accounts.UpdateProvider(ctx, caller(ctx), m.GetName(), r.Msg.ClientSecret, func(p *account.Provider) {
 		for _, field := range slices.Compact(slices.Sorted(slices.Values(r.Msg.GetSet()))) {
 			providerFields[field](p, m)
 		}
@@ -216,7 +216,7 @@ func (s *providers) Update(ctx context.Context, r *connect.Request[hubv1.UpdateP
 }
 
 func (s *providers) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProviderRequest]) (*connect.Response[hubv1.DeleteProviderResponse], error) {
-	if err := s.Accounts.DeleteProvider(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+	if err := s.config.Accounts.DeleteProvider(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteProviderResponse{}), nil

@@ -29,7 +29,7 @@ func (s *Server) projectPermission(ctx context.Context, action identity.Action, 
 	if name == "" {
 		name = fleet.DefaultProject
 	}
-	scope, err := s.Fleet.ProjectScope(ctx, name)
+	scope, err := s.config.Fleet.ProjectScope(ctx, name)
 	return permission{
 		action: action, scope: scope, what: "project " + name, flag: flag("project", name),
 		missing: errcode.New(errcode.NotFound, "project %.80q does not exist", name),
@@ -37,7 +37,7 @@ func (s *Server) projectPermission(ctx context.Context, action identity.Action, 
 }
 
 func (s *Server) clusterPermission(ctx context.Context, action identity.Action, name string) (permission, error) {
-	scope, err := s.Fleet.ClusterScope(ctx, name)
+	scope, err := s.config.Fleet.ClusterScope(ctx, name)
 	return permission{
 		action: action, scope: scope, what: "cluster " + name, flag: flag("cluster", name),
 		missing: errcode.New(errcode.NotFound, "cluster %.80s does not exist", name),
@@ -64,7 +64,7 @@ func (s *Server) exists(ctx context.Context, project, cluster string) error {
 
 func (s *Server) servicePermission(ctx context.Context, action identity.Action, r *hubv1.ServiceRef) (permission, error) {
 	at := ref(r)
-	_, scope, err := s.Fleet.Declared(ctx, at)
+	_, scope, err := s.config.Fleet.Declared(ctx, at)
 	return serviceAt(action, at, scope), err
 }
 
@@ -128,7 +128,7 @@ func (s *Server) repositoryPermission(ctx context.Context, action identity.Actio
 
 // projectFlag names a project by id.
 func (s *Server) projectFlag(ctx context.Context, id string) (string, error) {
-	names, err := s.Fleet.ProjectNames(ctx, id)
+	names, err := s.config.Fleet.ProjectNames(ctx, id)
 	if names[id] == "" {
 		return "", err
 	}
@@ -186,11 +186,11 @@ func (s *Server) webhookScope(w gitcache.Webhook, repositories []gitcache.Reposi
 func ofWebhook(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	name := message.(*hubv1.DeleteWebhookRequest).GetName()
 	n := permission{action: action, what: "webhook " + name, missing: errcode.New(errcode.NotFound, "webhook %.80q does not exist", name)}
-	all, err := s.Webhooks.Webhooks(ctx)
+	all, err := s.config.Webhooks.Webhooks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repositories, err := s.Cache.Repositories(ctx)
+	repositories, err := s.config.Cache.Repositories(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func ofWebhook(ctx context.Context, s *Server, action identity.Action, message a
 func valueSetScope(b config.ValueSetRow) identity.Scope { return identity.Scope{Project: b.ProjectID} }
 
 func (s *Server) valueSetPermission(ctx context.Context, action identity.Action, kind, name string) (permission, error) {
-	b, err := s.ValueSetByName(ctx, kind, name)
+	b, err := s.config.ValueSetByName(ctx, kind, name)
 	n := permission{action: action, scope: valueSetScope(b), what: kind + " " + name, flag: "--global", missing: config.NoValueSet(kind, name)}
 	if b.Project != "" {
 		n.flag = flag("project", b.Project)

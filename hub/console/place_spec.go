@@ -62,7 +62,7 @@ func newSpecCall(ctx context.Context, s *Server, message any) (*specCall, error)
 		c.parentID = of.GetParentId()
 	}
 	var err error
-	if c.before, c.at.scope, err = s.Fleet.Declared(ctx, ref(c.ref)); err != nil && !errcode.Is(err, errcode.NotFound) {
+	if c.before, c.at.scope, err = s.config.Fleet.Declared(ctx, ref(c.ref)); err != nil && !errcode.Is(err, errcode.NotFound) {
 		return nil, err
 	}
 	c.at = serviceAt(identity.ActionWrite, ref(c.ref), c.at.scope)
@@ -116,14 +116,14 @@ func (c *specCall) parent(ctx context.Context) ([]permission, error) {
 		return nil, nil
 	}
 	missing := fleet.NoParent(c.parentID)
-	v, err := c.Fleet.ServiceByID(ctx, c.parentID)
+	v, err := c.config.Fleet.ServiceByID(ctx, c.parentID)
 	if errcode.Is(err, errcode.NotFound) {
 		return nil, missing
 	}
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := c.Fleet.ClusterByID(ctx, v.ClusterID)
+	cluster, err := c.config.Fleet.ClusterByID(ctx, v.ClusterID)
 	return []permission{{action: identity.ActionRead, scope: v.Scope(cluster.Cluster), missing: missing}}, err
 }
 
@@ -141,7 +141,7 @@ func (c *specCall) had() fleet.Spec {
 func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
 	for _, want := range fleet.TakenAnew(c.after, c.had()) {
 		want.ProjectID = c.projectID
-		have, err := c.Registered(ctx, want)
+		have, err := c.config.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {
 			continue // the fleet reports this error, with the field
 		}
@@ -161,7 +161,7 @@ func (c *specCall) sources(ctx context.Context) (permissions []permission, err e
 func (c *specCall) valueSets(ctx context.Context) (permissions []permission, err error) {
 	had := c.had()
 	look := func(kind, name, field string) error {
-		b, err := c.ValueSetByName(ctx, kind, name)
+		b, err := c.config.ValueSetByName(ctx, kind, name)
 		switch {
 		case errcode.Is(err, errcode.NotFound):
 			return nil

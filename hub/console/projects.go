@@ -23,7 +23,7 @@ func (s *Server) project(ctx context.Context, name string) (fleet.Project, error
 	if name == "" {
 		name = fleet.DefaultProject
 	}
-	return s.Fleet.Project(ctx, name)
+	return s.config.Fleet.Project(ctx, name)
 }
 
 func project(p fleet.Project) *hubv1.Project {
@@ -74,11 +74,11 @@ func (s *projects) seen(ctx context.Context) ([]fleet.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Fleet.ProjectsWithin(ctx, reach)
+	return s.config.Fleet.ProjectsWithin(ctx, reach)
 }
 
 func (s *projects) Create(ctx context.Context, r *connect.Request[hubv1.CreateProjectRequest]) (*connect.Response[hubv1.Project], error) {
-	p, err := s.Fleet.CreateProject(ctx, caller(ctx).By(), fleet.NewProject{Name: r.Msg.GetName(), Description: r.Msg.GetDescription(), Limits: limits(r.Msg.GetLimits())})
+	p, err := s.config.Fleet.CreateProject(ctx, caller(ctx).By(), fleet.NewProject{Name: r.Msg.GetName(), Description: r.Msg.GetDescription(), Limits: limits(r.Msg.GetLimits())})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s *projects) Update(ctx context.Context, r *connect.Request[hubv1.UpdatePr
 		l := limits(r.Msg.GetLimits())
 		change.Limits = &l
 	}
-	p, err := s.Fleet.UpdateProject(ctx, caller(ctx).By(), r.Msg.GetName(), change)
+	p, err := s.config.Fleet.UpdateProject(ctx, caller(ctx).By(), r.Msg.GetName(), change)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *projects) Update(ctx context.Context, r *connect.Request[hubv1.UpdatePr
 }
 
 func (s *projects) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteProjectRequest]) (*connect.Response[hubv1.DeleteProjectResponse], error) {
-	if err := s.Fleet.DeleteProject(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+	if err := s.config.Fleet.DeleteProject(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteProjectResponse{}), nil
@@ -124,7 +124,7 @@ func windowMessages(all []fleet.SyncWindow) (out []*hubv1.SyncWindow) {
 }
 
 func (s *hub) GetSyncWindows(ctx context.Context, _ *connect.Request[hubv1.GetSyncWindowsRequest]) (*connect.Response[hubv1.SyncWindowList], error) {
-	all, err := s.Fleet.SyncWindows(ctx)
+	all, err := s.config.Fleet.SyncWindows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *hub) GetSyncWindows(ctx context.Context, _ *connect.Request[hubv1.GetSy
 }
 
 func (s *hub) SetSyncWindows(ctx context.Context, r *connect.Request[hubv1.SyncWindowList]) (*connect.Response[hubv1.SyncWindowList], error) {
-	if err := s.Fleet.SetSyncWindows(ctx, caller(ctx).By(), windows(r.Msg.GetSyncWindows())); err != nil {
+	if err := s.config.Fleet.SetSyncWindows(ctx, caller(ctx).By(), windows(r.Msg.GetSyncWindows())); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(r.Msg), nil

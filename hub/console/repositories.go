@@ -61,13 +61,13 @@ func (s *repositories) extras(ctx context.Context, id string, of []gitcache.Repo
 	for _, r := range of {
 		projects[r.ProjectID] = true
 	}
-	if e.projects, err = s.Fleet.ProjectNames(ctx, slices.Sorted(maps.Keys(projects))...); err != nil {
+	if e.projects, err = s.config.Fleet.ProjectNames(ctx, slices.Sorted(maps.Keys(projects))...); err != nil {
 		return e, err
 	}
-	if e.services, err = s.ServicesByRepository(ctx, id, reach); err != nil {
+	if e.services, err = s.config.ServicesByRepository(ctx, id, reach); err != nil {
 		return e, err
 	}
-	e.placements, err = s.Placements(ctx, id)
+	e.placements, err = s.config.Placements(ctx, id)
 	return e, err
 }
 
@@ -75,7 +75,7 @@ func (s *repositories) find(ctx context.Context, name string) (gitcache.Reposito
 	if name == "" {
 		return gitcache.Repository{}, noRepository(name)
 	}
-	r, err := s.Cache.FindRepository(ctx, name, "")
+	r, err := s.config.Cache.FindRepository(ctx, name, "")
 	if errcode.Is(err, errcode.NotFound) {
 		err = noRepository(name)
 	}
@@ -100,16 +100,16 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 		return nil, err
 	}
 	out := s.one(r, extra)
-	sources, err := s.Cache.Sources(ctx, r.ID)
+	sources, err := s.config.Cache.Sources(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	users, err := s.ServicesBySource(ctx, r.ID, reach)
+	users, err := s.config.ServicesBySource(ctx, r.ID, reach)
 	if err != nil {
 		return nil, err
 	}
 	for _, source := range sources {
-		head, err := s.Cache.Head(ctx, source.ID)
+		head, err := s.config.Cache.Head(ctx, source.ID)
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s *repositories) whole(ctx context.Context, name string) (*connect.Respons
 }
 
 func (s *repositories) List(ctx context.Context, r *connect.Request[hubv1.ListRepositoriesRequest]) (*connect.Response[hubv1.ListRepositoriesResponse], error) {
-	all, err := s.Cache.Repositories(ctx)
+	all, err := s.config.Cache.Repositories(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (s *repositories) Create(ctx context.Context, r *connect.Request[hubv1.Crea
 		return nil, err
 	}
 	made := gitcache.Repository{Name: r.Msg.GetName(), ProjectID: project.ID, Kind: gitcache.Kind(r.Msg.GetType()), URL: r.Msg.GetUrl(), Auth: auth, Options: options(r.Msg.GetOptions()), ManagedBy: managed.Created(ctx)}
-	if _, err := s.Cache.CreateRepository(ctx, made, credentials); err != nil {
+	if _, err := s.config.Cache.CreateRepository(ctx, made, credentials); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, r.Msg.GetName())
@@ -194,7 +194,7 @@ func (s *repositories) Update(ctx context.Context, r *connect.Request[hubv1.Upda
 		}
 		have.Auth, keep = auth, &credentials
 	}
-	if _, err := s.Cache.UpdateRepository(ctx, have, keep); err != nil {
+	if _, err := s.config.Cache.UpdateRepository(ctx, have, keep); err != nil {
 		return nil, err
 	}
 	return s.whole(ctx, have.Name)
@@ -206,9 +206,9 @@ func (s *repositories) Refresh(ctx context.Context, r *connect.Request[hubv1.Ref
 		return nil, err
 	}
 	if r.Msg.GetWait() {
-		err = s.Cache.RefreshAndWait(ctx, have.ID, "")
+		err = s.config.Cache.RefreshAndWait(ctx, have.ID, "")
 	} else {
-		err = s.Cache.Refresh(ctx, have.ID)
+		err = s.config.Cache.Refresh(ctx, have.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (s *repositories) Delete(ctx context.Context, r *connect.Request[hubv1.Dele
 	if n := extra.services[have.ID]; n > 0 {
 		return nil, s.used(ctx, have)
 	}
-	if err := s.Cache.DeleteRepository(ctx, have.ID); err != nil {
+	if err := s.config.Cache.DeleteRepository(ctx, have.ID); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteRepositoryResponse{}), nil
@@ -241,7 +241,7 @@ func (s *repositories) used(ctx context.Context, r gitcache.Repository) error {
 	if err != nil {
 		return err
 	}
-	seen, err := s.ServicesByRepository(ctx, r.ID, reach)
+	seen, err := s.config.ServicesByRepository(ctx, r.ID, reach)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 	if find != nil {
 		hub.Project = p.Project
 	}
-	decided := s.Identity.Decide(ctx, p, action, hub)
+	decided := s.config.Identity.Decide(ctx, p, action, hub)
 	switch {
 	case decided.Err == nil && (find == nil || decided.Admin && p.Project == "" && !widens[procedure]):
 		return nil
@@ -124,14 +124,14 @@ func (s *Server) allow(ctx context.Context, p identity.Principal, procedure stri
 // may returns nil when the caller may do what is needed, the not-found error when the
 // caller may not read the object, and otherwise an error that says how to get access.
 func (s *Server) may(ctx context.Context, p identity.Principal, n permission) error {
-	err := s.Identity.Authorize(ctx, p, n.action, n.scope)
+	err := s.config.Identity.Authorize(ctx, p, n.action, n.scope)
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, identity.ErrNoAccess) {
 		return err
 	}
-	if n.missing != nil && s.Identity.Authorize(ctx, p, identity.ActionRead, n.scope) != nil {
+	if n.missing != nil && s.config.Identity.Authorize(ctx, p, identity.ActionRead, n.scope) != nil {
 		return n.missing
 	}
 	if !errors.Is(err, identity.ErrNoBinding) || n.flag == "" {
@@ -148,13 +148,13 @@ var verbs = map[identity.Action]string{
 // readable returns what the caller may read, for lists. For an administrator that
 // is the whole hub.
 func (s *Server) readable(ctx context.Context) (identity.Reach, error) {
-	return s.Identity.Reach(ctx, caller(ctx), identity.ActionRead)
+	return s.config.Identity.Reach(ctx, caller(ctx), identity.ActionRead)
 }
 
 // anywhere is for calls whose handlers show only what the caller may see: it
 // requires only that the caller may see something.
 func anywhere(ctx context.Context, s *Server, action identity.Action, _ any) ([]permission, error) {
-	_, err := s.Identity.Reach(ctx, caller(ctx), action)
+	_, err := s.config.Identity.Reach(ctx, caller(ctx), action)
 	return nil, err
 }
 

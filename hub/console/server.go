@@ -115,7 +115,7 @@ type Config struct {
 
 // Server implements the API for people.
 type Server struct {
-	Config
+	config    Config
 	startedAt time.Time
 	// trees limits how many object trees are read at once.
 	trees chan struct{}
@@ -132,13 +132,13 @@ func New(c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{Config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
+	return &Server{config: c, startedAt: c.Clock.Now(), trees: make(chan struct{}, treesAtOnce)}, nil
 }
 
 // clusterID returns a cluster's id by name; the id of a deleted cluster is
 // returned unchanged.
 func (s *Server) clusterID(ctx context.Context, name string) string {
-	if c, err := s.Fleet.ClusterNamed(ctx, name); err == nil {
+	if c, err := s.config.Fleet.ClusterNamed(ctx, name); err == nil {
 		return c.ID
 	}
 	return name
@@ -162,7 +162,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.GroupsHandler](s, records, hubv1connect.NewGroupsHandler, &groups{s}))
 	mux.Handle(handle[hubv1connect.BindingsHandler](s, records, hubv1connect.NewBindingsHandler, &bindings{s}))
 	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
-	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.Audit, ClusterID: s.clusterID}))
+	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
 	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &trusts{Server: s}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))

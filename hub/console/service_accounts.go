@@ -16,7 +16,7 @@ func serviceAccount(a identity.ServiceAccount) *hubv1.ServiceAccount {
 }
 
 func (s *serviceAccounts) List(ctx context.Context, _ *connect.Request[hubv1.ListServiceAccountsRequest]) (*connect.Response[hubv1.ListServiceAccountsResponse], error) {
-	all, err := s.Identity.ServiceAccounts(ctx)
+	all, err := s.config.Identity.ServiceAccounts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (s *serviceAccounts) List(ctx context.Context, _ *connect.Request[hubv1.Lis
 }
 
 func (s *serviceAccounts) Create(ctx context.Context, r *connect.Request[hubv1.CreateServiceAccountRequest]) (*connect.Response[hubv1.ServiceAccount], error) {
-	made, err := s.Identity.CreateServiceAccount(ctx, caller(ctx), r.Msg.GetName(), r.Msg.GetAdmin())
+	made, err := s.config.Identity.CreateServiceAccount(ctx, caller(ctx), r.Msg.GetName(), r.Msg.GetAdmin())
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +36,14 @@ func (s *serviceAccounts) Create(ctx context.Context, r *connect.Request[hubv1.C
 }
 
 func (s *serviceAccounts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteServiceAccountRequest]) (*connect.Response[hubv1.DeleteServiceAccountResponse], error) {
-	if err := s.Trusts.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+	if err := s.config.Trusts.DeleteServiceAccount(ctx, caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteServiceAccountResponse{}), nil
 }
 
 func (s *serviceAccounts) CreateToken(ctx context.Context, r *connect.Request[hubv1.CreateServiceAccountTokenRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Identity.CreateServiceAccountToken(ctx, caller(ctx), r.Msg.GetAccount(), identity.TokenRequest{
+	made, err := s.config.Identity.CreateServiceAccountToken(ctx, caller(ctx), r.Msg.GetAccount(), identity.TokenRequest{
 		Name: r.Msg.GetName(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros()),
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func ofServiceTree(ctx context.Context, s *Server, action identity.Action, messa
 // GetTree reads the cluster as the caller. Each list that it reads is recorded
 // as the caller's.
 func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServiceTreeRequest]) (*connect.Response[hubv1.ServiceTree], error) {
-	v, err := s.Fleet.Service(ctx, ref(r.Msg.GetRef()))
+	v, err := s.config.Fleet.Service(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	tree, err := ownertree.Grow(reading, roots, func(ctx context.Context, path string) ([]byte, error) {
 		q := ask
 		q.Path = path
-		return s.ClusterReader.Objects(ctx, q)
+		return s.config.ClusterReader.Objects(ctx, q)
 	})
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.Fleet.Services(ctx, fleet.ServiceFilter{
+	page, err := s.config.Fleet.Services(ctx, fleet.ServiceFilter{
 		Cluster: r.Msg.GetCluster(), Project: r.Msg.GetProject(), Name: r.Msg.GetName(), Reach: &reach, ManagedBy: r.Msg.GetManagedByTool(),
 		PageSize: int(r.Msg.GetPageSize()), PageToken: r.Msg.GetPageToken(),
 	})
@@ -52,19 +52,19 @@ func (s *services) List(ctx context.Context, r *connect.Request[hubv1.ListServic
 }
 
 func (s *services) Get(ctx context.Context, r *connect.Request[hubv1.GetServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.Service(ctx, ref(r.Msg.GetRef())))
+	return answer(s.config.Fleet.Service(ctx, ref(r.Msg.GetRef())))
 }
 
 func (s *services) Create(ctx context.Context, r *connect.Request[hubv1.CreateServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.CreateService(ctx, caller(ctx).By(), fleet.ServiceRequest{Ref: ref(r.Msg.GetRef()), Spec: specOf(r.Msg.GetSpec()), Project: r.Msg.GetProject(), DryRun: r.Msg.GetDryRun()}))
+	return answer(s.config.Fleet.CreateService(ctx, caller(ctx).By(), fleet.ServiceRequest{Ref: ref(r.Msg.GetRef()), Spec: specOf(r.Msg.GetSpec()), Project: r.Msg.GetProject(), DryRun: r.Msg.GetDryRun()}))
 }
 
 func (s *services) Update(ctx context.Context, r *connect.Request[hubv1.UpdateServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.UpdateService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), specOf(r.Msg.GetSpec()), r.Msg.GetFields(), r.Msg.GetDryRun()))
+	return answer(s.config.Fleet.UpdateService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), specOf(r.Msg.GetSpec()), r.Msg.GetFields(), r.Msg.GetDryRun()))
 }
 
 func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServiceRequest]) (*connect.Response[hubv1.ApplyServiceResponse], error) {
-	v, outcome, err := s.Fleet.ApplyService(ctx, caller(ctx).By(), fleet.ServiceRequest{
+	v, outcome, err := s.config.Fleet.ApplyService(ctx, caller(ctx).By(), fleet.ServiceRequest{
 		Ref: ref(r.Msg.GetRef()), Spec: specOf(r.Msg.GetSpec()), Project: r.Msg.GetProject(), ParentID: r.Msg.GetParentId(), DryRun: r.Msg.GetDryRun(),
 	})
 	if err != nil {
@@ -80,35 +80,35 @@ func (s *services) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyServ
 // Sync asks the agent for a pass and upstream for new content: a person who
 // says "now" means the commit that they just pushed.
 func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	v, err := s.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetResources()...)
+	v, err := s.config.Fleet.SyncService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetResources()...)
 	if err == nil && v.RepositoryID != "" {
-		err = s.Cache.Refresh(ctx, v.RepositoryID)
+		err = s.config.Cache.Refresh(ctx, v.RepositoryID)
 	}
 	return answer(v, err)
 }
 
 func (s *services) Pause(ctx context.Context, r *connect.Request[hubv1.PauseServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+	return answer(s.config.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
 }
 
 func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.ResumeService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+	return answer(s.config.Fleet.ResumeService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
 }
 
 func (s *services) Rollback(ctx context.Context, r *connect.Request[hubv1.RollbackServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision()))
+	return answer(s.config.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision()))
 }
 
 func (s *services) ApprovePrune(ctx context.Context, r *connect.Request[hubv1.ApprovePruneRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.ApprovePrune(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+	return answer(s.config.Fleet.ApprovePrune(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
 }
 
 func (s *services) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.Fleet.DeleteService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetDetach()))
+	return answer(s.config.Fleet.DeleteService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetDetach()))
 }
 
 func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.ListRevisionsRequest]) (*connect.Response[hubv1.ListRevisionsResponse], error) {
-	all, err := s.Fleet.Revisions(ctx, ref(r.Msg.GetRef()))
+	all, err := s.config.Fleet.Revisions(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func specOf(spec *hubv1.ServiceSpec) (out fleet.Spec) {
 
 // ListTests returns how a service's tests ran.
 func (s *services) ListTests(ctx context.Context, r *connect.Request[hubv1.ListTestsRequest]) (*connect.Response[hubv1.ListTestsResponse], error) {
-	runs, err := s.Fleet.TestRuns(ctx, ref(r.Msg.GetRef()), r.Msg.GetRevision())
+	runs, err := s.config.Fleet.TestRuns(ctx, ref(r.Msg.GetRef()), r.Msg.GetRevision())
 	if err != nil {
 		return nil, err
 	}

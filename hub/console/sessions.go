@@ -16,7 +16,7 @@ import (
 type sessions struct{ *Server }
 
 func (s *sessions) Setup(ctx context.Context, r *connect.Request[hubv1.SetupRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Accounts.Setup(ctx, r.Msg.GetSetupToken(), r.Msg.GetEmail())
+	made, err := s.config.Accounts.Setup(ctx, r.Msg.GetSetupToken(), r.Msg.GetEmail())
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *sessions) WhoAmI(ctx context.Context, _ *connect.Request[hubv1.WhoAmIRe
 	p := caller(ctx)
 	return connect.NewResponse(&hubv1.Identity{
 		Kind: string(p.Kind), Id: p.ID, Name: p.Name, Admin: p.Admin, TokenId: p.TokenID, Scopes: p.Scopes,
-		TokenExpiresAt: p.TokenExpiresAt, HubVersion: s.Version,
+		TokenExpiresAt: p.TokenExpiresAt, HubVersion: s.config.Version,
 	}), nil
 }
 
@@ -52,7 +52,7 @@ func createdToken(made identity.CreatedToken) *connect.Response[hubv1.CreatedTok
 }
 
 func (s *tokens) List(ctx context.Context, _ *connect.Request[hubv1.ListTokensRequest]) (*connect.Response[hubv1.ListTokensResponse], error) {
-	all, err := s.Identity.Tokens(ctx, caller(ctx))
+	all, err := s.config.Identity.Tokens(ctx, caller(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *tokens) List(ctx context.Context, _ *connect.Request[hubv1.ListTokensRe
 }
 
 func (s *tokens) Create(ctx context.Context, r *connect.Request[hubv1.CreateTokenRequest]) (*connect.Response[hubv1.CreatedToken], error) {
-	made, err := s.Identity.CreateToken(ctx, caller(ctx), identity.TokenRequest{Name: r.Msg.GetName(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros())})
+	made, err := s.config.Identity.CreateToken(ctx, caller(ctx), identity.TokenRequest{Name: r.Msg.GetName(), Scopes: r.Msg.GetScopes(), Lifetime: micros(r.Msg.GetLifetimeMicros())})
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 	}
 	if r.Msg.GetApproved() {
 		// This needs the same permission as approving the clusters one by one.
-		if err := s.Identity.Authorize(ctx, caller(ctx), access[hubv1connect.ClustersApproveProcedure], identity.Scope{}); err != nil {
+		if err := s.config.Identity.Authorize(ctx, caller(ctx), access[hubv1connect.ClustersApproveProcedure], identity.Scope{}); err != nil {
 			return nil, errcode.New(errcode.Forbidden, "approved: %w", err)
 		}
 	}
-	made, err := s.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
+	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
 		ProjectID: project.ID, Project: project.Name, NamePattern: r.Msg.GetNamePattern(), AllowedTags: r.Msg.GetAllowedTags(),
 		MaxUses: int(r.Msg.GetMaxUses()), Lifetime: micros(r.Msg.GetLifetimeMicros()), Approved: r.Msg.GetApproved(),
 	})
@@ -93,7 +93,7 @@ func (s *tokens) CreateBootstrap(ctx context.Context, r *connect.Request[hubv1.C
 }
 
 func (s *tokens) Revoke(ctx context.Context, r *connect.Request[hubv1.RevokeTokenRequest]) (*connect.Response[hubv1.RevokeTokenResponse], error) {
-	if err := s.Identity.RevokeToken(ctx, caller(ctx), r.Msg.GetId()); err != nil {
+	if err := s.config.Identity.RevokeToken(ctx, caller(ctx), r.Msg.GetId()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.RevokeTokenResponse{}), nil
@@ -104,14 +104,14 @@ type events struct{ *Server }
 func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRequest]) (*connect.Response[hubv1.ListEventsResponse], error) {
 	var cluster, service string
 	if r.Msg.GetCluster() != "" {
-		c, err := s.Fleet.ClusterNamed(ctx, r.Msg.GetCluster())
+		c, err := s.config.Fleet.ClusterNamed(ctx, r.Msg.GetCluster())
 		if err != nil {
 			return nil, err
 		}
 		cluster = c.ID
 	}
 	if name := r.Msg.GetService(); name != "" {
-		v, err := s.Fleet.Service(ctx, ref(&hubv1.ServiceRef{Cluster: r.Msg.GetCluster(), Name: name}))
+		v, err := s.config.Fleet.Service(ctx, ref(&hubv1.ServiceRef{Cluster: r.Msg.GetCluster(), Name: name}))
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.Events(ctx, cluster, service, r.Msg.GetAfter(), int(r.Msg.GetLimit()), reach)
+	entries, err := s.config.Events(ctx, cluster, service, r.Msg.GetAfter(), int(r.Msg.GetLimit()), reach)
 	if err != nil {
 		return nil, err
 	}
@@ -135,19 +135,19 @@ func (s *events) List(ctx context.Context, r *connect.Request[hubv1.ListEventsRe
 type hub struct{ *Server }
 
 func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequest]) (*connect.Response[hubv1.HubStatus], error) {
-	life, err := s.Lives.Incarnation(ctx)
+	life, err := s.config.Lives.Incarnation(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.HubStatus{
-		Version: s.Version, Incarnation: life.ID, Sequence: s.Feed.Position().Sequence, Database: s.Database,
+		Version: s.config.Version, Incarnation: life.ID, Sequence: s.config.Feed.Position().Sequence, Database: s.config.Database,
 		DeletesHeld: !life.Confirmed, StartedAt: clock.Micros(s.startedAt),
 	}
 	if !life.Confirmed {
 		out.RestoredFrom = life.ParentID
 	}
-	if s.Replicas != nil {
-		replicas, err := s.Replicas(ctx)
+	if s.config.Replicas != nil {
+		replicas, err := s.config.Replicas(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -174,10 +174,10 @@ func replica(r Replica) *hubv1.Replica {
 
 // Drain tells a replica to give up its repositories, or revokes that.
 func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest]) (*connect.Response[hubv1.DrainResponse], error) {
-	if s.Server.Drain == nil {
+	if s.Server.config.Drain == nil {
 		return nil, errcode.New(errcode.Invalid, "this hub has no replicas to drain")
 	}
-	if err := s.Server.Drain(ctx, r.Msg.GetReplica(), !r.Msg.GetUndo()); err != nil {
+	if err := s.Server.config.Drain(ctx, r.Msg.GetReplica(), !r.Msg.GetUndo()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DrainResponse{}), nil
@@ -185,7 +185,7 @@ func (s *hub) Drain(ctx context.Context, r *connect.Request[hubv1.DrainRequest])
 
 // RotateSigningKey creates a new key for signing what agents receive.
 func (s *hub) RotateSigningKey(ctx context.Context, _ *connect.Request[hubv1.RotateSigningKeyRequest]) (*connect.Response[hubv1.RotateSigningKeyResponse], error) {
-	key, err := s.AgentKeys.RotateSigningKey(ctx)
+	key, err := s.config.AgentKeys.RotateSigningKey(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (s *hub) RotateSigningKey(ctx context.Context, _ *connect.Request[hubv1.Rot
 }
 
 func (s *hub) ConfirmRestore(ctx context.Context, _ *connect.Request[hubv1.ConfirmRestoreRequest]) (*connect.Response[hubv1.ConfirmRestoreResponse], error) {
-	life, err := s.Lives.ConfirmIncarnation(ctx)
+	life, err := s.config.Lives.ConfirmIncarnation(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ func user(u identity.User, groups []string) *hubv1.User {
 }
 
 func (s *users) List(ctx context.Context, _ *connect.Request[hubv1.ListUsersRequest]) (*connect.Response[hubv1.ListUsersResponse], error) {
-	people, names, err := s.Identity.People(ctx)
+	people, names, err := s.config.Identity.People(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +39,11 @@ func (s *users) List(ctx context.Context, _ *connect.Request[hubv1.ListUsersRequ
 
 func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserRequest]) (*connect.Response[hubv1.CreateUserResponse], error) {
 	if len(r.Msg.GetTokenScopes()) > 0 {
-		if err := s.Identity.Proved(ctx, caller(ctx)); err != nil {
+		if err := s.config.Identity.Proved(ctx, caller(ctx)); err != nil {
 			return nil, err
 		}
 	}
-	u, err := s.Identity.CreateUser(ctx, caller(ctx).By(), identity.KindUser, r.Msg.GetEmail(), r.Msg.GetAdmin())
+	u, err := s.config.Identity.CreateUser(ctx, caller(ctx).By(), identity.KindUser, r.Msg.GetEmail(), r.Msg.GetAdmin())
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserR
 	if lifetime == 0 {
 		lifetime = firstToken
 	}
-	made, err := s.Identity.CreateTokenFor(ctx, caller(ctx), u, identity.TokenRequest{Name: "first", Scopes: r.Msg.GetTokenScopes(), Lifetime: lifetime})
+	made, err := s.config.Identity.CreateTokenFor(ctx, caller(ctx), u, identity.TokenRequest{Name: "first", Scopes: r.Msg.GetTokenScopes(), Lifetime: lifetime})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *users) Create(ctx context.Context, r *connect.Request[hubv1.CreateUserR
 }
 
 func (s *users) SetAdmin(ctx context.Context, r *connect.Request[hubv1.SetAdminRequest]) (*connect.Response[hubv1.User], error) {
-	u, err := s.Identity.SetAdmin(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetAdmin())
+	u, err := s.config.Identity.SetAdmin(ctx, caller(ctx).By(), r.Msg.GetName(), r.Msg.GetAdmin())
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *users) SetAdmin(ctx context.Context, r *connect.Request[hubv1.SetAdminR
 }
 
 func (s *users) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteUserRequest]) (*connect.Response[hubv1.DeleteUserResponse], error) {
-	if err := s.Identity.DeleteUser(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
+	if err := s.config.Identity.DeleteUser(ctx, caller(ctx).By(), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteUserResponse{}), nil

@@ -32,7 +32,7 @@ type Movable interface {
 
 // Config returns what templates see as configuration.
 func (s *services) Config(ctx context.Context, r *connect.Request[hubv1.GetServiceConfigRequest]) (*connect.Response[hubv1.ServiceConfig], error) {
-	revision, values, err := s.Fleet.ServiceConfig(ctx, ref(r.Msg.GetRef()))
+	revision, values, err := s.config.Fleet.ServiceConfig(ctx, ref(r.Msg.GetRef()))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err 
 	if err != nil {
 		return nil, err
 	}
-	uses, err := s.UsesOfValueSets(ctx, v.Kind, reach)
+	uses, err := s.config.UsesOfValueSets(ctx, v.Kind, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err 
 }
 
 func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Context, error) {
-	all, err := s.Values.ListValueSets(ctx, kind)
+	all, err := s.config.Values.ListValueSets(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Contex
 	if err != nil {
 		return nil, err
 	}
-	uses, err := s.UsesOfValueSets(ctx, kind, reach)
+	uses, err := s.config.UsesOfValueSets(ctx, kind, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Conte
 		}
 	}
 	if name := m.GetProject(); name != "" {
-		p, err := s.Fleet.Project(ctx, name)
+		p, err := s.config.Fleet.Project(ctx, name)
 		if err != nil {
 			return c, err
 		}
@@ -144,7 +144,7 @@ func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContex
 }
 
 func (s *contexts) Get(ctx context.Context, r *connect.Request[hubv1.GetContextRequest]) (*connect.Response[hubv1.Context], error) {
-	v, err := s.Values.ValueSet(ctx, config.KindContext, r.Msg.GetName())
+	v, err := s.config.Values.ValueSet(ctx, config.KindContext, r.Msg.GetName())
 	return s.valueSetAnswer(ctx, v, err)
 }
 
@@ -154,7 +154,7 @@ func (s *contexts) Create(ctx context.Context, r *connect.Request[hubv1.CreateCo
 		return nil, err
 	}
 	c.Create = true
-	v, err := s.Values.SetValueSet(ctx, c)
+	v, err := s.config.Values.SetValueSet(ctx, c)
 	return s.valueSetAnswer(ctx, v, err)
 }
 
@@ -164,12 +164,12 @@ func (s *contexts) Update(ctx context.Context, r *connect.Request[hubv1.UpdateCo
 		return nil, err
 	}
 	c.Update, c.Merge, c.Unset = true, r.Msg.GetMerge(), r.Msg.GetUnset()
-	v, err := s.Values.SetValueSet(ctx, c)
+	v, err := s.config.Values.SetValueSet(ctx, c)
 	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteContextRequest]) (*connect.Response[hubv1.DeleteContextResponse], error) {
-	if err := s.Values.DeleteValueSet(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
+	if err := s.config.Values.DeleteValueSet(ctx, config.KindContext, r.Msg.GetName(), caller(ctx).By()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteContextResponse{}), nil
@@ -190,12 +190,12 @@ func (s *outputs) Put(ctx context.Context, r *connect.Request[hubv1.PutOutputsRe
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.Values.SetValueSet(ctx, c)
+	v, err := s.config.Values.SetValueSet(ctx, c)
 	return s.valueSetAnswer(ctx, v, err)
 }
 
 func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOutputsRequest]) (*connect.Response[hubv1.DeleteOutputsResponse], error) {
-	if err := s.Values.DeleteValueSet(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
+	if err := s.config.Values.DeleteValueSet(ctx, config.KindOutputs, r.Msg.GetName(), caller(ctx).By()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteOutputsResponse{}), nil
@@ -204,7 +204,7 @@ func (s *outputs) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteOut
 type backends struct{ *Server }
 
 func (s *backends) List(ctx context.Context, _ *connect.Request[hubv1.ListBackendsRequest]) (*connect.Response[hubv1.ListBackendsResponse], error) {
-	all, err := s.Movable.Backends(ctx)
+	all, err := s.config.Movable.Backends(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +228,15 @@ func migrationAnswer(m config.Migration, err error) (*connect.Response[hubv1.Mig
 }
 
 func (s *backends) Migrate(ctx context.Context, r *connect.Request[hubv1.MigrateRequest]) (*connect.Response[hubv1.Migration], error) {
-	return migrationAnswer(s.Movable.Migrate(ctx, caller(ctx).By(), r.Msg.GetFrom(), r.Msg.GetTo()))
+	return migrationAnswer(s.config.Movable.Migrate(ctx, caller(ctx).By(), r.Msg.GetFrom(), r.Msg.GetTo()))
 }
 
 func (s *backends) GetMigration(ctx context.Context, _ *connect.Request[hubv1.GetMigrationRequest]) (*connect.Response[hubv1.Migration], error) {
-	return migrationAnswer(s.Movable.Migration(ctx))
+	return migrationAnswer(s.config.Movable.Migration(ctx))
 }
 
 func (s *backends) RotateKey(ctx context.Context, _ *connect.Request[hubv1.RotateKeyRequest]) (*connect.Response[hubv1.RotateKeyResponse], error) {
-	values, keyID, err := s.Movable.RotateKey(ctx)
+	values, keyID, err := s.config.Movable.RotateKey(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -14,17 +14,17 @@ type webhooks struct{ *Server }
 
 func (s *webhooks) one(w gitcache.Webhook, repositories map[string]string) *hubv1.Webhook {
 	return &hubv1.Webhook{
-		Id: w.ID, Name: w.Name, Provider: string(w.Provider), Repository: repositories[w.RepositoryID], Url: s.ExternalURL + s.WebhookPath(w),
+		Id: w.ID, Name: w.Name, Provider: string(w.Provider), Repository: repositories[w.RepositoryID], Url: s.config.ExternalURL + s.config.WebhookPath(w),
 		CreatedAt: clock.Micros(w.CreatedAt), DeliveredAt: clock.Micros(w.DeliveredAt), Outcome: w.Outcome,
 	}
 }
 
 func (s *webhooks) List(ctx context.Context, _ *connect.Request[hubv1.ListWebhooksRequest]) (*connect.Response[hubv1.ListWebhooksResponse], error) {
-	all, err := s.Webhooks.Webhooks(ctx)
+	all, err := s.config.Webhooks.Webhooks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	repositories, err := s.Cache.Repositories(ctx)
+	repositories, err := s.config.Cache.Repositories(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *webhooks) Create(ctx context.Context, r *connect.Request[hubv1.CreateWe
 		w.RepositoryID = have.ID
 		names[have.ID] = have.Name
 	}
-	made, secret, err := s.Webhooks.Create(ctx, w, r.Msg.GetSecret())
+	made, secret, err := s.config.Webhooks.Create(ctx, w, r.Msg.GetSecret())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *webhooks) Create(ctx context.Context, r *connect.Request[hubv1.CreateWe
 }
 
 func (s *webhooks) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteWebhookRequest]) (*connect.Response[hubv1.DeleteWebhookResponse], error) {
-	if err := s.Webhooks.DeleteWebhook(ctx, r.Msg.GetName()); err != nil {
+	if err := s.config.Webhooks.DeleteWebhook(ctx, r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteWebhookResponse{}), nil

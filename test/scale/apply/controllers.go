@@ -76,13 +76,13 @@ func (a *application) controllers(ctx context.Context) (out *Result, err error) 
 		return f.await(ctx, applied(revision))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Flux installs: %w", err)
+		return nil, fmt.Errorf("install by Flux: %w", err)
 	}
 	if err := a.quiet(ctx, fluxUser, fluxQuiet); err != nil {
 		return nil, err
 	}
 	if err := a.idle(ctx, f.itself(), out); err != nil {
-		return nil, fmt.Errorf("Flux is idle: %w", err)
+		return nil, fmt.Errorf("idle Flux: %w", err)
 	}
 	return out, f.change(ctx, out)
 }
@@ -94,7 +94,7 @@ func (f *fluxRun) change(ctx context.Context, out *Result) error {
 		return errors.Join(f.requestAll(ctx, "noop"), f.await(ctx, handled("noop")))
 	})
 	if err != nil {
-		return fmt.Errorf("Flux passes over all: %w", err)
+		return fmt.Errorf("pass of Flux over all: %w", err)
 	}
 	for _, one := range []struct {
 		what   string
