@@ -9,10 +9,10 @@ FUZZTIME ?= 30s
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
-BINARIES := axle axle-hub axle-agent axle-render axle-render-rare
+BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare
 
 # What runs under the race detector: everything concurrent that ships.
-RACE := ./hub/... ./agent/... ./internal/...
+RACE := ./hub/... ./agent/... ./operator/... ./internal/...
 # The longest go first, so that nothing waits for them alone at the end.
 REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
 

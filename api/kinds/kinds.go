@@ -40,25 +40,20 @@ type Kind struct {
 	// another kind it says what does not work.
 	Says string
 	// Cluster is set for kinds that belong in the cluster of an agent. The
-	// others belong in the management cluster, or in files for axle apply.
+	// others belong in the management cluster, where the operator reads those that
+	// are full, or in files for axle apply.
 	Cluster bool
 	// NotActing are the paths of fields of a full kind that are kept and have no
 	// effect.
 	NotActing []string
 }
 
-// noOperator is what does not work for a kind that only axle apply reads.
-const noOperator = "No operator reads objects of this kind yet. Run axle apply with the file instead."
-
 // Unsupported returns what does not work for an object in a cluster. It is the
 // message of the condition Supported, which every new object has from the CRD's
-// default. It is empty for kinds that the agent reads.
+// default. It is empty for kinds that the operator or the agent reads.
 func (k Kind) Unsupported() string {
-	switch {
-	case k.Level != Full:
+	if k.Level != Full {
 		return k.Says
-	case !k.Cluster:
-		return noOperator
 	}
 	return ""
 }

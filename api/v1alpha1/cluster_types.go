@@ -16,15 +16,13 @@ import (
 // +kubebuilder:printcolumn:name="Handle",type=string,JSONPath=`.spec.handle`
 // +kubebuilder:printcolumn:name="CurrentVersion",type=string,JSONPath=`.status.currentVersion`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Cluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ClusterSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No operator reads objects of this kind yet. Run axle apply with the file instead.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   ClusterSpec   `json:"spec"`
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
@@ -56,8 +54,7 @@ type ClusterSpec struct {
 	CloudSettings *ClusterCloudSettings `json:"cloudSettings,omitempty"`
 	// NodePools are deprecated. Does not act.
 	NodePools []ClusterNodePool `json:"nodePools,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub. Does not
-	// act yet.
+	// Reconciliation sets how often the operator compares the object with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 

@@ -17,7 +17,7 @@ type ClusterSync struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterSyncSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Cluster object is created: no operator reads this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Cluster object is created: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 
@@ -101,7 +101,7 @@ type BootstrapToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec BootstrapTokenSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: no operator reads this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type DeploymentSettings struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec DeploymentSettingsSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: no operator reads this kind yet. Use axle auth bind for bindings of the whole hub.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

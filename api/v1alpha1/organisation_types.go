@@ -8,21 +8,19 @@ import (
 // Project groups clusters, repositories and services for access control.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axproj
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axproj
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Name",type=string,JSONPath=`.spec.name`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Project struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ProjectSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no project: no operator reads this kind yet. Use axle projects create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ProjectSpec `json:"spec"`
+	Status Status      `json:"status,omitempty"`
 }
 
 // ProjectSpec describes the project and who may do what in it.
@@ -31,7 +29,7 @@ type ProjectSpec struct {
 	Name string `json:"name"`
 	// Description in plain text.
 	Description *string `json:"description,omitempty"`
-	// Bindings of the project; they apply to everything in it.
+	// Bindings of the project; they apply to everything in it. Does not act yet.
 	Bindings *Bindings `json:"bindings,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -53,7 +51,7 @@ type Group struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GroupSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no group: no operator reads this kind yet. Use axle groups create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no group: the operator does not read this kind yet. Use axle groups create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 
@@ -87,7 +85,7 @@ type ServiceAccount struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ServiceAccountSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no service account: no operator reads this kind yet. Use axle serviceaccounts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no service account: the operator does not read this kind yet. Use axle serviceaccounts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 
@@ -136,7 +134,7 @@ type NamespaceCredentials struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec NamespaceCredentialsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No object acts with these credentials: no operator reads this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No object acts with these credentials: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status NamespaceCredentialsStatus `json:"status,omitempty"`
 }
 
@@ -175,7 +173,7 @@ type FederatedCredential struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec FederatedCredentialSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: no operator reads this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

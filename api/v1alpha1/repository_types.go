@@ -11,16 +11,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
 // +kubebuilder:printcolumn:name="Health",type=string,JSONPath=`.status.health`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GitRepository struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GitRepositorySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No operator reads objects of this kind yet. Run axle apply with the file instead.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status RepositoryStatus `json:"status,omitempty"`
+	Spec   GitRepositorySpec `json:"spec"`
+	Status RepositoryStatus  `json:"status,omitempty"`
 }
 
 // GitRepositorySpec says where the upstream is and how to authenticate.
@@ -34,8 +32,7 @@ type GitRepositorySpec struct {
 	// CredentialsRef is a Secret with those of the keys username, password,
 	// privateKey and passphrase that are needed. A password alone is a token.
 	CredentialsRef *SecretReference `json:"credentialsRef,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub. Does not
-	// act yet.
+	// Reconciliation sets how often the operator compares the object with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
@@ -66,7 +63,7 @@ type HelmRepository struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec HelmRepositorySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub registers no chart repository: no operator reads this kind yet. Use axle repos add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub registers no chart repository: the operator does not read this kind yet. Use axle repos add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status RepositoryStatus `json:"status,omitempty"`
 }
 

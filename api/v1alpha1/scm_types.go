@@ -22,7 +22,7 @@ type ScmConnection struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ScmConnectionSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No repository uses its credentials and no webhook is created: no operator reads this kind yet. Use axle repos add and axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No repository uses its credentials and no webhook is created: the operator does not read this kind yet. Use axle repos add and axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status Status `json:"status,omitempty"`
 }
 

@@ -8,20 +8,18 @@ import (
 // ServiceContext is a named set of values that services share.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axctx
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axctx
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServiceContext struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ServiceContextSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no context: no operator reads this kind yet. Use axle servicecontexts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ServiceContextSpec `json:"spec"`
+	Status Status             `json:"status,omitempty"`
 }
 
 // ServiceContextSpec holds the values, and references to more of them. If
@@ -72,7 +70,7 @@ type GeneratedSecret struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GeneratedSecretSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Secret is written: no operator reads this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Secret is written: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status GeneratedSecretStatus `json:"status,omitempty"`
 }
 

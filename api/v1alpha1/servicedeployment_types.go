@@ -11,15 +11,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.cluster`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServiceDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ServiceDeploymentSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No operator reads objects of this kind yet. Run axle apply with the file instead.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   ServiceDeploymentSpec   `json:"spec"`
 	Status ServiceDeploymentStatus `json:"status,omitempty"`
 }
 
@@ -54,8 +52,7 @@ type ServiceDeploymentSpec struct {
 	FlowRef *ObjectReference `json:"flowRef,omitempty"`
 	// AgentID is kept for compatibility. Does not act.
 	AgentID *string `json:"agentId,omitempty"`
-	// Reconciliation sets how often the object is compared with the hub. Does not
-	// act yet.
+	// Reconciliation sets how often the operator compares the object with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 

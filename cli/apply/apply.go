@@ -30,10 +30,10 @@ func Command(a *command.App) *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
-		Long: `Read GitRepository, Cluster and ServiceDeployment objects of
-deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
-Secrets that they refer to are read from Secret objects in the same files. Objects
-that are not in the files stay; nothing is deleted.`,
+		Long: `Read Project, GitRepository, Cluster, ServiceContext and ServiceDeployment objects
+of deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
+Secrets and ConfigMaps that they refer to are read from objects in the same files.
+Objects that are not in the files stay; nothing is deleted.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/",
 		Args:    command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -53,10 +53,10 @@ that are not in the files stay; nothing is deleted.`,
 			added := map[string]bool{}
 			for _, item := range items {
 				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
-				if dryRun && item.Service != nil && added[item.Service.GetSpec().GetRepository()] {
-					// The hub cannot check sources of a repository that this
-					// dry run did not add.
-					view.Result = "not checked, its repository is new"
+				if needed := needs(item, added); dryRun && needed != "" {
+					// The hub cannot check a reference to what this dry run
+					// did not add.
+					view.Result = "not checked, its " + needed + " is new"
 					views = append(views, view)
 					continue
 				}
@@ -64,8 +64,8 @@ that are not in the files stay; nothing is deleted.`,
 					failed++
 					view.Result = "failed: " + err.Error()
 				}
-				if item.Repository != nil && view.Result == "created" {
-					added[item.Name] = true
+				if view.Result == "created" {
+					added[item.Kind+"/"+item.Name] = true
 				}
 				views = append(views, view)
 			}
@@ -92,6 +92,10 @@ const maxInput = 16 << 20
 // applyItem sends one object and records the result in view.
 func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryRun bool, view *appliedView) error {
 	switch {
+	case item.Project != nil:
+		return applyProject(ctx, client, item.Project, dryRun, view)
+	case item.Context != nil:
+		return applyContext(ctx, client, item.Context, dryRun, view)
 	case item.Repository != nil:
 		return applyRepository(ctx, client, item.Repository, dryRun, view)
 	case item.Cluster != nil:
@@ -141,5 +145,72 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return nil
 	}
 	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: want.GetName(), Credentials: want.GetCredentials()}))
+	return err
+}
+
+// needs returns what an item refers to among the objects that were added, or nothing.
+func needs(item manifest.Item, added map[string]bool) string {
+	service := item.Service
+	if service == nil {
+		return ""
+	}
+	for _, context := range service.GetSpec().GetContexts() {
+		if added["ServiceContext/"+context] {
+			return "context"
+		}
+	}
+	switch {
+	case added["GitRepository/"+service.GetSpec().GetRepository()]:
+		return "repository"
+	case added["Project/"+service.GetProject()]:
+		return "project"
+	}
+	return ""
+}
+
+// applyProject creates a project, or updates its description.
+func applyProject(ctx context.Context, client *sdk.Client, want *hubv1.CreateProjectRequest, dryRun bool, view *appliedView) error {
+	have, err := client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: want.GetName()}))
+	switch {
+	case sdk.IsNotFound(err):
+		view.Result = "created"
+		if dryRun {
+			return nil
+		}
+		_, err = client.Projects.Create(ctx, connect.NewRequest(want))
+		return err
+	case err != nil:
+		return err
+	case have.Msg.GetDescription() == want.GetDescription():
+		view.Result = "unchanged"
+		return nil
+	}
+	view.Result = "updated"
+	if dryRun {
+		return nil
+	}
+	_, err = client.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: want.GetName(), Description: &want.Description}))
+	return err
+}
+
+// applyContext creates a context, or replaces its values.
+func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateContextRequest, dryRun bool, view *appliedView) error {
+	_, err := client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: want.GetContext().GetName()}))
+	switch {
+	case sdk.IsNotFound(err):
+		view.Result = "created"
+		if dryRun {
+			return nil
+		}
+		_, err = client.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: want.GetContext()}))
+		return err
+	case err != nil:
+		return err
+	}
+	view.Result = "updated"
+	if dryRun {
+		return nil
+	}
+	_, err = client.Contexts.Update(ctx, connect.NewRequest(want))
 	return err
 }

@@ -30,7 +30,22 @@ func set(fields map[string]bool) []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
-func (d document) repository(secrets secretLookup) (*Item, error) {
+func (d document) project() (*Item, error) {
+	var object v1alpha1.Project
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	if object.Spec.Name == "" {
+		return nil, errcode.New(errcode.Invalid, "%s: Project %q has no spec.name", d.where, object.Name)
+	}
+	request := &hubv1.CreateProjectRequest{Name: object.Spec.Name, Description: value(object.Spec.Description)}
+	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, NotActing: set(map[string]bool{
+		"spec.bindings":       object.Spec.Bindings != nil,
+		"spec.reconciliation": object.Spec.Reconciliation != nil,
+	})}, nil
+}
+
+func (d document) repository(values Values) (*Item, error) {
 	var object v1alpha1.GitRepository
 	if err := d.strict(&object); err != nil {
 		return nil, err
@@ -40,13 +55,13 @@ func (d document) repository(secrets secretLookup) (*Item, error) {
 	}
 	request := &hubv1.CreateRepositoryRequest{Name: object.Name, Type: "git", Url: object.Spec.URL}
 	if ref := object.Spec.CredentialsRef; ref != nil {
-		values, err := secrets(ref, object.Namespace, d.where)
+		held, err := d.secret(values, ref, object.Namespace)
 		if err != nil {
 			return nil, err
 		}
 		request.Credentials = &hubv1.RepositoryCredentials{
-			Username: values["username"], Password: values["password"],
-			PrivateKey: values["privateKey"], Passphrase: values["passphrase"],
+			Username: held["username"], Password: held["password"],
+			PrivateKey: held["privateKey"], Passphrase: held["passphrase"],
 		}
 	}
 	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(map[string]bool{
@@ -83,7 +98,7 @@ func (d document) cluster() (*Item, error) {
 	})}, nil
 }
 
-func (d document) service(secrets secretLookup) (*Item, error) {
+func (d document) service(values Values) (*Item, error) {
 	var object v1alpha1.ServiceDeployment
 	if err := d.strict(&object); err != nil {
 		return nil, err
@@ -105,7 +120,7 @@ func (d document) service(secrets secretLookup) (*Item, error) {
 	}
 	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
 	if spec.ConfigurationRef != nil {
-		if declared.Secrets, err = secrets(spec.ConfigurationRef, object.Namespace, d.where); err != nil {
+		if declared.Secrets, err = d.secret(values, spec.ConfigurationRef, object.Namespace); err != nil {
 			return nil, err
 		}
 	}

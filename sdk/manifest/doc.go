@@ -3,7 +3,8 @@
 // apply and to the operator.
 //
 // It is strict: an unknown field, a wrong type or an unknown kind is an error with
-// file and line of the document. Secrets that an object refers to are taken from
-// Secret documents of the same set. It makes no calls; the caller sends the items in
-// the order in which Read returns them (repositories, clusters, services).
+// file and line of the document. What an object takes from Secrets and ConfigMaps is
+// taken from documents of the same set, or from where the caller of Object reads it.
+// It makes no calls; the caller sends the items in the order in which Read returns
+// them (projects, repositories, clusters, contexts, services).
 package manifest

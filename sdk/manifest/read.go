@@ -23,16 +23,19 @@ import (
 // maxFile bounds one file, in bytes.
 const maxFile = 16 << 20
 
-// Item is one object, ready to be sent. Exactly one of the three requests is set.
+// Item is one object, ready to be sent. Exactly one of the five requests is set.
 type Item struct {
 	Kind string
 	Name string
 	// Where is "file:line" of the start of the document.
 	Where string
 
+	Project    *hubv1.CreateProjectRequest
 	Repository *hubv1.CreateRepositoryRequest
 	// Cluster updates an existing cluster; this kind never creates one.
 	Cluster *hubv1.UpdateClusterRequest
+	// Context replaces the values of a context, and creates it with Context.Context.
+	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
 
 	// NotActing are paths of fields that the hub does not support yet. Fields that
@@ -150,38 +153,17 @@ func stripComments(data []byte) []byte {
 	return kept
 }
 
-// itemsOf converts documents to items, repositories first.
+// itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) ([]Item, error) {
-	secrets := map[string]corev1.Secret{}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}}
+	for _, d := range documents {
+		if err := values.add(d); err != nil {
+			return nil, err
+		}
+	}
 	var items []Item
 	for _, d := range documents {
-		if d.meta.Kind == "Secret" && d.meta.APIVersion == "v1" {
-			var secret corev1.Secret
-			if err := d.strict(&secret); err != nil {
-				return nil, err
-			}
-			secrets[secret.Namespace+"/"+secret.Name] = secret
-		}
-	}
-	lookup := func(ref *v1alpha1.SecretReference, namespace, where string) (map[string]string, error) {
-		if ref.Namespace != "" {
-			namespace = ref.Namespace
-		}
-		secret, ok := secrets[namespace+"/"+ref.Name]
-		if !ok {
-			return nil, errcode.New(errcode.Invalid, "%s: Secret %s/%s is not among the files; add it, so that its values can be sent", where, namespace, ref.Name)
-		}
-		values := map[string]string{}
-		for k, v := range secret.Data {
-			values[k] = string(v)
-		}
-		for k, v := range secret.StringData {
-			values[k] = v
-		}
-		return values, nil
-	}
-	for _, d := range documents {
-		item, err := d.item(lookup)
+		item, err := d.item(values)
 		if err != nil {
 			return nil, err
 		}
@@ -189,8 +171,10 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := map[string]int{"GitRepository": 0, "Cluster": 1, "ServiceDeployment": 2}
-	slices.SortStableFunc(items, func(a, b Item) int { return cmp.Compare(order[a.Kind], order[b.Kind]) })
+	order := []string{"Project", "GitRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
+	})
 	return items, nil
 }
 
@@ -209,10 +193,8 @@ func (d document) why() string {
 	return ""
 }
 
-type secretLookup func(ref *v1alpha1.SecretReference, namespace, where string) (map[string]string, error)
-
-func (d document) item(secrets secretLookup) (*Item, error) {
-	if d.meta.Kind == "Secret" && d.meta.APIVersion == "v1" {
+func (d document) item(values Values) (*Item, error) {
+	if d.holdsValues() {
 		return nil, nil
 	}
 	if d.meta.APIVersion != v1alpha1.GroupVersion.String() {
@@ -222,15 +204,19 @@ func (d document) item(secrets secretLookup) (*Item, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
 	}
 	switch d.meta.Kind {
+	case "Project":
+		return d.project()
 	case "GitRepository":
-		return d.repository(secrets)
+		return d.repository(values)
 	case "Cluster":
 		return d.cluster()
+	case "ServiceContext":
+		return d.context(values)
 	case "ServiceDeployment":
-		return d.service(secrets)
+		return d.service(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are GitRepository, Cluster and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
 	}
 }

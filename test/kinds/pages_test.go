@@ -26,7 +26,7 @@ func levelOf(k kinds.Kind) string {
 	case k.Level == kinds.Full && k.Cluster:
 		return "**full**, read by the agent of the cluster. " + k.Says
 	case k.Level == kinds.Full:
-		return "**full**, with `axle apply -f FILE`. " + k.Says + " No operator reads objects in a cluster yet."
+		return "**full**, in files for `axle apply -f FILE` and in a cluster with the [operator](../../operator.md). " + k.Says
 	case k.Level == kinds.Stored:
 		return "**stored**: an API server accepts and keeps the object, with the condition `Supported` false and the reason `NotImplemented`"
 	}

@@ -22,7 +22,7 @@ type User struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec UserSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no user: no operator reads this kind yet. Use axle users create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no user: the operator does not read this kind yet. Use axle users create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -55,7 +55,7 @@ type AdminGrant struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec AdminGrantSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No administrator is added: no operator reads this kind yet. Use axle users admin.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No administrator is added: the operator does not read this kind yet. Use axle users admin.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -87,7 +87,7 @@ type GroupMembership struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec GroupMembershipSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No member is added: no operator reads this kind yet. Use axle groups add-member.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No member is added: the operator does not read this kind yet. Use axle groups add-member.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -132,7 +132,7 @@ type AccessBinding struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec AccessBindingSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No access changes: no operator reads this kind yet. Use axle auth bind.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No access changes: the operator does not read this kind yet. Use axle auth bind.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -196,7 +196,7 @@ type LoginProvider struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec LoginProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub adds no login provider: no operator reads this kind yet. Use axle providers create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub adds no login provider: the operator does not read this kind yet. Use axle providers create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status LoginProviderStatus `json:"status,omitempty"`
 }
 
@@ -260,7 +260,7 @@ type FederationTrust struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec FederationTrustSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: no operator reads this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -310,7 +310,7 @@ type ReferenceGrant struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ReferenceGrantSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No reference is allowed or refused by it: no operator reads this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No reference is allowed or refused by it: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 

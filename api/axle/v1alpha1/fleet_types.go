@@ -26,7 +26,7 @@ type ClusterRegistration struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ClusterRegistrationSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no cluster: no operator reads this kind yet. Use axle clusters create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no cluster: the operator does not read this kind yet. Use axle clusters create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status ClusterRegistrationStatus `json:"status,omitempty"`
 }
 
@@ -84,7 +84,7 @@ type RegistrationToken struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec RegistrationTokenSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: no operator reads this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status RegistrationTokenStatus `json:"status,omitempty"`
 }
 
@@ -141,7 +141,7 @@ type ProjectLimits struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ProjectLimitsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No limit changes: no operator reads this kind yet. Use axle projects update.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No limit changes: the operator does not read this kind yet. Use axle projects update.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -184,7 +184,7 @@ type HubSettings struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec HubSettingsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: no operator reads this kind yet. Use axle hub sync-windows set.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: the operator does not read this kind yet. Use axle hub sync-windows set.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -212,7 +212,7 @@ type Outputs struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec OutputsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no outputs: no operator reads this kind yet. Use axle outputs put.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no outputs: the operator does not read this kind yet. Use axle outputs put.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -250,7 +250,7 @@ type BackendMigration struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec BackendMigrationSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is migrated: no operator reads this kind yet. Use axle backends migrate.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "Nothing is migrated: the operator does not read this kind yet. Use axle backends migrate.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status BackendMigrationStatus `json:"status,omitempty"`
 }
 

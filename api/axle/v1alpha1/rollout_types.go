@@ -102,7 +102,7 @@ type AgentUpgrade struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec AgentUpgradeSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No agent is upgraded: no operator reads this kind yet. Use axle agents upgrade.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No agent is upgraded: the operator does not read this kind yet. Use axle agents upgrade.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status AgentUpgradeStatus `json:"status,omitempty"`
 }
 

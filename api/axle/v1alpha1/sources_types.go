@@ -25,7 +25,7 @@ type Repository struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec RepositorySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub registers no repository: no operator reads this kind yet. Use axle repos add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub registers no repository: the operator does not read this kind yet. Use axle repos add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.RepositoryStatus `json:"status,omitempty"`
 }
 
@@ -105,7 +105,7 @@ type Webhook struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec WebhookSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no webhook: no operator reads this kind yet. Use axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no webhook: the operator does not read this kind yet. Use axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status WebhookStatus `json:"status,omitempty"`
 }
 

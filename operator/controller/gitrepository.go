@@ -1,0 +1,123 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+func gitRepositories() kind {
+	return kind{
+		name: "GitRepository", protection: "gitrepo", object: &v1alpha1.GitRepository{}, list: &v1alpha1.GitRepositoryList{}, hub: repositoryCalls{},
+		common: func(o client.Object) common {
+			r := o.(*v1alpha1.GitRepository)
+			return common{&r.Status.Status, r.Spec.Reconciliation}
+		},
+		references: func(o client.Object) []reference {
+			return toSecret("spec.credentialsRef", o.(*v1alpha1.GitRepository).Spec.CredentialsRef, "")
+		},
+		refersTo: []string{secretKind},
+		release:  releaseRepository,
+	}
+}
+
+// releaseRepository deletes the ServiceDeployments of a repository that is being
+// deleted, and waits until they are gone.
+func releaseRepository(ctx context.Context, p *pass) (bool, error) {
+	var users v1alpha1.ServiceDeploymentList
+	self := reference{kind: "GitRepository", at: client.ObjectKey{Name: p.object.GetName()}}
+	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.key()}); err != nil {
+		return false, err
+	}
+	waiting := 0
+	for i := range users.Items {
+		user := &users.Items[i]
+		if !p.administers(user.GetNamespace()) {
+			continue // the hub refuses to delete what it uses
+		}
+		waiting++
+		if user.GetDeletionTimestamp().IsZero() {
+			if err := client.IgnoreNotFound(p.cluster.Delete(ctx, user)); err != nil {
+				return false, err
+			}
+		}
+	}
+	if waiting > 0 {
+		p.waits = fmt.Sprintf("%d ServiceDeployments use the repository and are being deleted", waiting)
+	}
+	return waiting == 0, nil
+}
+
+type repositoryCalls struct{}
+
+func foundRepository(r *hubv1.Repository) *found {
+	f := &found{id: r.GetId(), message: r}
+	health := ""
+	switch r.GetHealth() {
+	case "Pullable":
+		health = "PULLABLE"
+	case "Failed":
+		health, f.waits = "FAILED", "the hub cannot read the repository: "+r.GetMessage()
+	default:
+		f.waits = "the hub has not read the repository yet"
+	}
+	f.show = func(o client.Object) {
+		status := &o.(*v1alpha1.GitRepository).Status
+		status.Health, status.Message = health, optional(r.GetMessage())
+	}
+	return f
+}
+
+func (repositoryCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
+	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Name}))
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	return foundRepository(have.Msg), nil
+}
+
+// same cannot see the stored credentials, only whether there are some.
+func (repositoryCalls) same(_ context.Context, _ *sdk.Client, item *manifest.Item, f *found) (bool, error) {
+	have := f.message.(*hubv1.Repository)
+	return have.GetUrl() == item.Repository.GetUrl() && (item.Repository.GetCredentials() == nil || have.GetAuth() != "none"), nil
+}
+
+func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, f *found) (*found, error) {
+	want := item.Repository
+	if f == nil {
+		answer, err := c.Repositories.Create(ctx, connect.NewRequest(want))
+		if err != nil {
+			return nil, err
+		}
+		return foundRepository(answer.Msg), nil
+	}
+	have := f.message.(*hubv1.Repository)
+	switch {
+	case have.GetType() != want.GetType():
+		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
+	case have.GetUrl() != want.GetUrl():
+		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
+	case want.GetCredentials() == nil:
+		// Without a Secret the object says nothing about credentials: those that
+		// somebody gave with axle repos stay.
+		return f, nil
+	}
+	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: want.GetName(), Credentials: want.GetCredentials()}))
+	if err != nil {
+		return nil, err
+	}
+	return foundRepository(answer.Msg), nil
+}
+
+func (repositoryCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string) (bool, error) {
+	_, err := c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name}))
+	return err == nil, err
+}

@@ -1,0 +1,124 @@
+package controller
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// kind is how one kind is read in the cluster, and written to the hub.
+type kind struct {
+	name string
+	// protection is the finalizer's part before "-protection"; empty for a kind whose
+	// deletion deletes nothing.
+	protection string
+	object     client.Object
+	list       client.ObjectList
+	// common returns the parts of an object that every kind has.
+	common func(client.Object) common
+	// references returns what an object names in the cluster.
+	references func(client.Object) []reference
+	// refersTo are the kinds that may appear in references.
+	refersTo []string
+	// resolve replaces references in an object by what the hub calls them.
+	resolve func(client.Object, resolved)
+	// release deletes what must go before the object; false means to wait for it.
+	release func(context.Context, *pass) (bool, error)
+	hub     upstream
+}
+
+// common are the parts of an object that every kind has.
+type common struct {
+	status         *v1alpha1.Status
+	reconciliation *v1alpha1.Reconciliation
+}
+
+// upstream are the calls of the hub for one kind.
+type upstream interface {
+	// read returns nil for an object that the hub does not have.
+	read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error)
+	// same reports whether the hub has it as the item declares it.
+	same(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (bool, error)
+	// write creates it if have is nil, and changes it otherwise.
+	write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (*found, error)
+	// remove deletes it, and reports whether it is gone: false means to ask again.
+	// NotFound is success.
+	remove(ctx context.Context, c *sdk.Client, object client.Object, name string) (bool, error)
+}
+
+// found is an object of the hub.
+type found struct {
+	id string
+	// message is the hub's answer.
+	message proto.Message
+	// waits is what the object waits for; empty means that it is ready.
+	waits string
+	// notActing are fields that the hub keeps and does not act on.
+	notActing []string
+	// show writes the rest of the status; nil writes nothing.
+	show func(client.Object)
+}
+
+// reference is an object that another one names.
+type reference struct {
+	// field is the path of the field that names it.
+	field string
+	kind  string
+	// at has no namespace for a cluster-scoped kind, whatever the reference says.
+	at types.NamespacedName
+}
+
+// key is the reference's key in the index of references.
+func (r reference) key() string { return r.kind + " " + r.at.String() }
+
+// The kinds that are only referred to.
+const (
+	secretKind    = "Secret"
+	configMapKind = "ConfigMap"
+)
+
+// to returns a reference by an ObjectReference to a namespaced kind; none for nil.
+func to(field, kind string, ref *v1alpha1.ObjectReference, namespace string) []reference {
+	if ref == nil || ref.Name == "" {
+		return nil
+	}
+	if ref.Namespace != "" {
+		namespace = ref.Namespace
+	}
+	return []reference{{field: field, kind: kind, at: types.NamespacedName{Namespace: namespace, Name: ref.Name}}}
+}
+
+// toGlobal is to for a cluster-scoped kind: a namespace in the reference is ignored.
+func toGlobal(field, kind string, ref *v1alpha1.ObjectReference) []reference {
+	if ref == nil || ref.Name == "" {
+		return nil
+	}
+	return []reference{{field: field, kind: kind, at: types.NamespacedName{Name: ref.Name}}}
+}
+
+func toSecret(field string, ref *v1alpha1.SecretReference, namespace string) []reference {
+	if ref == nil {
+		return nil
+	}
+	return to(field, secretKind, &v1alpha1.ObjectReference{Name: ref.Name, Namespace: ref.Namespace}, namespace)
+}
+
+// value returns what a pointer points to, or the zero value for nil.
+func value[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+// all are the kinds that the operator acts on.
+func all() []kind {
+	return []kind{projects(), gitRepositories(), clusters(), serviceContexts(), serviceDeployments()}
+}

@@ -1,0 +1,147 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// missing is an error that heals when another object appears. It is not retried with
+// back-off.
+type missing struct{ error }
+
+// Unwrap returns the error.
+func (m missing) Unwrap() error { return m.error }
+
+// administers reports whether objects of a namespace act with the operator's token.
+// Cluster-scoped objects, whose namespace is empty, do.
+func (r *reconciler) administers(namespace string) bool {
+	return namespace == "" || r.admins[namespace]
+}
+
+func (r *reconciler) adminNamespaces() string {
+	return strings.Join(slices.Sorted(maps.Keys(r.admins)), " or ")
+}
+
+// kindNamed returns a kind that the operator acts on.
+func kindNamed(name string) (kind, bool) {
+	for _, k := range all() {
+		if k.name == name {
+			return k, true
+		}
+	}
+	return kind{}, false
+}
+
+// follow reads what a reference names.
+func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error) {
+	if !p.administers(ref.at.Namespace) {
+		return nil, errcode.New(errcode.Forbidden, "%s names %s %s, whose namespace is not one of the operator's admin namespaces, and a ReferenceGrant there "+
+			"is not implemented yet: move it to %s, or add its namespace to --admin-namespaces", ref.field, ref.kind, written(ref.at), p.adminNamespaces())
+	}
+	var object client.Object
+	reader := p.direct
+	switch ref.kind {
+	case secretKind:
+		object = &corev1.Secret{}
+	case configMapKind:
+		object = &corev1.ConfigMap{}
+	default:
+		k, _ := kindNamed(ref.kind)
+		object, reader = k.object.DeepCopyObject().(client.Object), p.cluster
+		if err := p.get(ctx, reader, ref, object); err != nil {
+			return nil, err
+		}
+		if value(k.common(object).status.ID) == "" {
+			return nil, missing{errcode.New(errcode.NotFound, "%s %s of %s is not in the hub yet", ref.kind, written(ref.at), ref.field)}
+		}
+		return object, nil
+	}
+	return object, p.get(ctx, reader, ref, object)
+}
+
+func (p *pass) get(ctx context.Context, from client.Reader, ref reference, into client.Object) error {
+	err := from.Get(ctx, ref.at, into)
+	if apierrors.IsNotFound(err) {
+		return missing{errcode.New(errcode.NotFound, "%s %s of %s does not exist", ref.kind, written(ref.at), ref.field)}
+	}
+	return err
+}
+
+// written is a name as people write it: without the namespace of a cluster-scoped one.
+func written(at types.NamespacedName) string {
+	if at.Namespace == "" {
+		return at.Name
+	}
+	return at.String()
+}
+
+// resolved are the objects that references name, by their keys. It is the
+// manifest.Values of the conversion.
+type resolved map[string]client.Object
+
+// project replaces the name of a Project by its name in the hub.
+func (r resolved) project(ref *v1alpha1.ObjectReference) {
+	for _, found := range toGlobal("", "Project", ref) {
+		if p, ok := r[found.key()].(*v1alpha1.Project); ok {
+			ref.Name = p.Spec.Name
+		}
+	}
+}
+
+// cluster returns the handle of a Cluster, empty without a reference.
+func (r resolved) cluster(ref *v1alpha1.ObjectReference, namespace string) string {
+	for _, found := range to("", "Cluster", ref, namespace) {
+		if c, ok := r[found.key()].(*v1alpha1.Cluster); ok {
+			return cmp.Or(value(c.Spec.Handle), c.Name)
+		}
+	}
+	return ""
+}
+
+// Secret implements manifest.Values.
+func (r resolved) Secret(namespace, name string) (map[string]string, error) {
+	ref := reference{kind: secretKind, at: types.NamespacedName{Namespace: namespace, Name: name}}
+	secret, ok := r[ref.key()].(*corev1.Secret)
+	if !ok {
+		return nil, errcode.New(errcode.Invalid, "Secret %s was not read", written(ref.at))
+	}
+	values := map[string]string{}
+	for k, v := range secret.Data {
+		values[k] = string(v)
+	}
+	return values, nil
+}
+
+// ConfigMap implements manifest.Values.
+func (r resolved) ConfigMap(namespace, name string) (map[string]string, error) {
+	ref := reference{kind: configMapKind, at: types.NamespacedName{Namespace: namespace, Name: name}}
+	configMap, ok := r[ref.key()].(*corev1.ConfigMap)
+	if !ok {
+		return nil, errcode.New(errcode.Invalid, "ConfigMap %s was not read", written(ref.at))
+	}
+	return configMap.Data, nil
+}
+
+// marks are resolved with the version of the object in place of each value.
+type marks struct{ resolved }
+
+// Secret implements manifest.Values.
+func (m marks) Secret(namespace, name string) (map[string]string, error) {
+	values, err := m.resolved.Secret(namespace, name)
+	for k := range values {
+		object := m.resolved[reference{kind: secretKind, at: types.NamespacedName{Namespace: namespace, Name: name}}.key()]
+		values[k] = string(object.GetUID()) + "/" + object.GetResourceVersion()
+	}
+	return values, err
+}

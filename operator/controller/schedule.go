@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/axle-cd/axle/internal/jitter"
+)
+
+// Timing are the times of the controllers. The zero value of a field is its default.
+type Timing struct {
+	// Drift is the time between two checks of an object that sets no interval
+	// (30 min); each wait is 50 to 150 % of it.
+	Drift time.Duration
+	// Least bounds the interval that an object can set (1 min).
+	Least time.Duration
+	// Missing is the wait for something that does not exist yet, and for a deletion
+	// (5 s, 50 to 150 %).
+	Missing time.Duration
+	// Pending is the first wait for an object that is not ready (30 s, 50 to 150 %).
+	// It doubles with each wait, up to the interval.
+	Pending time.Duration
+	// Retry bounds the first wait after an error (1 s); it doubles, up to RetryMax
+	// (5 min), with full jitter.
+	Retry, RetryMax time.Duration
+	// Limit bounds one reconcile (2 min).
+	Limit time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	for _, d := range []struct {
+		field *time.Duration
+		is    time.Duration
+	}{
+		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 30 * time.Second},
+		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute},
+	} {
+		if *d.field == 0 {
+			*d.field = d.is
+		}
+	}
+	return t
+}
+
+// schedule knows when each object is to be checked. It is lost with the process; what
+// is not known yet is checked at a random time of its interval, so that a start is
+// no storm of calls.
+type schedule struct {
+	pending time.Duration
+	mu      sync.Mutex
+	checks  map[types.NamespacedName]check
+}
+
+type check struct {
+	// at is zero for never.
+	at time.Time
+	// waited is the last wait for the object to become ready.
+	waited time.Duration
+}
+
+func newSchedule(pending time.Duration) *schedule {
+	return &schedule{pending: pending, checks: map[types.NamespacedName]check{}}
+}
+
+func (s *schedule) forget(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.checks, key)
+}
+
+// wait returns how long to wait for the next check, or that it is due. A wait of zero
+// that is not due is for ever.
+func (s *schedule) wait(key types.NamespacedName, isReady func() bool, interval time.Duration) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok := s.checks[key]
+	if !ok {
+		first := interval
+		if !isReady() {
+			first = s.pending
+		}
+		if first > 0 {
+			known.at = time.Now().Add(jitter.Full(first))
+		}
+		s.checks[key] = known
+	}
+	if known.at.IsZero() {
+		return 0, false
+	}
+	left := time.Until(known.at)
+	return max(left, 0), left <= 0
+}
+
+// again plans the next check after one, and returns the wait for it.
+func (s *schedule) again(key types.NamespacedName, isReady bool, interval, pending time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := check{}
+	wait := interval
+	if !isReady {
+		next.waited = max(pending, 2*s.checks[key].waited)
+		if interval > 0 {
+			next.waited = min(next.waited, max(interval, pending))
+		} else {
+			next.waited = min(next.waited, 60*pending)
+		}
+		wait = next.waited
+	}
+	if wait > 0 {
+		wait = spread(wait)
+		next.at = time.Now().Add(wait)
+	}
+	s.checks[key] = next
+	return wait
+}
+
+// backoff is the rate limiter of a queue: full jitter, doubling, bounded.
+type backoff struct {
+	timing Timing
+	mu     sync.Mutex
+	failed map[reconcile.Request]*jitter.Backoff
+}
+
+func newBackoff(t Timing) *backoff {
+	return &backoff{timing: t, failed: map[reconcile.Request]*jitter.Backoff{}}
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (b *backoff) When(request reconcile.Request) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one := b.failed[request]
+	if one == nil {
+		one = &jitter.Backoff{Min: b.timing.Retry, Max: b.timing.RetryMax}
+		b.failed[request] = one
+	}
+	return one.Next()
+}
+
+// Forget implements workqueue.TypedRateLimiter.
+func (b *backoff) Forget(request reconcile.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.failed, request)
+}
+
+// NumRequeues implements workqueue.TypedRateLimiter.
+func (b *backoff) NumRequeues(request reconcile.Request) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if one := b.failed[request]; one != nil {
+		return one.Attempts()
+	}
+	return 0
+}

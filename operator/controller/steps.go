@@ -1,0 +1,232 @@
+package controller
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// nameAnnotation keeps the name of the object of the hub. What was created is deleted
+// under that name, even if the object's references cannot be read any more.
+const nameAnnotation = kinds.Axle + "/hub-name"
+
+// inAdminNamespace refuses objects that may not act with the operator's token.
+func (p *pass) inAdminNamespace(context.Context) (bool, error) {
+	if p.administers(p.key.Namespace) {
+		return false, nil
+	}
+	return true, errcode.New(errcode.Forbidden, "namespace %s is not one of the operator's admin namespaces, and objects of other namespaces need "+
+		"NamespaceCredentials, which are not implemented yet: move the object to %s, or add its namespace to --admin-namespaces", p.key.Namespace, p.adminNamespaces())
+}
+
+// delete deletes the object of the hub, and then the finalizer.
+func (p *pass) delete(ctx context.Context) (bool, error) {
+	if p.object.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	if !p.protected() {
+		p.gone = true // it belongs to others, or to nobody
+		return true, nil
+	}
+	p.waits = "the object is being deleted from the hub"
+	p.after = spread(p.timing.Missing)
+	if p.release != nil {
+		if free, err := p.release(ctx, p); err != nil || !free {
+			return true, err
+		}
+	}
+	name, err := p.hubName(ctx)
+	if err == nil {
+		p.hub, err = p.hubs.Client()
+	}
+	if err != nil {
+		return true, err
+	}
+	gone, err := p.kind.hub.remove(ctx, p.hub, p.object, name)
+	switch {
+	case sdk.IsNotFound(err):
+	case err != nil || !gone:
+		return true, err
+	}
+	if err := p.unprotect(ctx); err != nil {
+		return true, client.IgnoreNotFound(err)
+	}
+	p.gone = true
+	p.event(corev1.EventTypeNormal, "Deleted", "deleted %s from the hub", name)
+	return true, nil
+}
+
+// hubName is the name under which the object was written to the hub.
+func (p *pass) hubName(ctx context.Context) (string, error) {
+	if name := p.object.GetAnnotations()[nameAnnotation]; name != "" {
+		return name, nil
+	}
+	// The annotation was removed by hand: the name is in the object, if it can be read.
+	if _, err := p.lookUp(ctx); err != nil {
+		return "", err
+	}
+	_, err := p.convert(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.item.Name, nil
+}
+
+// lookUp reads what the object refers to.
+func (p *pass) lookUp(ctx context.Context) (bool, error) {
+	p.refs = resolved{}
+	if p.references == nil {
+		return false, nil
+	}
+	for _, ref := range p.references(p.object) {
+		object, err := p.follow(ctx, ref)
+		if err != nil {
+			return true, err
+		}
+		p.refs[ref.key()] = object
+	}
+	return false, nil
+}
+
+// convert makes the request to the hub, and its hash. The hash has the versions of
+// Secrets in place of their values, so that nothing can be guessed from it.
+func (p *pass) convert(context.Context) (bool, error) {
+	object := p.object.DeepCopyObject().(client.Object)
+	if p.resolve != nil {
+		p.resolve(object, p.refs)
+	}
+	object.SetManagedFields(nil)
+	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(p.name))
+	var err error
+	if p.item, err = manifest.Object(object, p.key.String(), p.refs); err != nil {
+		return true, err
+	}
+	versions, err := manifest.Object(object, p.key.String(), marks{p.refs})
+	if err != nil {
+		return true, err
+	}
+	if name := p.object.GetAnnotations()[nameAnnotation]; p.protected() && name != "" && name != p.item.Name {
+		return true, errcode.New(errcode.Invalid, "the object is %s in the hub and cannot become %s: change it back, or delete it and create another one", name, p.item.Name)
+	}
+	p.sha, err = hash(versions)
+	return err != nil, err
+}
+
+func hash(item *manifest.Item) (string, error) {
+	sum := sha256.New()
+	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service} {
+		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
+		if err != nil {
+			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
+		}
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// unchanged ends the reconcile, without a call of the hub, if the hub has what the
+// object declares and no check is due.
+func (p *pass) unchanged(context.Context) (bool, error) {
+	status := p.common(p.object).status
+	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
+		return false, nil
+	}
+	wait, due := p.due.wait(p.key, func() (first bool) { return meta.IsStatusConditionTrue(status.Conditions, ready) }, p.interval())
+	p.after, p.untouched = wait, !due
+	return !due, nil
+}
+
+func (p *pass) read(ctx context.Context) (_ bool, err error) {
+	if p.hub, err = p.hubs.Client(); err != nil {
+		return true, err
+	}
+	p.have, err = p.kind.hub.read(ctx, p.hub, p.item)
+	return err != nil, err
+}
+
+func (p *pass) decide(context.Context) (bool, error) {
+	by, _ := ownership.Of(kinds.Deployments, p.name)
+	settings := p.common(p.object).reconciliation
+	p.action = ownership.Decide(by, ownership.State{
+		Exists: p.have != nil, Owned: p.owned(),
+		DriftDetection: settings == nil || settings.DriftDetection == nil || *settings.DriftDetection,
+		Adopt:          p.object.GetAnnotations()[ownership.AdoptAnnotation] == "true",
+	})
+	switch p.action {
+	case ownership.Missing:
+		return true, missing{errcode.New(errcode.NotFound, "the hub has no %s %s: connect it first, with axle clusters connect %s", p.name, p.item.Name, p.item.Name)}
+	case ownership.Refuse:
+		return true, errcode.New(errcode.Conflict, "%s %s exists in the hub and was not created by this object", p.name, p.item.Name)
+	case ownership.Show:
+		p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+		return true, nil
+	}
+	return false, nil
+}
+
+// protect stores the finalizer, and the name, before anything exists in the hub.
+func (p *pass) protect(ctx context.Context) (bool, error) {
+	if p.finalizer() == "" || p.protected() && p.object.GetAnnotations()[nameAnnotation] == p.item.Name {
+		return false, nil
+	}
+	err := p.patch(ctx, func() {
+		controllerutil.AddFinalizer(p.object, p.finalizer())
+		annotations := p.object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[nameAnnotation] = p.item.Name
+		p.object.SetAnnotations(annotations)
+	})
+	return err != nil, err
+}
+
+func (p *pass) unprotect(ctx context.Context) error {
+	return p.patch(ctx, func() { controllerutil.RemoveFinalizer(p.object, p.finalizer()) })
+}
+
+// patch changes metadata; it fails if the object has changed since it was read.
+func (p *pass) patch(ctx context.Context, change func()) error {
+	before := p.object.DeepCopyObject().(client.Object)
+	change()
+	return p.cluster.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// write sends the object if it differs from what the hub has.
+func (p *pass) write(ctx context.Context) (bool, error) {
+	if p.action == ownership.Write && value(p.common(p.object).status.SHA) == p.sha {
+		same, err := p.kind.hub.same(ctx, p.hub, p.item, p.have)
+		if err != nil {
+			return true, err
+		}
+		if same {
+			p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+			return true, nil
+		}
+	}
+	have, err := p.kind.hub.write(ctx, p.hub, p.item, p.have)
+	if err != nil {
+		if p.action == ownership.Create && errcode.Is(err, errcode.Conflict) {
+			// Somebody else created it first: it is not this object's.
+			err = errors.Join(err, p.unprotect(ctx))
+		}
+		return true, err
+	}
+	p.have, p.wrote = have, true
+	p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+	return true, nil
+}

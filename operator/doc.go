@@ -1,0 +1,13 @@
+// Package operator runs the operator of a management cluster: it reads custom
+// resources there and writes what they declare to the hub.
+//
+// It sets up what a controller needs (the client of the cluster, leader election,
+// metrics, health probes, the client of the hub); operator/controller has the
+// controllers, and says what they do and do not do. cmd/axle-operator calls it, and
+// test/operator runs it against a real API server and a real hub.
+//
+// It installs nothing: the CRDs must be in the cluster. It authenticates to the hub
+// with a token from a file; a login by the operator's ServiceAccount is not
+// implemented yet. One replica at a time acts; the others wait for its lease (15 s
+// after it died, at once after it ended).
+package operator

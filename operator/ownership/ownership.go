@@ -1,0 +1,112 @@
+// Package ownership decides what the operator does with an object of the hub that a
+// custom resource (CR) names: create it, write it, show it or leave it alone. It has
+// the defaults of each kind (docs/adr/0079) and one function over them. It makes no
+// calls; operator/controller reads the state and acts on the answer.
+//
+// The hub does not record the manager of an object yet. So a CR owns an object if it
+// has our finalizer, or a status.id that it did not get as a reader. This is
+// State.Owned, and the only thing that changes when the hub names the manager.
+package ownership
+
+import "github.com/axle-cd/axle/api/kinds"
+
+// Default says what happens to an object that exists and that the CR does not own.
+type Default string
+
+const (
+	// Adopt takes it over if the CR detects drift, and is ReadOnly otherwise.
+	Adopt Default = "adopt"
+	// ReadOnly shows it in the CR's status, and never writes or deletes it.
+	ReadOnly Default = "read-only"
+	// Upsert takes it over.
+	Upsert Default = "upsert"
+	// CreateOnly refuses it: such a kind only creates.
+	CreateOnly Default = "create-only"
+	// Reference takes it over, and never creates or deletes one.
+	Reference Default = "reference"
+)
+
+// defaults has the kinds of kinds.Deployments that the operator acts on, or will.
+var defaults = map[Default][]string{
+	Adopt:    {"Project", "Catalog", "GitRepository", "NotificationSink", "ServiceAccount", "PrAutomation", "ServiceContext"},
+	ReadOnly: {"ClusterRestore", "CloudConnection", "NamespacedCloudConnection", "Group", "ManagedNamespace", "NamespaceCredentials", "ObservabilityProvider", "ScmConnection"},
+	Upsert: {"CustomCompatibilityMatrix", "Flow", "GlobalService", "HelmRepository", "InfrastructureStack", "MCPServer", "NotificationRouter", "Observer", "OIDCProvider",
+		"PreviewEnvironmentTemplate", "PrGovernance", "ServiceDeployment", "UpgradePlanCallout"},
+	CreateOnly: {"BootstrapToken", "ComplianceReportGenerator", "CustomStackRun", "DeploymentSettings", "FederatedCredential", "Persona", "Pipeline", "PipelineContext",
+		"PrAutomationTrigger", "Sentinel", "StackDefinition"},
+	Reference: {"Cluster"},
+}
+
+// Of returns the default of a kind, and whether it has one.
+func Of(group, kind string) (Default, bool) {
+	if group == kinds.Axle {
+		if _, exists := kinds.Of(group, kind); !exists {
+			return "", false
+		}
+		if kind == "Repository" {
+			return Adopt, true
+		}
+		return ReadOnly, true
+	}
+	if group != kinds.Deployments {
+		return "", false
+	}
+	for d, names := range defaults {
+		for _, name := range names {
+			if name == kind {
+				return d, true
+			}
+		}
+	}
+	return "", false
+}
+
+// State is what is known about a CR and the object that it names.
+type State struct {
+	// Exists: the hub has the object.
+	Exists bool
+	// Owned: it is the CR's.
+	Owned bool
+	// DriftDetection is reconciliation.driftDetection of the CR; the default is true.
+	DriftDetection bool
+	// Adopt: the CR asks to take it over, with the annotation AdoptAnnotation.
+	Adopt bool
+}
+
+// AdoptAnnotation with the value "true" takes over the object, whatever the default.
+const AdoptAnnotation = kinds.Axle + "/adopt"
+
+// Action is what the operator does.
+type Action string
+
+const (
+	// Create makes the object.
+	Create Action = "create"
+	// Write changes an object that is the CR's already.
+	Write Action = "write"
+	// TakeOver changes an object that is the CR's from now on.
+	TakeOver Action = "take over"
+	// Show fills the CR's status and writes nothing.
+	Show Action = "show"
+	// Refuse is an error: the object exists and the kind only creates.
+	Refuse Action = "refuse"
+	// Missing: the object must exist, and does not.
+	Missing Action = "missing"
+)
+
+// Decide returns what to do.
+func Decide(d Default, s State) Action {
+	switch {
+	case !s.Exists && d == Reference:
+		return Missing
+	case !s.Exists:
+		return Create
+	case s.Owned:
+		return Write
+	case s.Adopt, d == Upsert, d == Reference, d == Adopt && s.DriftDetection:
+		return TakeOver
+	case d == CreateOnly:
+		return Refuse
+	}
+	return Show
+}

@@ -1,0 +1,372 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/hubtest"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/operator"
+	"github.com/axle-cd/axle/operator/controller"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+const limit = 30 * time.Second
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// bed is an API server, a hub, and what a test does with them.
+type bed struct {
+	*testing.T
+	client.Client
+	kubeconfig string
+	hub        *hubtest.Hub
+	gate       *gate
+	people     *sdk.Client
+	git        *gitserver.Server
+	// namespace is an admin namespace, foreign is none.
+	namespace, foreign string
+	tokenFile          string
+}
+
+// installed is true once the shared API server has the CRDs. No test is parallel.
+var installed bool
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	cluster := kube.Shared(t)
+	config := cluster.Config()
+	config.QPS, config.Burst = 200, 400
+	known := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(known); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	git, err := gitserver.Start(t.Context(), gitserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := git.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b := &bed{T: t, Client: c, git: git, namespace: cluster.Namespace(t), foreign: cluster.Namespace(t)}
+	b.kubeconfig, err = cluster.KubeconfigFor("system:serviceaccount:" + b.namespace + ":axle-operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := os.ReadFile("../../deploy/operator/rbac.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.apply(strings.ReplaceAll(string(rights), "axle-system", b.namespace))
+	b.hub = hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true}})
+	b.gate = newGate(t, b.hub.URL)
+	b.people, err = sdk.New(sdk.Config{URL: b.hub.URL, Token: b.hub.AdminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.tokenFile = filepath.Join(t.TempDir(), "token")
+	b.token(b.hub.AdminToken)
+	if !installed {
+		b.install()
+		installed = true
+	}
+	t.Cleanup(b.clean)
+	return b
+}
+
+func (b *bed) token(text string) {
+	b.Helper()
+	if err := os.WriteFile(b.tokenFile, []byte(text+"\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// install applies the CRDs.
+func (b *bed) install() {
+	b.Helper()
+	names, err := fs.Glob(deploy.CRDs, "crds/deployments.plural.sh_*.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := deploy.CRDs.ReadFile(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.apply(string(text))
+	}
+	eventually.For(b, limit, "the CRDs are served", func() error {
+		for _, list := range lists() {
+			if err := b.List(b.Context(), list); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func lists() []client.ObjectList {
+	return []client.ObjectList{&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{}}
+}
+
+// clean removes all objects, so that the next test's operator finds none.
+func (b *bed) clean() {
+	ctx := context.WithoutCancel(b.Context())
+	for _, list := range lists() {
+		if err := b.List(ctx, list); err != nil {
+			b.Error(err)
+		}
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			if len(object.GetFinalizers()) > 0 {
+				object.SetFinalizers(nil)
+				if err := b.Update(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+					b.Error(err)
+				}
+			}
+			if err := b.Delete(ctx, object); err != nil && !apierrors.IsNotFound(err) {
+				b.Error(err)
+			}
+			return nil
+		})
+	}
+}
+
+// apply applies YAML documents, as kubectl apply --server-side does.
+func (b *bed) apply(text string) {
+	b.Helper()
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			b.Fatal(err)
+		}
+		err := b.Client.Apply(b.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership)
+		if err != nil {
+			b.Fatalf("apply %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// quick are the times of the tests; drift checks are far away.
+var quick = controller.Timing{
+	Drift: time.Hour, Least: 10 * time.Millisecond, Missing: 200 * time.Millisecond, Pending: time.Hour,
+	Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond,
+}
+
+// operate runs an operator until stop is called or the test ends.
+func (b *bed) operate() (stop func()) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Config{
+			HubURL: b.gate.URL, TokenFile: b.tokenFile, Kubeconfig: b.kubeconfig, Namespace: b.namespace, LeaderElect: true, Timing: quick,
+			Log: slog.New(slog.NewTextHandler(b.Output(), nil)),
+		})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			b.Errorf("the operator ended: %v", err)
+		}
+	})
+	b.Cleanup(stop)
+	return stop
+}
+
+// want waits until a condition of an object has a status and a reason, and its
+// message contains a text.
+func (b *bed) want(object client.Object, condition, status, reason, text string) {
+	b.Helper()
+	kind := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1alpha1.")
+	eventually.For(b, limit, fmt.Sprintf("%s %s has %s %s/%s", kind, object.GetName(), condition, status, reason), func() error {
+		if err := b.Get(b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		common := statusOf(object)
+		c := meta.FindStatusCondition(common.Conditions, condition)
+		if c == nil || string(c.Status) != status || c.Reason != reason || !strings.Contains(c.Message, text) || common.ObservedGeneration != object.GetGeneration() {
+			return fmt.Errorf("generation %d, status %+v", object.GetGeneration(), common)
+		}
+		return nil
+	})
+}
+
+func (b *bed) synchronized(object client.Object) {
+	b.Helper()
+	b.want(object, "Synchronized", "True", "Synchronized", "")
+}
+
+func statusOf(object client.Object) *v1alpha1.Status {
+	switch o := object.(type) {
+	case *v1alpha1.Project:
+		return &o.Status
+	case *v1alpha1.ServiceContext:
+		return &o.Status
+	case *v1alpha1.GitRepository:
+		return &o.Status.Status
+	case *v1alpha1.Cluster:
+		return &o.Status.Status
+	case *v1alpha1.ServiceDeployment:
+		return &o.Status.Status
+	}
+	panic(fmt.Sprintf("%T has no status", object))
+}
+
+// deleted deletes an object and waits until it is gone.
+func (b *bed) deleted(object client.Object) {
+	b.Helper()
+	if err := b.Delete(b.Context(), object); err != nil {
+		b.Fatal(err)
+	}
+	b.gone(object)
+}
+
+func (b *bed) gone(object client.Object) {
+	b.Helper()
+	eventually.For(b, limit, object.GetName()+" is gone", func() error {
+		err := b.Get(b.Context(), client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("still there: %v, %+v", err, statusOf(object))
+	})
+}
+
+// settled waits until the operator handled a new object, which it does after all
+// changes before: then it is idle, as far as these concern it.
+func (b *bed) touch(object client.Object) {
+	b.Helper()
+	if err := b.Get(b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		b.Fatal(err)
+	}
+	annotations := object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["example.com/touched"] = time.Now().Format(time.RFC3339Nano)
+	object.SetAnnotations(annotations)
+	if err := b.Update(b.Context(), object); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func meta1(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}
+
+// gate is a proxy of the hub that counts calls, and fails on request.
+type gate struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls []string
+	down  bool
+	// after is called when the hub answered the named call, before the operator
+	// gets the answer.
+	after map[string]func()
+}
+
+func newGate(t *testing.T, target string) *gate {
+	t.Helper()
+	at, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{after: map[string]func(){}}
+	proxy := httputil.NewSingleHostReverseProxy(at)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		g.mu.Lock()
+		after := g.after[name(r.Request.URL.Path)]
+		g.mu.Unlock()
+		if after != nil {
+			after()
+		}
+		return nil
+	}
+	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		down := g.down
+		g.calls = append(g.calls, name(r.URL.Path))
+		g.mu.Unlock()
+		if down {
+			_, _ = io.Copy(io.Discard, r.Body)
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(g.Close)
+	return g
+}
+
+// name is Service/Method of the path of a call.
+func name(path string) string { return strings.TrimPrefix(path, "/axle.hub.v1.") }
+
+func (g *gate) setDown(down bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.down = down
+}
+
+func (g *gate) setAfter(call string, f func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.after[call] = f
+}
+
+// count counts the calls so far: those with a name, or all.
+func (g *gate) count(names ...string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(names) == 0 {
+		return len(g.calls)
+	}
+	n := 0
+	for _, call := range g.calls {
+		for _, name := range names {
+			if call == name {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
+
+func request[Q any](q *Q) *connect.Request[Q] { return connect.NewRequest(q) }
