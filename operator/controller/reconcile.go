@@ -53,6 +53,9 @@ type reconciler struct {
 	due    *schedule
 }
 
+// cacheDelay bounds the wait for the cache to see our last write.
+const cacheDelay = 200 * time.Millisecond
+
 // pass is one reconcile of one object.
 type pass struct {
 	*reconciler
@@ -78,8 +81,11 @@ type pass struct {
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	p := &pass{reconciler: r, key: request.NamespacedName, object: r.kind.object.DeepCopyObject().(client.Object)}
 	if err := r.cluster.Get(ctx, request.NamespacedName, p.object); err != nil {
-		r.due.forget(request.NamespacedName)
+		r.due.drop(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.due.behind(p.key, p.object.GetResourceVersion()) {
+		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
 	defer cancel()
@@ -100,7 +106,7 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 		return reconcile.Result{RequeueAfter: jitter.Full(time.Second)}, nil
 	}
 	if p.gone {
-		p.due.forget(p.key)
+		p.due.drop(p.key)
 		return reconcile.Result{}, nil
 	}
 	if wrong := p.report(ctx, err); wrong != nil && !apierrors.IsNotFound(wrong) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/axle-cd/axle/internal/jitter"
@@ -17,8 +18,8 @@ type Timing struct {
 	Drift time.Duration
 	// Least bounds the interval that an object can set (1 min).
 	Least time.Duration
-	// Missing is the wait for something that does not exist yet, and for a deletion
-	// (5 s, 50 to 150 %).
+	// Missing is the wait for something that does not exist yet (5 s, 50 to 150 %),
+	// and the first one for a deletion, which doubles up to RetryMax.
 	Missing time.Duration
 	// Pending is the first wait for an object that is not ready (30 s, 50 to 150 %).
 	// It doubles with each wait, up to the interval.
@@ -52,6 +53,8 @@ type schedule struct {
 	pending time.Duration
 	mu      sync.Mutex
 	checks  map[types.NamespacedName]check
+	// written are the versions of our last writes of objects.
+	written map[types.NamespacedName]string
 }
 
 type check struct {
@@ -62,13 +65,37 @@ type check struct {
 }
 
 func newSchedule(pending time.Duration) *schedule {
-	return &schedule{pending: pending, checks: map[types.NamespacedName]check{}}
+	return &schedule{pending: pending, checks: map[types.NamespacedName]check{}, written: map[types.NamespacedName]string{}}
 }
 
 func (s *schedule) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checks, key)
+}
+
+// drop forgets an object that is gone.
+func (s *schedule) drop(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.checks, key)
+	delete(s.written, key)
+}
+
+// wrote notes the version of an object after our write.
+func (s *schedule) wrote(key types.NamespacedName, version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written[key] = version
+}
+
+// behind reports whether a version of an object is older than our last write of it:
+// the cache has not seen the status yet, and what it says was sent already.
+func (s *schedule) behind(key types.NamespacedName, version string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	order, err := resourceversion.CompareResourceVersion(version, s.written[key])
+	return err == nil && order < 0
 }
 
 // wait returns how long to wait for the next check, or that it is due. A wait of zero

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -68,7 +70,7 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 	}
 	unchecked := true // the name is unique here, but not in a process with two operators
 	b := builder.ControllerManagedBy(m).Named(r.name).
-		For(r.object, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		For(r.object, builder.WithPredicates(predicate.Funcs{UpdateFunc: declares})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
 			RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](newBackoff(r.timing)),
@@ -99,6 +101,18 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 		}
 	}
 	return b.Complete(r)
+}
+
+// declares reports whether an update changed what an object declares. What the
+// operator itself writes (status, finalizer, name) does not: its next reconcile could
+// see a cache from before it, and send the same again.
+func declares(e event.UpdateEvent) bool {
+	own := func(o client.Object) map[string]string {
+		annotations := maps.Clone(o.GetAnnotations())
+		delete(annotations, nameAnnotation)
+		return annotations
+	}
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew))
 }
 
 // referrers returns the objects of the kind that refer to one that changed.

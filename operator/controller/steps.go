@@ -43,7 +43,10 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	p.waits = "the object is being deleted from the hub"
-	p.after = spread(p.timing.Missing)
+	if c := meta.FindStatusCondition(p.common(p.object).status.Conditions, ready); c == nil || c.Reason != reasonDeleting {
+		p.due.forget(p.key) // the wait for a deletion begins
+	}
+	p.after = p.due.again(p.key, false, p.timing.RetryMax, p.timing.Missing)
 	if p.release != nil {
 		if free, err := p.release(ctx, p); err != nil || !free {
 			return true, err
@@ -203,7 +206,11 @@ func (p *pass) unprotect(ctx context.Context) error {
 func (p *pass) patch(ctx context.Context, change func()) error {
 	before := p.object.DeepCopyObject().(client.Object)
 	change()
-	return p.cluster.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	err := p.cluster.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err == nil {
+		p.due.wrote(p.key, p.object.GetResourceVersion())
+	}
+	return err
 }
 
 // write sends the object if it differs from what the hub has.

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -213,7 +214,7 @@ func (b *bed) operate() (stop func()) {
 // message contains a text.
 func (b *bed) want(object client.Object, condition, status, reason, text string) {
 	b.Helper()
-	kind := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1alpha1.")
+	kind := kindOf(object)
 	eventually.For(b, limit, fmt.Sprintf("%s %s has %s %s/%s", kind, object.GetName(), condition, status, reason), func() error {
 		if err := b.Get(b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
@@ -230,6 +231,10 @@ func (b *bed) want(object client.Object, condition, status, reason, text string)
 func (b *bed) synchronized(object client.Object) {
 	b.Helper()
 	b.want(object, "Synchronized", "True", "Synchronized", "")
+}
+
+func kindOf(object client.Object) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1alpha1.")
 }
 
 func statusOf(object client.Object) *v1alpha1.Status {
@@ -268,8 +273,7 @@ func (b *bed) gone(object client.Object) {
 	})
 }
 
-// settled waits until the operator handled a new object, which it does after all
-// changes before: then it is idle, as far as these concern it.
+// touch changes an annotation, which declares nothing to the hub.
 func (b *bed) touch(object client.Object) {
 	b.Helper()
 	if err := b.Get(b.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -349,6 +353,13 @@ func (g *gate) setAfter(call string, f func()) {
 	g.after[call] = f
 }
 
+// since returns the calls after the first n.
+func (g *gate) since(n int) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.calls[n:])
+}
+
 // count counts the calls so far: those with a name, or all.
 func (g *gate) count(names ...string) int {
 	g.mu.Lock()
@@ -358,10 +369,8 @@ func (g *gate) count(names ...string) int {
 	}
 	n := 0
 	for _, call := range g.calls {
-		for _, name := range names {
-			if call == name {
-				n++
-			}
+		if slices.Contains(names, call) {
+			n++
 		}
 	}
 	return n
