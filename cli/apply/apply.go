@@ -195,7 +195,7 @@ func applyProject(ctx context.Context, client *sdk.Client, want *hubv1.CreatePro
 
 // applyContext creates a context, or replaces its values.
 func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateContextRequest, dryRun bool, view *appliedView) error {
-	_, err := client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: want.GetContext().GetName()}))
+	have, err := client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: want.GetContext().GetName()}))
 	switch {
 	case sdk.IsNotFound(err):
 		view.Result = "created"
@@ -206,6 +206,9 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 		return err
 	case err != nil:
 		return err
+	case len(want.GetContext().GetSecrets()) == 0 && manifest.SameContext(have.Msg, want.GetContext()):
+		view.Result = "unchanged"
+		return nil
 	}
 	view.Result = "updated"
 	if dryRun {

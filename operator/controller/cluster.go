@@ -2,9 +2,7 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
-	"reflect"
 	"time"
 
 	"connectrpc.com/connect"
@@ -58,7 +56,7 @@ func (clusterCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item
 func (clusterCalls) same(_ context.Context, _ *sdk.Client, item *manifest.Item, f *found) (bool, error) {
 	have, want := f.message.(*hubv1.Cluster), item.Cluster
 	return (!want.GetSetTags() || maps.Equal(have.GetTags(), want.GetTags())) &&
-		(!want.GetSetMetadata() || sameJSON(have.GetMetadata(), want.GetMetadata())), nil
+		(!want.GetSetMetadata() || manifest.SameJSON(have.GetMetadata(), want.GetMetadata())), nil
 }
 
 func (clusterCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (*found, error) {
@@ -72,21 +70,6 @@ func (clusterCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 // remove is never called: the kind has no finalizer.
 func (clusterCalls) remove(context.Context, *sdk.Client, client.Object, string) (bool, error) {
 	return true, nil
-}
-
-// sameJSON reports whether two JSON texts mean the same; empty is an empty object.
-func sameJSON(a, b string) bool {
-	parse := func(text string) any {
-		if text == "" {
-			text = "{}"
-		}
-		var v any
-		if json.Unmarshal([]byte(text), &v) != nil {
-			return text
-		}
-		return v
-	}
-	return reflect.DeepEqual(parse(a), parse(b))
 }
 
 // optional returns nil for the zero value.

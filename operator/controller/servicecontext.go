@@ -2,8 +2,6 @@ package controller
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"connectrpc.com/connect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,10 +48,7 @@ func (contextCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item
 
 // same cannot see the values of secrets, only their keys.
 func (contextCalls) same(_ context.Context, _ *sdk.Client, item *manifest.Item, f *found) (bool, error) {
-	have, want := f.message.(*hubv1.Context), item.Context.GetContext()
-	keys := func(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
-	return have.GetProject() == want.GetProject() && sameJSON(have.GetValues(), want.GetValues()) &&
-		slices.Equal(keys(have.GetSecrets()), keys(want.GetSecrets())), nil
+	return manifest.SameContext(f.message.(*hubv1.Context), item.Context.GetContext()), nil
 }
 
 func (contextCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (*found, error) {

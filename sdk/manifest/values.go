@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -167,4 +169,27 @@ func merge(all map[string]any, values map[string]string, scope string) {
 	for k, v := range values {
 		into[k] = v
 	}
+}
+
+// SameContext reports whether the hub has a context as it is declared, as far as the
+// hub shows it: of secrets, it shows the keys.
+func SameContext(have, want *hubv1.Context) bool {
+	keys := func(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+	return have.GetProject() == want.GetProject() && SameJSON(have.GetValues(), want.GetValues()) &&
+		slices.Equal(keys(have.GetSecrets()), keys(want.GetSecrets()))
+}
+
+// SameJSON reports whether two JSON texts mean the same; empty is an empty object.
+func SameJSON(a, b string) bool {
+	parse := func(text string) any {
+		if text == "" {
+			text = "{}"
+		}
+		var v any
+		if json.Unmarshal([]byte(text), &v) != nil {
+			return text
+		}
+		return v
+	}
+	return reflect.DeepEqual(parse(a), parse(b))
 }
