@@ -154,8 +154,8 @@ func (p *pass) protected() bool {
 	return p.finalizer() != "" && controllerutil.ContainsFinalizer(p.object, p.finalizer())
 }
 
-// owned reports whether the object of the hub is this object's. The hub does not
-// record managers yet; what it says will replace this function.
+// owned reports whether the object of the hub is this object's. The manager
+// that the hub records is not read yet; it will replace this function.
 func (p *pass) owned() bool {
 	status := p.common(p.object).status
 	return p.protected() || value(status.ID) != "" && !status.Readonly

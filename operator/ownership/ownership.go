@@ -3,9 +3,9 @@
 // the defaults of each kind (docs/adr/0079) and one function over them. It makes no
 // calls; operator/controller reads the state and acts on the answer.
 //
-// The hub does not record the manager of an object yet. So a CR owns an object if it
-// has our finalizer, or a status.id that it did not get as a reader. This is
-// State.Owned, and the only thing that changes when the hub names the manager.
+// The operator does not read or write the manager of an object yet. So a CR owns an
+// object if it has our finalizer, or a status.id that it did not get as a reader.
+// This is State.Owned, and what changes when the manager decides.
 package ownership
 
 import "github.com/axle-cd/axle/api/kinds"
