@@ -61,6 +61,10 @@ type Phase struct {
 	ChildRSS int64 `json:"childRSSBytes"`
 }
 
+// fewRequests is up to how many requests a phase names them: an idle agent should make
+// none, and whoever sees one wants to know which.
+const fewRequests = 10
+
 // Installed is what Install found.
 type Installed struct {
 	Services int `json:"services"`
@@ -265,7 +269,12 @@ func (i *installation) phase(ctx context.Context, who measured, do func(context.
 		return p, fmt.Errorf("%s ended; end of the log:\n%s", who.user, who.tail())
 	}
 	events, err := cluster.AuditSince(mark)
-	p.Requests = len(events.ByUser(who.user).Requests())
+	requests := events.ByUser(who.user).Requests()
+	if p.Requests = len(requests); p.Requests > 0 && p.Requests <= fewRequests {
+		for _, r := range requests {
+			i.say("%s: %s %s", who.user, r.Verb, r.URI)
+		}
+	}
 	return p, err
 }
 
