@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -87,13 +88,28 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("reach the cluster at %s: %w", cluster.Host, err)
 	}
+	uid, err := clusterUID(ctx, m.GetAPIReader())
+	if err != nil {
+		return err
+	}
 	err = errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping),
-		controller.Add(ctx, m, controller.Config{Hub: hub, AdminNamespaces: c.AdminNamespaces, Workers: c.Workers, Timing: c.Timing}))
+		controller.Add(ctx, m, controller.Config{Hub: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing}))
 	if err != nil {
 		return err
 	}
 	c.Log.Info("the operator starts", "version", buildinfo.Version, "hub", c.HubURL, "cluster", cluster.Host, "admin_namespaces", c.AdminNamespaces)
 	return m.Start(ctx)
+}
+
+// clusterUID returns what tells this cluster from others: the uid of kube-system.
+func clusterUID(ctx context.Context, from client.Reader) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	var system corev1.Namespace
+	if err := from.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system); err != nil {
+		return "", fmt.Errorf("read the uid of the namespace kube-system, which identifies this cluster at the hub: %w", err)
+	}
+	return string(system.UID), nil
 }
 
 func (c Config) hub() (*controller.Hub, error) {

@@ -193,6 +193,32 @@ func TestNoLinkIsDead(t *testing.T) {
 	report(t, bad)
 }
 
+// TestSiteNamesEveryPage checks what make docs would refuse minutes later: a page that
+// readers of the site cannot find.
+func TestSiteNamesEveryPage(t *testing.T) {
+	root, err := archtest.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nav, err := os.ReadFile(filepath.Join(root, "docs/site/data/nav.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := strings.FieldsFunc(string(nav), func(r rune) bool { return strings.ContainsRune("[], \n", r) })
+	for _, pattern := range []string{"*.md", "start/*.md", "howto/*.md", "from/*.md"} {
+		pages, err := filepath.Glob(filepath.Join(root, "docs", pattern))
+		if err != nil || len(pages) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(pages), err)
+		}
+		for _, page := range pages {
+			name, _ := strings.CutPrefix(strings.TrimSuffix(page, ".md"), filepath.Join(root, "docs")+"/")
+			if base := filepath.Base(name); base != "README" && base != "_index" && !slices.Contains(named, name) {
+				t.Errorf("docs/site/data/nav.yaml does not name %s", name)
+			}
+		}
+	}
+}
+
 func TestDeadLinkIsCaught(t *testing.T) {
 	dir := t.TempDir()
 	page := "# One page\n[itself](#one-page) [other](other.md#second-part) [nowhere](gone.md) [no heading](other.md#third) `[code](gone.md)` [web](https://example.com/x)\n"

@@ -68,7 +68,7 @@ func (clusterCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 }
 
 // remove is never called: the kind has no finalizer.
-func (clusterCalls) remove(context.Context, *sdk.Client, client.Object, string) (bool, error) {
+func (clusterCalls) remove(context.Context, *sdk.Client, client.Object, string, *hubv1.Manager) (bool, error) {
 	return true, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -31,7 +32,10 @@ func gitRepositories() kind {
 
 // releaseRepository deletes the ServiceDeployments of a repository that is being
 // deleted, and waits until they are gone.
-func releaseRepository(ctx context.Context, p *pass) (bool, error) {
+func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) {
+	if err := stillOurs(ctx, p.hub, name, p.manager()); err != nil && !sdk.IsNotFound(err) {
+		return false, err
+	}
 	var users v1alpha1.ServiceDeploymentList
 	self := reference{kind: "GitRepository", at: client.ObjectKey{Name: p.object.GetName()}}
 	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.key()}); err != nil {
@@ -59,7 +63,7 @@ func releaseRepository(ctx context.Context, p *pass) (bool, error) {
 type repositoryCalls struct{}
 
 func foundRepository(r *hubv1.Repository) *found {
-	f := &found{id: r.GetId(), message: r}
+	f := &found{id: r.GetId(), message: r, managed: true, by: r.GetManagedBy()}
 	health := ""
 	switch r.GetHealth() {
 	case "Pullable":
@@ -105,19 +109,36 @@ func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
 	case have.GetUrl() != want.GetUrl():
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
-	case want.GetCredentials() == nil:
+	case want.GetCredentials() == nil && !want.GetManagement().GetTakeOver():
 		// Without a Secret the object says nothing about credentials: those that
-		// somebody gave with axle repos stay.
+		// somebody gave with axle repos stay, also when it is taken over.
 		return f, nil
 	}
-	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: want.GetName(), Credentials: want.GetCredentials()}))
+	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
+		Name: want.GetName(), Credentials: want.GetCredentials(), Management: want.GetManagement(),
+	}))
 	if err != nil {
 		return nil, err
 	}
 	return foundRepository(answer.Msg), nil
 }
 
-func (repositoryCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string) (bool, error) {
-	_, err := c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name}))
+func (repositoryCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	if err := stillOurs(ctx, c, name, by); err != nil {
+		return false, err
+	}
+	_, err := c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return err == nil, err
+}
+
+// stillOurs returns *ofOthers for a repository that somebody has taken over.
+func stillOurs(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
+	if err != nil {
+		return err
+	}
+	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
+		return &ofOthers{now}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -28,8 +29,9 @@ type kind struct {
 	refersTo []string
 	// resolve replaces references in an object by what the hub calls them.
 	resolve func(client.Object, resolved)
-	// release deletes what must go before the object; false means to wait for it.
-	release func(context.Context, *pass) (bool, error)
+	// release deletes what must go before the object of that name in the hub; false
+	// means to wait for it, and *ofOthers that nothing is deleted.
+	release func(ctx context.Context, p *pass, name string) (bool, error)
 	hub     upstream
 }
 
@@ -43,13 +45,13 @@ type common struct {
 type upstream interface {
 	// read returns nil for an object that the hub does not have.
 	read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error)
-	// same reports whether the hub has it as the item declares it.
+	// same reports whether the hub has it as the item declares it, its manager aside.
 	same(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (bool, error)
 	// write creates it if have is nil, and changes it otherwise.
 	write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (*found, error)
 	// remove deletes it, and reports whether it is gone: false means to ask again.
-	// NotFound is success.
-	remove(ctx context.Context, c *sdk.Client, object client.Object, name string) (bool, error)
+	// NotFound is success, and so is *ofOthers, which deletes nothing.
+	remove(ctx context.Context, c *sdk.Client, object client.Object, name string, by *hubv1.Manager) (bool, error)
 }
 
 // found is an object of the hub.
@@ -57,6 +59,9 @@ type found struct {
 	id string
 	// message is the hub's answer.
 	message proto.Message
+	// managed says that the hub records managers of this kind; by is the object's.
+	managed bool
+	by      *hubv1.Manager
 	// waits is what the object waits for; empty means that it is ready.
 	waits string
 	// notActing are fields that the hub keeps and does not act on.

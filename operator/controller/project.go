@@ -52,7 +52,7 @@ func (projectCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	return foundProject(answer.Msg), nil
 }
 
-func (projectCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string) (bool, error) {
+func (projectCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
 	_, err := c.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
 	return err == nil, err
 }

@@ -48,9 +48,11 @@ type reconciler struct {
 	direct client.Reader
 	hubs   *Hub
 	admins map[string]bool
-	timing Timing
-	events events.EventRecorder
-	due    *schedule
+	// clusterUID is the uid of the namespace kube-system of this cluster.
+	clusterUID string
+	timing     Timing
+	events     events.EventRecorder
+	due        *schedule
 }
 
 // cacheDelay bounds the wait for the cache to see our last write.
@@ -152,11 +154,4 @@ func (k kind) finalizer() string {
 
 func (p *pass) protected() bool {
 	return p.finalizer() != "" && controllerutil.ContainsFinalizer(p.object, p.finalizer())
-}
-
-// owned reports whether the object of the hub is this object's. The manager
-// that the hub records is not read yet; it will replace this function.
-func (p *pass) owned() bool {
-	status := p.common(p.object).status
-	return p.protected() || value(status.ID) != "" && !status.Readonly
 }

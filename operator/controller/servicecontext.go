@@ -65,7 +65,7 @@ func (contextCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	return foundContext(answer.Msg), nil
 }
 
-func (contextCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string) (bool, error) {
+func (contextCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
 	_, err := c.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name}))
 	return err == nil, err
 }

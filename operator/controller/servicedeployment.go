@@ -86,20 +86,23 @@ func (serviceCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 
 // remove asks for the deletion; the agent deletes the objects, or leaves them with
 // spec.detach, and then the hub knows no such service.
-func (serviceCalls) remove(ctx context.Context, c *sdk.Client, o client.Object, name string) (bool, error) {
+func (serviceCalls) remove(ctx context.Context, c *sdk.Client, o client.Object, name string, by *hubv1.Manager) (bool, error) {
 	cluster, service, _ := strings.Cut(name, "/")
 	ref := &hubv1.ServiceRef{Cluster: cluster, Name: service}
 	have, err := c.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: ref}))
 	if err != nil || have.Msg.GetDeleting() {
 		return false, err
 	}
+	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
+		return false, &ofOthers{now}
+	}
 	detach := value(o.(*v1alpha1.ServiceDeployment).Spec.Detach)
-	_, err = c.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach}))
+	_, err = c.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach, Management: &hubv1.Management{By: by}}))
 	return false, err
 }
 
 func foundService(s *hubv1.Service) *found {
-	f := &found{id: s.GetId(), message: s, notActing: s.GetNotActing(), show: func(o client.Object) {
+	f := &found{id: s.GetId(), message: s, managed: true, by: s.GetManagedBy(), notActing: s.GetNotActing(), show: func(o client.Object) {
 		status := &o.(*v1alpha1.ServiceDeployment).Status
 		status.Components, status.Errors = components(s), nil
 		for _, e := range s.GetErrors() {

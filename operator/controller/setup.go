@@ -28,6 +28,9 @@ type Config struct {
 	Hub *Hub
 	// AdminNamespaces are the namespaces whose objects act with the operator's token.
 	AdminNamespaces []string
+	// ClusterUID is the uid of the namespace kube-system of the cluster; it is part of
+	// what the hub records as the manager.
+	ClusterUID string
 	// Workers of each kind; zero is 8.
 	Workers int
 	// Timing is for tests; its zero value is what docs/operator.md says.
@@ -51,7 +54,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return errcode.New(errcode.Invalid, "the cluster has no kind %s: apply the CRDs first, with kubectl apply --server-side -f deploy/crds: %w", k.name, err)
 		}
 		r := &reconciler{
-			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), hubs: c.Hub, admins: admins, timing: timing,
+			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), hubs: c.Hub, admins: admins, clusterUID: c.ClusterUID, timing: timing,
 			events: m.GetEventRecorder("axle-operator"), due: newSchedule(timing.Pending),
 		}
 		if err := r.add(ctx, m, c.Workers); err != nil {
@@ -70,7 +73,7 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 	}
 	unchecked := true // the name is unique here, but not in a process with two operators
 	b := builder.ControllerManagedBy(m).Named(r.name).
-		For(r.object, builder.WithPredicates(predicate.Funcs{UpdateFunc: declares})).
+		For(r.object, builder.WithPredicates(predicate.Funcs{UpdateFunc: changed})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
 			RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](newBackoff(r.timing)),
@@ -103,10 +106,10 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 	return b.Complete(r)
 }
 
-// declares reports whether an update changed what an object declares. What the
+// changed reports whether an update changed what an object declares. What the
 // operator itself writes (status, finalizer, name) does not: its next reconcile could
 // see a cache from before it, and send the same again.
-func declares(e event.UpdateEvent) bool {
+func changed(e event.UpdateEvent) bool {
 	own := func(o client.Object) map[string]string {
 		annotations := maps.Clone(o.GetAnnotations())
 		delete(annotations, nameAnnotation)

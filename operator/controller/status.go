@@ -60,7 +60,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 		p.set(ready, false, reasonDeleting, p.waits)
 	default:
 		p.set(synchronized, true, reasonSynchronized, "the hub has what the object declares")
-		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, "others created it in the hub: it is shown and not changed", "the object is managed here"))
+		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, p.readonly(), "the object is managed here"))
 		p.set(namespacedCredentials, false, reasonDefault, "the operator's own credentials are used")
 		p.set(ready, p.have.waits == "", reasonReady, cmp.Or(p.have.waits, "ready"))
 	}
@@ -95,6 +95,14 @@ func (p *pass) fill() {
 	if p.have.show != nil {
 		p.have.show(p.object)
 	}
+}
+
+// readonly says why the object of the hub is not changed.
+func (p *pass) readonly() string {
+	if p.have.managed {
+		return "the object of the hub is managed by " + words(p.have.by) + ": it is shown and not changed"
+	}
+	return "others created it in the hub: it is shown and not changed"
 }
 
 func (p *pass) set(name string, is bool, reason, message string) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -47,11 +48,6 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 		p.due.forget(p.key) // the wait for a deletion begins
 	}
 	p.after = p.due.again(p.key, false, p.timing.RetryMax, p.timing.Missing)
-	if p.release != nil {
-		if free, err := p.release(ctx, p); err != nil || !free {
-			return true, err
-		}
-	}
 	name, err := p.hubName(ctx)
 	if err == nil {
 		p.hub, err = p.hubs.Client()
@@ -59,8 +55,12 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	gone, err := p.kind.hub.remove(ctx, p.hub, p.object, name)
+	gone, err := p.remove(ctx, name)
+	said := "deleted " + name + " from the hub"
+	var others *ofOthers
 	switch {
+	case errors.As(err, &others):
+		said = "left " + name + " in the hub: " + others.Error()
 	case sdk.IsNotFound(err):
 	case err != nil || !gone:
 		return true, err
@@ -69,8 +69,18 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 		return true, client.IgnoreNotFound(err)
 	}
 	p.gone = true
-	p.event(corev1.EventTypeNormal, "Deleted", "deleted %s from the hub", name)
+	p.event(corev1.EventTypeNormal, "Deleted", "%s", said)
 	return true, nil
+}
+
+// remove deletes the object of the hub, after what must go before it.
+func (p *pass) remove(ctx context.Context, name string) (gone bool, err error) {
+	if p.release != nil {
+		if free, err := p.release(ctx, p, name); err != nil || !free {
+			return false, err
+		}
+	}
+	return p.kind.hub.remove(ctx, p.hub, p.object, name, p.manager())
 }
 
 // hubName is the name under which the object was written to the hub.
@@ -167,7 +177,9 @@ func (p *pass) decide(context.Context) (bool, error) {
 	p.action = ownership.Decide(by, ownership.State{
 		Exists: p.have != nil, Owned: p.owned(),
 		DriftDetection: settings == nil || settings.DriftDetection == nil || *settings.DriftDetection,
-		Adopt:          p.object.GetAnnotations()[ownership.AdoptAnnotation] == "true",
+		Foreign:        p.foreign(),
+		// It takes over once: what it wrote before was taken over by somebody since.
+		Adopt: p.object.GetAnnotations()[ownership.AdoptAnnotation] == "true" && !p.protected(),
 	})
 	switch p.action {
 	case ownership.Missing:
@@ -213,9 +225,21 @@ func (p *pass) patch(ctx context.Context, change func()) error {
 	return err
 }
 
+// manage says in the request who writes. It is not part of the hash.
+func (p *pass) manage() {
+	by := &hubv1.Management{By: p.manager(), TakeOver: p.action == ownership.TakeOver || p.lost()}
+	switch {
+	case p.item.Service != nil:
+		p.item.Service.Management = by
+	case p.item.Repository != nil:
+		p.item.Repository.Management = by
+	}
+}
+
 // write sends the object if it differs from what the hub has.
 func (p *pass) write(ctx context.Context) (bool, error) {
-	if p.action == ownership.Write && value(p.common(p.object).status.SHA) == p.sha {
+	p.manage()
+	if p.action == ownership.Write && !p.lost() && value(p.common(p.object).status.SHA) == p.sha {
 		same, err := p.kind.hub.same(ctx, p.hub, p.item, p.have)
 		if err != nil {
 			return true, err

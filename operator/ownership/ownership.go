@@ -3,9 +3,9 @@
 // the defaults of each kind (docs/adr/0079) and one function over them. It makes no
 // calls; operator/controller reads the state and acts on the answer.
 //
-// The operator does not read or write the manager of an object yet. So a CR owns an
-// object if it has our finalizer, or a status.id that it did not get as a reader.
-// This is State.Owned, and what changes when the manager decides.
+// A CR owns an object if the hub names it as the manager. Without a manager, it owns
+// what it wrote before: it has our finalizer, or a status.id that it did not get as a
+// reader. This is State.Owned.
 package ownership
 
 import "github.com/axle-cd/axle/api/kinds"
@@ -67,6 +67,8 @@ type State struct {
 	Exists bool
 	// Owned: it is the CR's.
 	Owned bool
+	// Foreign: another declarative manager has it, such as Terraform or another CR.
+	Foreign bool
 	// DriftDetection is reconciliation.driftDetection of the CR; the default is true.
 	DriftDetection bool
 	// Adopt: the CR asks to take it over, with the annotation AdoptAnnotation.
@@ -103,7 +105,9 @@ func Decide(d Default, s State) Action {
 		return Create
 	case s.Owned:
 		return Write
-	case s.Adopt, d == Upsert, d == Reference, d == Adopt && s.DriftDetection:
+	case s.Adopt:
+		return TakeOver
+	case !s.Foreign && (d == Upsert || d == Reference || d == Adopt && s.DriftDetection):
 		return TakeOver
 	case d == CreateOnly:
 		return Refuse

@@ -46,7 +46,7 @@ func TestEveryKindHasTheDefaultOfTheDecision(t *testing.T) {
 }
 
 func TestDecide(t *testing.T) {
-	const exists, owned, drift, adopt = 1, 2, 4, 8
+	const exists, owned, drift, adopt, foreign = 1, 2, 4, 8, 16
 	for _, c := range []struct {
 		d    ownership.Default
 		s    int
@@ -58,6 +58,8 @@ func TestDecide(t *testing.T) {
 		{ownership.Adopt, exists, ownership.Show},
 		{ownership.Adopt, exists | adopt, ownership.TakeOver},
 		{ownership.Adopt, exists | owned, ownership.Write},
+		{ownership.Adopt, exists | foreign | drift, ownership.Show},
+		{ownership.Adopt, exists | foreign | adopt, ownership.TakeOver},
 		{ownership.ReadOnly, 0, ownership.Create},
 		{ownership.ReadOnly, exists | drift, ownership.Show},
 		{ownership.ReadOnly, exists | owned, ownership.Write},
@@ -65,16 +67,19 @@ func TestDecide(t *testing.T) {
 		{ownership.Upsert, 0, ownership.Create},
 		{ownership.Upsert, exists, ownership.TakeOver},
 		{ownership.Upsert, exists | owned, ownership.Write},
+		{ownership.Upsert, exists | foreign, ownership.Show},
+		{ownership.Upsert, exists | foreign | adopt, ownership.TakeOver},
 		{ownership.CreateOnly, 0, ownership.Create},
 		{ownership.CreateOnly, exists | drift, ownership.Refuse},
 		{ownership.CreateOnly, exists | adopt, ownership.TakeOver},
 		{ownership.CreateOnly, exists | owned, ownership.Write},
+		{ownership.CreateOnly, exists | foreign, ownership.Refuse},
 		{ownership.Reference, 0, ownership.Missing},
 		{ownership.Reference, owned, ownership.Missing},
 		{ownership.Reference, exists, ownership.TakeOver},
 		{ownership.Reference, exists | owned, ownership.Write},
 	} {
-		s := ownership.State{Exists: c.s&exists != 0, Owned: c.s&owned != 0, DriftDetection: c.s&drift != 0, Adopt: c.s&adopt != 0}
+		s := ownership.State{Exists: c.s&exists != 0, Owned: c.s&owned != 0, DriftDetection: c.s&drift != 0, Adopt: c.s&adopt != 0, Foreign: c.s&foreign != 0}
 		if have := ownership.Decide(c.d, s); have != c.want {
 			t.Errorf("%s, %+v: %s, want %s", c.d, s, have, c.want)
 		}

@@ -1,0 +1,72 @@
+package controller
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
+)
+
+// ofOthers is the reason why the deletion of a custom resource leaves the object of
+// the hub: another manager has it.
+type ofOthers struct{ by *hubv1.Manager }
+
+// Error says who has it.
+func (o *ofOthers) Error() string { return "the object is managed by " + words(o.by) }
+
+// manager is what the hub records about objects of this custom resource. It has no
+// uid: a resource that is deleted and created again under its name is the same one.
+func (p *pass) manager() *hubv1.Manager {
+	id := fmt.Sprintf("%s/%s.%s/%s/%s", p.clusterUID, p.name, kinds.Deployments, p.key.Namespace, p.key.Name)
+	return &hubv1.Manager{Tool: "operator", Id: id}
+}
+
+// owned reports whether the object of the hub is this custom resource's: the hub says
+// so, or it names nobody who declares objects and the resource wrote it before. The
+// latter is a kind without managers, or a hub that was restored from an older backup.
+func (p *pass) owned() bool {
+	status := p.common(p.object).status
+	wrote := p.protected() || value(status.ID) != "" && !status.Readonly
+	switch {
+	case p.have == nil || !p.have.managed:
+		return wrote
+	case proto.Equal(p.have.by, p.manager()):
+		return true
+	}
+	return wrote && !declares(p.have.by)
+}
+
+// foreign reports whether another declarative manager has the object.
+func (p *pass) foreign() bool {
+	return p.have != nil && p.have.managed && declares(p.have.by) && !proto.Equal(p.have.by, p.manager())
+}
+
+// lost reports whether the hub has to record this manager again.
+func (p *pass) lost() bool {
+	return p.have != nil && p.have.managed && !proto.Equal(p.have.by, p.manager())
+}
+
+// declares reports whether a manager writes its objects again when they differ; people
+// and nobody do not.
+func declares(by *hubv1.Manager) bool {
+	return by.GetTool() != "" && by.GetTool() != "cli" && by.GetTool() != "console"
+}
+
+// words is a manager for people.
+func words(by *hubv1.Manager) string {
+	switch by.GetTool() {
+	case "":
+		return "nobody"
+	case "cli", "console":
+		return "people (" + by.GetTool() + ")"
+	case "operator":
+		if part := strings.Split(by.GetId(), "/"); len(part) == 4 {
+			kind, _, _ := strings.Cut(part[1], ".")
+			return "the operator (" + kind + " " + strings.TrimPrefix(part[2]+"/"+part[3], "/") + ")"
+		}
+	}
+	return by.GetTool() + " (" + by.GetId() + ")"
+}
