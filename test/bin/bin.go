@@ -55,7 +55,7 @@ var built = struct {
 func Path(ctx context.Context, name string, o Options) (string, error) {
 	built.Lock()
 	defer built.Unlock()
-	root, err := repositoryRoot()
+	root, err := Root()
 	if err != nil {
 		return "", err
 	}

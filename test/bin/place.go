@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// repositoryRoot walks up from the working folder, which is the package's in a
+// Root is the folder of the checkout: it walks up from the working folder, which is the package's in a
 // test, to the module's go.mod.
-func repositoryRoot() (string, error) {
+func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err

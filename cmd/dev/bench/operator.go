@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/axle-cd/axle/test/scale/operator"
+)
+
+// benchOperator is one run of the bench-operator command.
+type benchOperator struct {
+	config operator.Config
+	out    string
+	name   string
+	progress
+}
+
+func operatorCommand() *cobra.Command {
+	var b benchOperator
+	c := &cobra.Command{
+		Use:   "bench-operator",
+		Short: "Measure the operator with thousands of custom resources",
+		Long: `Start an API server, a hub and simulated agents, create custom resources, and
+start the operator. Measure what it takes until all are in the hub, what one
+edit costs, and what the operator does while nothing changes.
+
+The command prints a table. Its last line is one JSON object. With --name it
+records the result.`,
+		Example: "  dev bench-operator --crs 500",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			b.started = time.Now()
+			return b.run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&b.config.Resources, "crs", 5000, "number of custom resources")
+	f.DurationVar(&b.config.Idle, "idle", 2*time.Minute, "time for which the idle operator is measured")
+	f.StringVar(&b.name, "name", "", "record the result under this name")
+	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
+	return c
+}
+
+func (b *benchOperator) run(ctx context.Context) error {
+	if err := recordable(ctx, b.name); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	commit := revision(ctx)
+	found, err := operator.Measure(ctx, b.config)
+	if err != nil {
+		return err
+	}
+	r := &operatorRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
+	if b.name != "" {
+		if err := errors.Join(writeRecord(filepath.Join(b.out, "operator"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\n%d custom resources, %d cores\n", found.Resources, r.Machine.Cores)
+	if err := printValues(r.values(), ""); err != nil {
+		return err
+	}
+	return lastLine(found)
+}
+
+// operatorRecord is what is kept of one run.
+type operatorRecord struct {
+	Name    string          `json:"name"`
+	Date    string          `json:"date"`
+	Commit  string          `json:"commit"`
+	Machine machine         `json:"machine"`
+	Result  operator.Result `json:"result"`
+}
+
+// values are the numbers of one run.
+func (r *operatorRecord) values() []value {
+	f := r.Result
+	return []value{
+		{What: "load: CPU of the operator", Value: f.LoadCPU, Unit: "s"},
+		{What: "load: until all are in the hub", Value: f.LoadSeconds, Unit: "s"},
+		{What: "load: calls of the hub", Value: float64(f.LoadCalls)},
+		{What: "load: requests to the API server", Value: float64(f.LoadRequests)},
+		{What: "one edit: calls of the hub", Value: float64(f.EditCalls)},
+		{What: "one edit: requests to the API server", Value: float64(f.EditRequests)},
+		{What: "one edit: until the status says so", Value: f.EditSeconds, Unit: "s"},
+		{What: "started again: CPU until it acts", Value: f.RestartCPU, Unit: "s"},
+		{What: "started again: calls of the hub, with those of one edit", Value: float64(f.RestartCalls)},
+		{What: "idle: cores", Value: f.IdleCores},
+		{What: "idle: calls of the hub, a minute", Value: f.IdleCalls},
+		{What: "idle: requests to the API server, a minute", Value: f.IdleRequests},
+		{What: "memory, idle", Value: f.RSS, Unit: "MiB"},
+		{What: "memory, largest", Value: f.Peak, Unit: "MiB"},
+	}
+}
+
+// operatorPage writes the tables of all recorded runs.
+func operatorPage(page *bytes.Buffer, dir string) error {
+	records, err := readRecords[operatorRecord](dir)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	page.WriteString(`
+## operator
+
+Measured by ` + "`make bench-operator`" + `: a real API server, a hub and the operator as
+processes. Nine of ten custom resources are ServiceDeployments, 45 for each simulated
+agent, which report all services as healthy; the others are Clusters, ServiceContexts
+and one GitRepository. The custom resources exist before the operator starts. It runs
+with its default times. The idle time follows a restart, so that the checks of all
+custom resources (every 30 min) are spread over it, as they are in production. The
+requests leave out the renewals of the lease, one every 2 s. A service that is not
+ready is looked at after 30 s and then after twice that, so one edit includes calls
+until its agent has applied it.
+
+Not shown: what the hub takes for it; the memory of the API server; namespaces with
+credentials of their own; Secrets.
+`)
+	for _, r := range records {
+		m := r.Machine
+		fmt.Fprintf(page, "\n### %s\n\n%d custom resources; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value |\n|---|---|\n",
+			r.Name, r.Result.Resources, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
+		for _, v := range r.values() {
+			fmt.Fprintf(page, "| %s | %s |\n", v.What, v.number())
+		}
+	}
+	return nil
+}
