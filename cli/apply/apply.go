@@ -2,11 +2,13 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
@@ -24,79 +26,117 @@ type appliedView struct {
 	NotActing []string `json:"notActing"`
 }
 
+// applying is one run of the command.
+type applying struct {
+	app    *command.App
+	client *sdk.Client
+	files  []string
+	dryRun bool
+	prune  bool
+	// set is the manager's id of what is applied; empty is people.
+	set        string
+	management *hubv1.Management
+	views      []appliedView
+	failed     int
+}
+
 // Command returns the command axle apply.
 func Command(a *command.App) *cobra.Command {
-	var files []string
-	var dryRun bool
+	r := &applying{app: a, management: command.Management()}
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read Project, GitRepository, Cluster, ServiceContext and ServiceDeployment objects
 of deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
 Secrets and ConfigMaps that they refer to are read from objects in the same files.
-Objects that are not in the files stay; nothing is deleted.`,
-		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/",
+
+With --set, the set manages the services and repositories of the files: people and
+other tools are refused, unless they take them over. Use one set for each folder
+that is applied as a whole, such as one for each job.
+
+Objects that are not in the files stay, unless --prune deletes them. It deletes the
+services and repositories that the set manages and the files do not declare, and
+only after everything else was applied.`,
+		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/\n  axle apply -f fleet/ --set fleet --prune --dry-run\n  axle apply -f fleet/ --set fleet --take-over",
 		Args:    command.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if len(files) == 0 {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			switch {
+			case len(r.files) == 0:
 				return exitcode.Usagef("name what to apply with -f FILE|DIR|-")
+			case r.prune && r.set == "":
+				return exitcode.Usagef("--prune needs --set NAME: it deletes what the set manages and the files do not declare")
+			case r.set != "":
+				r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
 			}
-			items, err := manifest.Read(files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) })
+			items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) })
 			if err != nil {
 				return err
 			}
-			client, err := a.Client()
-			if err != nil {
+			if r.client, err = a.Client(); err != nil {
 				return err
 			}
-			views := []appliedView{}
-			failed := 0
-			added := map[string]bool{}
-			for _, item := range items {
-				view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
-				if needed := needs(item, added); dryRun && needed != "" {
-					// The hub cannot check a reference to what this dry run
-					// did not add.
-					view.Result = "not checked, its " + needed + " is new"
-					views = append(views, view)
-					continue
-				}
-				if err := applyItem(c.Context(), client, item, dryRun, &view); err != nil {
-					failed++
-					view.Result = "failed: " + err.Error()
-				}
-				if view.Result == "created" {
-					added[item.Kind+"/"+item.Name] = true
-				}
-				views = append(views, view)
-			}
-			err = command.PrintList(a, views, func(v appliedView) string { return v.Kind + "/" + v.Name },
-				command.Col("KIND", func(v appliedView) string { return v.Kind }),
-				command.Col("NAME", func(v appliedView) string { return v.Name }),
-				command.Col("RESULT", func(v appliedView) string { return v.Result }),
-				command.Col("NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }),
-			)
-			if err == nil && failed > 0 {
-				err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", failed, len(items))
-			}
-			return err
+			r.apply(c.Context(), items)
+			err = r.pruneAll(c.Context(), items)
+			return errors.Join(err, r.print())
 		},
 	}
-	c.Flags().StringSliceVarP(&files, "filename", "f", nil, "files, folders, or - for standard input")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	c.Flags().StringSliceVarP(&r.files, "filename", "f", nil, "files, folders, or - for standard input")
+	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "check everything, store nothing")
+	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages the services and repositories of the files (default: people do)")
+	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete services and repositories of the set that are not in the files")
+	c.Flags().BoolVar(&r.management.TakeOver, "take-over", false, "also change what others manage; the set manages it from then on")
 	return c
+}
+
+// apply sends one object after the other.
+func (r *applying) apply(ctx context.Context, items []manifest.Item) {
+	r.views = []appliedView{}
+	added := map[string]bool{}
+	for _, item := range items {
+		view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
+		if needed := needs(item, added); r.dryRun && needed != "" {
+			// The hub cannot check a reference to what this dry run did not add.
+			view.Result = "not checked, its " + needed + " is new"
+			r.views = append(r.views, view)
+			continue
+		}
+		if err := r.item(ctx, item, &view); err != nil {
+			r.failed++
+			view.Result = "failed: " + err.Error()
+		}
+		if view.Result == "created" {
+			added[item.Kind+"/"+item.Name] = true
+		}
+		r.views = append(r.views, view)
+	}
+}
+
+// print shows what was done, and fails if some of it was not.
+func (r *applying) print() error {
+	err := command.PrintList(r.app, r.views, func(v appliedView) string { return v.Kind + "/" + v.Name },
+		command.Col("KIND", func(v appliedView) string { return v.Kind }),
+		command.Col("NAME", func(v appliedView) string { return v.Name }),
+		command.Col("RESULT", func(v appliedView) string { return v.Result }),
+		command.Col("NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }),
+	)
+	if err == nil && r.failed > 0 {
+		err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", r.failed, len(r.views))
+	}
+	return err
 }
 
 // maxInput bounds what is read from standard input, in bytes.
 const maxInput = 16 << 20
 
-// applyItem sends one object and records the result in view.
-func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryRun bool, view *appliedView) error {
+// item sends one object and records the result in view.
+func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedView) error {
+	client, dryRun := r.client, r.dryRun
 	switch {
 	case item.Project != nil:
 		return applyProject(ctx, client, item.Project, dryRun, view)
 	case item.Context != nil:
 		return applyContext(ctx, client, item.Context, dryRun, view)
 	case item.Repository != nil:
+		item.Repository.Management = r.management
 		return applyRepository(ctx, client, item.Repository, dryRun, view)
 	case item.Cluster != nil:
 		view.Result = "updated"
@@ -110,7 +150,7 @@ func applyItem(ctx context.Context, client *sdk.Client, item manifest.Item, dryR
 		}
 		return err
 	default:
-		item.Service.DryRun = dryRun
+		item.Service.DryRun, item.Service.Management = dryRun, r.management
 		applied, err := client.Services.Apply(ctx, connect.NewRequest(item.Service))
 		if err != nil {
 			return err
@@ -136,7 +176,7 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return err
 	case have.Msg.GetUrl() != want.GetUrl():
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
-	case want.GetCredentials() == nil:
+	case want.GetCredentials() == nil && (proto.Equal(have.Msg.GetManagedBy(), want.GetManagement().GetBy()) || !want.GetManagement().GetTakeOver()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -144,7 +184,9 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 	if dryRun {
 		return nil
 	}
-	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{Name: want.GetName(), Credentials: want.GetCredentials()}))
+	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
+		Name: want.GetName(), Credentials: want.GetCredentials(), Management: want.GetManagement(),
+	}))
 	return err
 }
 
