@@ -70,13 +70,19 @@ func TestSetsOfApply(t *testing.T) {
 	does("clusters create edge-1")
 	does("repos add mine https://git.invalid/mine --timeout 0")
 
-	write(repository("fleet") + repository("spare") + service("web", "web") + service("old", "old"))
+	const project = group + "kind: Project\nmetadata: {name: shop}\nspec: {name: shop}\n---\n"
+	const facts = group + "kind: ServiceContext\nmetadata: {name: facts}\nspec: {configuration: {size: 3}}\n---\n"
+	write(repository("fleet") + repository("spare") + service("web", "web") + service("old", "old") + project + facts)
 	does("apply -f " + file + " --set fleet")
 	names("services list -q --managed-by apply", "edge-1/old\nedge-1/web\n")
 	names("services get edge-1/web -o jsonpath={.managedBy.id}", "fleet\n")
 	fails("services delete edge-1/web --timeout 0", "managed by axle apply (set fleet)")
 	write(service("web", "changed"))
 	fails("apply -f "+file, "managed by axle apply (set fleet)")
+	fails("projects update shop --description other", "managed by axle apply (set fleet)")
+	fails("servicecontexts set facts size=4", "managed by axle apply (set fleet)")
+	names("projects list -q --managed-by apply", "shop\n")
+	names("servicecontexts list -q --managed-by apply", "facts\n")
 	fails("apply -f "+file+" --set other", "managed by axle apply (set fleet)")
 
 	// Nothing is deleted without a set, after a failure, or by files that declare nothing.
@@ -93,7 +99,9 @@ func TestSetsOfApply(t *testing.T) {
 	does("apply -f "+file+" --set fleet --prune --dry-run", "edge-1/old", "spare")
 	names("repos list -q", "fleet\nmine\nspare\n")
 	names("services list -q", "edge-1/old\nedge-1/theirs\nedge-1/web\n")
-	does("apply -f "+file+" --set fleet --prune", "edge-1/old", "deleting", "spare", "deleted")
+	does("apply -f "+file+" --set fleet --prune", "edge-1/old", "deleting", "spare", "deleted", "facts", "shop")
+	names("projects list -q", "default\n")
+	names("servicecontexts list -q", "")
 	names("repos list -q", "fleet\nmine\n")
 	names("services list -q", "edge-1/theirs\nedge-1/web\n")
 	does("apply -f "+file+" --set fleet --prune", "unchanged")
@@ -102,4 +110,13 @@ func TestSetsOfApply(t *testing.T) {
 	does("apply -f " + file + " --set other --take-over")
 	names("services get edge-1/web -o jsonpath={.managedBy.id}", "other\n")
 	names("repos get fleet -o jsonpath={.managedBy.id}", "other\n")
+
+	// People take over what they need, as it is.
+	write(project + facts)
+	does("apply -f " + file + " --set fleet")
+	does("projects update shop --take-over")
+	does("servicecontexts set facts --take-over")
+	names("projects get shop -o jsonpath={.managedBy.tool}", "cli\n")
+	names("servicecontexts get facts -o jsonpath={.managedBy.tool}", "cli\n")
+	does("clusters update edge-1 --take-over --tag tier=edge")
 }

@@ -21,15 +21,15 @@ const OfTheCall = "-"
 
 // Writes lists the calls that write, except for Exceptions.
 var Writes = []Write{
-	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec"}},
-	{"Projects/Update", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec"}},
-	{"Projects/Delete", "Project", nil, "", map[string]string{"name": "spec.name"}},
+	{"Projects/Create", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "management": OfTheCall}},
+	{"Projects/Update", "Project", nil, "spec", map[string]string{"name": "spec.name", "description": "spec.description", "limits": "ProjectLimits:spec", "management": OfTheCall}},
+	{"Projects/Delete", "Project", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
 	{"Clusters/Create", "ClusterRegistration", nil, "spec", map[string]string{"name": "spec.name", "handle": "spec.handle", "project": "spec.project",
-		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef"}},
+		"tags": "spec.tags", "metadata": "spec.metadata", "renew_token": "spec.tokenSecretRef", "management": OfTheCall}},
 	{"Clusters/Update", "Cluster", nil, "spec", map[string]string{"name": "metadata.name", "handle": "spec.handle", "tags": "spec.tags", "set_tags": "spec.tags",
-		"metadata": "spec.metadata", "set_metadata": "spec.metadata"}},
-	{"Clusters/Delete", "ClusterRegistration", nil, "", map[string]string{"name": "spec.name", "detach": "spec.detach"}},
+		"metadata": "spec.metadata", "set_metadata": "spec.metadata", "management": OfTheCall}},
+	{"Clusters/Delete", "ClusterRegistration", nil, "", map[string]string{"name": "spec.name", "detach": "spec.detach", "management": OfTheCall}},
 
 	{"Repositories/Create", "Repository", []string{"GitRepository", "HelmRepository"}, "spec", map[string]string{"name": "spec.name", "project": "spec.project",
 		"type": "spec.type", "url": "spec.url", "credentials": "spec.credentialsRef", "auth": "spec.auth", "options": "spec", "management": OfTheCall}},
@@ -51,11 +51,11 @@ var Writes = []Write{
 	{"Services/Rollback", "ServiceDeployment", nil, "spec.pinnedRevision", map[string]string{"ref": "spec.cluster", "revision": "spec.pinnedRevision"}},
 	{"Services/Delete", "ServiceDeployment", nil, "", map[string]string{"ref": "spec.cluster", "detach": "spec.detach", "management": OfTheCall}},
 
-	{"Contexts/Create", "ServiceContext", nil, "spec", map[string]string{"context": "spec"}},
-	{"Contexts/Update", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "merge": OfTheCall, "unset": OfTheCall, "global": "spec.projectRef"}},
-	{"Contexts/Delete", "ServiceContext", nil, "", map[string]string{"name": "spec.name"}},
-	{"Outputs/Put", "Outputs", nil, "spec", map[string]string{"outputs": "spec", "global": "spec.project"}},
-	{"Outputs/Delete", "Outputs", nil, "", map[string]string{"name": "spec.name"}},
+	{"Contexts/Create", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "management": OfTheCall}},
+	{"Contexts/Update", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "merge": OfTheCall, "unset": OfTheCall, "global": "spec.projectRef", "management": OfTheCall}},
+	{"Contexts/Delete", "ServiceContext", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+	{"Outputs/Put", "Outputs", nil, "spec", map[string]string{"outputs": "spec", "global": "spec.project", "management": OfTheCall}},
+	{"Outputs/Delete", "Outputs", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 	{"Backends/Migrate", "BackendMigration", nil, "spec", map[string]string{"from": "spec.from", "to": "spec.to"}},
 
 	{"Tokens/CreateBootstrap", "RegistrationToken", []string{"BootstrapToken"}, "spec", map[string]string{"project": "spec.project",

@@ -21,6 +21,7 @@ func printProject(a *command.App, p *hubv1.Project) error {
 		command.Col("Description", (*hubv1.Project).GetDescription),
 		command.Col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
 		command.Col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
+		command.Col("Managed by", command.ManagerOf[*hubv1.Project]),
 		command.Col("Created", func(v *hubv1.Project) string {
 			if v.GetCreatedAt() == 0 {
 				return "with the hub"
@@ -42,16 +43,18 @@ func printProjects(a *command.App, all []*hubv1.Project) error {
 		command.Ages("AGE", func(v *hubv1.Project) string { return a.Age(v.GetCreatedAt()) }),
 		command.Wide("NAMESPACES", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetNamespaces(), ",") }),
 		command.Wide("KINDS", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetKinds(), ",") }),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Project]),
 		command.Col("DESCRIPTION", (*hubv1.Project).GetDescription),
 	)
 }
 
 // Projects returns the command axle projects.
 func Projects(a *command.App) *cobra.Command {
+	listed, management := &hubv1.ListProjectsRequest{}, command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List projects", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Projects.List(c.Context(), connect.NewRequest(&hubv1.ListProjectsRequest{}))
+			all, err := client.Projects.List(c.Context(), connect.NewRequest(listed))
 			if err != nil {
 				return err
 			}
@@ -67,10 +70,12 @@ func Projects(a *command.App) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete empty projects", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "project", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
+			_, err := client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &listed.ManagedByTool)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("projects", "Manage projects, which group clusters, repositories and services", []string{"project"}, list, get, projectsCreate(a), projectsUpdate(a), remove)
 }
 
@@ -93,7 +98,7 @@ agents refuse rendered objects outside these limits.`,
 			if err != nil {
 				return err
 			}
-			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted}))
+			p, err := client.Projects.Create(c.Context(), connect.NewRequest(&hubv1.CreateProjectRequest{Name: args[0], Description: description, Limits: wanted, Management: command.Management()}))
 			if err != nil {
 				return err
 			}
@@ -107,6 +112,7 @@ agents refuse rendered objects outside these limits.`,
 
 func projectsUpdate(a *command.App) *cobra.Command {
 	var description string
+	management := command.Management()
 	var declared limits.Flags
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the description or the limits of a project", Args: command.Exactly(1),
@@ -121,14 +127,14 @@ namespace that services of the project use now.`,
 			if err != nil {
 				return err
 			}
-			request := &hubv1.UpdateProjectRequest{Name: args[0]}
+			request := &hubv1.UpdateProjectRequest{Name: args[0], Management: management}
 			if request.Limits, err = declared.Change(c, before.Msg.GetLimits()); err != nil {
 				return err
 			}
 			if c.Flags().Changed("description") {
 				request.Description = &description
 			}
-			if request.Limits == nil && request.Description == nil {
+			if request.Limits == nil && request.Description == nil && !management.GetTakeOver() {
 				return exitcode.Usagef("give a flag to change something; axle projects update --help lists the flags")
 			}
 			p, err := client.Projects.Update(c.Context(), connect.NewRequest(request))
@@ -139,6 +145,7 @@ namespace that services of the project use now.`,
 		}),
 	}
 	c.Flags().StringVar(&description, "description", "", "purpose of the project")
+	command.TakeOverFlag(c, management)
 	declared.Register(c)
 	return c
 }

@@ -49,13 +49,13 @@ func Command(a *command.App) *cobra.Command {
 of deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
 Secrets and ConfigMaps that they refer to are read from objects in the same files.
 
-With --set, the set manages the services and repositories of the files: people and
-other tools are refused, unless they take them over. Use one set for each folder
-that is applied as a whole, such as one for each job.
+With --set, the set manages what the files declare: people and other tools are
+refused, unless they take it over. Use one set for each folder that is applied as a
+whole, such as one for each job.
 
 Objects that are not in the files stay, unless --prune deletes them. It deletes the
-services and repositories that the set manages and the files do not declare, and
-only after everything else was applied.`,
+services, contexts, repositories and projects that the set manages and the files do
+not declare, and only after everything else was applied.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/\n  axle apply -f fleet/ --set fleet --prune --dry-run\n  axle apply -f fleet/ --set fleet --take-over",
 		Args:    command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
@@ -81,8 +81,8 @@ only after everything else was applied.`,
 	}
 	c.Flags().StringSliceVarP(&r.files, "filename", "f", nil, "files, folders, or - for standard input")
 	c.Flags().BoolVar(&r.dryRun, "dry-run", false, "check everything, store nothing")
-	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages the services and repositories of the files (default: people do)")
-	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete services and repositories of the set that are not in the files")
+	c.Flags().StringVar(&r.set, "set", "", "name of the set that manages what the files declare (default: people do)")
+	c.Flags().BoolVar(&r.prune, "prune", false, "with --set: delete what the set manages and the files do not declare")
 	c.Flags().BoolVar(&r.management.TakeOver, "take-over", false, "also change what others manage; the set manages it from then on")
 	return c
 }
@@ -132,8 +132,10 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 	client, dryRun := r.client, r.dryRun
 	switch {
 	case item.Project != nil:
+		item.Project.Management = r.management
 		return applyProject(ctx, client, item.Project, dryRun, view)
 	case item.Context != nil:
+		item.Context.Management = r.management
 		return applyContext(ctx, client, item.Context, dryRun, view)
 	case item.Repository != nil:
 		item.Repository.Management = r.management
@@ -144,6 +146,7 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 			_, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: item.Cluster.GetName()}))
 			return err
 		}
+		item.Cluster.Management = r.management
 		_, err := client.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
 		if sdk.IsNotFound(err) {
 			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
@@ -176,7 +179,7 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return err
 	case have.Msg.GetUrl() != want.GetUrl():
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
-	case want.GetCredentials() == nil && (proto.Equal(have.Msg.GetManagedBy(), want.GetManagement().GetBy()) || !want.GetManagement().GetTakeOver()):
+	case want.GetCredentials() == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -188,6 +191,11 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		Name: want.GetName(), Credentials: want.GetCredentials(), Management: want.GetManagement(),
 	}))
 	return err
+}
+
+// takes reports whether a write takes over what it would leave as it is.
+func takes(have *hubv1.Manager, m *hubv1.Management) bool {
+	return m.GetTakeOver() && !proto.Equal(have, m.GetBy())
 }
 
 // needs returns what an item refers to among the objects that were added, or nothing.
@@ -223,7 +231,7 @@ func applyProject(ctx context.Context, client *sdk.Client, want *hubv1.CreatePro
 		return err
 	case err != nil:
 		return err
-	case have.Msg.GetDescription() == want.GetDescription():
+	case have.Msg.GetDescription() == want.GetDescription() && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -231,7 +239,7 @@ func applyProject(ctx context.Context, client *sdk.Client, want *hubv1.CreatePro
 	if dryRun {
 		return nil
 	}
-	_, err = client.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: want.GetName(), Description: &want.Description}))
+	_, err = client.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: want.GetName(), Description: &want.Description, Management: want.GetManagement()}))
 	return err
 }
 
@@ -244,11 +252,11 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 		if dryRun {
 			return nil
 		}
-		_, err = client.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: want.GetContext()}))
+		_, err = client.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: want.GetContext(), Management: want.GetManagement()}))
 		return err
 	case err != nil:
 		return err
-	case len(want.GetContext().GetSecrets()) == 0 && manifest.SameContext(have.Msg, want.GetContext()):
+	case len(want.GetContext().GetSecrets()) == 0 && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}

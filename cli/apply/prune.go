@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -13,8 +14,9 @@ import (
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
-// pruneAll deletes what the set manages and the files do not declare: services first,
-// because the hub keeps a repository that a service uses.
+// pruneAll deletes what the set manages and the files do not declare, in the reverse
+// order of applying: the hub keeps what a service uses. Clusters stay: their kind
+// declares facts about a cluster and never the cluster.
 func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	switch {
 	case !r.prune:
@@ -28,55 +30,88 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	}
 	declared := map[string]bool{}
 	for _, item := range items {
-		switch {
-		case item.Service != nil:
-			declared["ServiceDeployment/"+refName(item.Service.GetRef())] = true
-		case item.Repository != nil:
-			declared["GitRepository/"+item.Repository.GetName()] = true
-		}
+		declared[item.Kind+"/"+hubName(item)] = true
 	}
-	services, err := r.services(ctx)
-	if err != nil {
-		return err
-	}
-	for _, s := range services {
-		ref := &hubv1.ServiceRef{Cluster: s.GetCluster(), Name: s.GetName()}
-		name := refName(ref)
-		if s.GetDeleting() || declared["ServiceDeployment/"+name] {
-			continue
-		}
-		r.remove("ServiceDeployment", name, func() error {
-			_, err := r.client.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Management: r.own()}))
+	for _, one := range r.prunable() {
+		names, err := one.names(ctx)
+		if err != nil {
 			return err
-		})
-	}
-	repositories, err := r.repositories(ctx)
-	if err != nil {
-		return err
-	}
-	for _, one := range repositories {
-		if declared["GitRepository/"+one.GetName()] {
-			continue
 		}
-		r.remove("GitRepository", one.GetName(), func() error {
-			_, err := r.client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: one.GetName(), Management: r.own()}))
-			return err
-		})
+		for _, name := range names {
+			if !declared[one.kind+"/"+name] {
+				r.remove(ctx, one, name)
+			}
+		}
 	}
 	return nil
 }
 
-// own never takes over: an object that somebody has taken over since it was listed is
-// theirs.
-func (r *applying) own() *hubv1.Management { return &hubv1.Management{By: r.management.GetBy()} }
-
-func (r *applying) remove(kind, name string, do func() error) {
-	view := appliedView{Kind: kind, Name: name, Result: "deleted", NotActing: []string{}}
-	if kind == "ServiceDeployment" {
-		view.Result = "deleting" // its agent deletes the objects first
+// hubName is what the hub calls the object of an item.
+func hubName(item manifest.Item) string {
+	switch {
+	case item.Service != nil:
+		return item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
+	case item.Context != nil:
+		return item.Context.GetContext().GetName()
+	case item.Repository != nil:
+		return item.Repository.GetName()
+	case item.Project != nil:
+		return item.Project.GetName()
 	}
+	return item.Name
+}
+
+// prunable is a kind that --prune deletes.
+type prunable struct {
+	kind string
+	// gone is what a deletion is called.
+	gone string
+	// names are those that the set manages.
+	names  func(ctx context.Context) ([]string, error)
+	delete func(ctx context.Context, name string) error
+}
+
+func (r *applying) prunable() []prunable {
+	tool := r.management.GetBy().GetTool()
+	// It never takes over: an object that somebody has taken over since it was listed
+	// is theirs.
+	own := &hubv1.Management{By: r.management.GetBy()}
+	return []prunable{
+		// The agent deletes the objects of a service first.
+		{"ServiceDeployment", "deleting", r.services, func(ctx context.Context, name string) error {
+			var ref hubv1.ServiceRef
+			ref.Cluster, ref.Name, _ = strings.Cut(name, "/")
+			_, err := r.client.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: &ref, Management: own}))
+			return err
+		}},
+		{"ServiceContext", "deleted", func(ctx context.Context) ([]string, error) {
+			list, err := r.client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{ManagedByTool: tool}))
+			return managed(list, err, (*hubv1.ListContextsResponse).GetContexts, own.GetBy())
+		}, func(ctx context.Context, name string) error {
+			_, err := r.client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: own}))
+			return err
+		}},
+		{"GitRepository", "deleted", func(ctx context.Context) ([]string, error) {
+			list, err := r.client.Repositories.List(ctx, connect.NewRequest(&hubv1.ListRepositoriesRequest{ManagedByTool: tool}))
+			return managed(list, err, (*hubv1.ListRepositoriesResponse).GetRepositories, own.GetBy())
+		}, func(ctx context.Context, name string) error {
+			_, err := r.client.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: own}))
+			return err
+		}},
+		{"Project", "deleted", func(ctx context.Context) ([]string, error) {
+			list, err := r.client.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{ManagedByTool: tool}))
+			return managed(list, err, (*hubv1.ListProjectsResponse).GetProjects, own.GetBy())
+		}, func(ctx context.Context, name string) error {
+			_, err := r.client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: own}))
+			return err
+		}},
+	}
+}
+
+func (r *applying) remove(ctx context.Context, one prunable, name string) {
+	view := appliedView{Kind: one.kind, Name: name, Result: one.gone, NotActing: []string{}}
 	if !r.dryRun {
-		if err := do(); err != nil && !sdk.IsNotFound(err) {
+		if err := one.delete(ctx, name); err != nil && !sdk.IsNotFound(err) {
 			r.failed++
 			view.Result = "not deleted: " + err.Error()
 		}
@@ -84,8 +119,24 @@ func (r *applying) remove(kind, name string, do func() error) {
 	r.views = append(r.views, view)
 }
 
-// services are those that the set manages.
-func (r *applying) services(ctx context.Context) (all []*hubv1.Service, err error) {
+// managed are the names of those objects of a list that a manager has.
+func managed[L any, T interface {
+	GetName() string
+	GetManagedBy() *hubv1.Manager
+}](list *connect.Response[L], err error, objects func(*L) []T, by *hubv1.Manager) (names []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range objects(list.Msg) {
+		if proto.Equal(one.GetManagedBy(), by) {
+			names = append(names, one.GetName())
+		}
+	}
+	return names, nil
+}
+
+// services are those that the set manages, without those that are being deleted.
+func (r *applying) services(ctx context.Context) (names []string, err error) {
 	request := &hubv1.ListServicesRequest{ManagedByTool: r.management.GetBy().GetTool(), PageSize: 500}
 	for {
 		page, err := r.client.Services.List(ctx, connect.NewRequest(request))
@@ -93,28 +144,12 @@ func (r *applying) services(ctx context.Context) (all []*hubv1.Service, err erro
 			return nil, err
 		}
 		for _, s := range page.Msg.GetServices() {
-			if proto.Equal(s.GetManagedBy(), r.management.GetBy()) {
-				all = append(all, s)
+			if proto.Equal(s.GetManagedBy(), r.management.GetBy()) && !s.GetDeleting() {
+				names = append(names, s.GetCluster()+"/"+s.GetName())
 			}
 		}
 		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return all, nil
+			return names, nil
 		}
 	}
 }
-
-// repositories are those that the set manages.
-func (r *applying) repositories(ctx context.Context) (all []*hubv1.Repository, err error) {
-	list, err := r.client.Repositories.List(ctx, connect.NewRequest(&hubv1.ListRepositoriesRequest{ManagedByTool: r.management.GetBy().GetTool()}))
-	if err != nil {
-		return nil, err
-	}
-	for _, one := range list.Msg.GetRepositories() {
-		if proto.Equal(one.GetManagedBy(), r.management.GetBy()) {
-			all = append(all, one)
-		}
-	}
-	return all, nil
-}
-
-func refName(ref *hubv1.ServiceRef) string { return ref.GetCluster() + "/" + ref.GetName() }

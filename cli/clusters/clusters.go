@@ -65,6 +65,7 @@ func clusterColumns(a *command.App) []command.Column[*hubv1.Cluster] {
 		command.Wide("DISTRO", (*hubv1.Cluster).GetDistro),
 		command.Wide("NODES", func(v *hubv1.Cluster) string { return strconv.Itoa(int(v.GetNodes())) }),
 		command.Wide("MESSAGE", (*hubv1.Cluster).GetMessage),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Cluster]),
 		command.Col("TAGS", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
 	}
 }
@@ -87,20 +88,20 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Services", func(v *hubv1.Cluster) string {
 			return fmt.Sprintf("%d, %d healthy, %d failed", v.GetServices(), v.GetServicesHealthy(), v.GetServicesFailed())
 		}),
+		command.Col("Managed by", command.ManagerOf[*hubv1.Cluster]),
 		command.Col("Created", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetCreatedAt())) }),
 	)
 }
 
 func listCommand(a *command.App) *cobra.Command {
-	var project string
-	var tags map[string]string
+	request := &hubv1.ListClustersRequest{}
 	var watch bool
 	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List clusters with the age of their last poll", Args: command.NoArgs,
 		Example: "  axle clusters list --tag tier=edge -o json\n  axle clusters list --watch",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			read := func(ctx context.Context) ([]*hubv1.Cluster, error) {
-				list, err := client.Clusters.List(ctx, connect.NewRequest(&hubv1.ListClustersRequest{Project: project, Tags: tags}))
+				list, err := client.Clusters.List(ctx, connect.NewRequest(request))
 				if err != nil {
 					return nil, err
 				}
@@ -109,8 +110,9 @@ func listCommand(a *command.App) *cobra.Command {
 			return command.Follow(c.Context(), a, watch, output.Watched[*hubv1.Cluster]{Read: read, Name: (*hubv1.Cluster).GetName, Columns: clusterColumns(a)})
 		}),
 	}
-	c.Flags().StringVar(&project, "project", "", "only clusters of this project")
-	c.Flags().StringToStringVar(&tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
+	c.Flags().StringVar(&request.Project, "project", "", "only clusters of this project")
+	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "only clusters with all of these tags, KEY=VALUE")
+	command.ManagedByFlag(c, &request.ManagedByTool)
 	command.WatchFlag(c, &watch)
 	return c
 }
@@ -167,13 +169,13 @@ func clusterFlags(c *cobra.Command, request *hubv1.CreateClusterRequest) {
 }
 
 func updateCommand(a *command.App) *cobra.Command {
-	request := &hubv1.UpdateClusterRequest{}
+	request := &hubv1.UpdateClusterRequest{Management: command.Management()}
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change a cluster's handle, tags or metadata", Args: command.Exactly(1),
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
 			request.Name = args[0]
 			request.SetTags, request.SetMetadata = c.Flags().Changed("tag"), c.Flags().Changed("metadata")
-			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" {
+			if !request.GetSetTags() && !request.GetSetMetadata() && request.GetHandle() == "" && !request.GetManagement().GetTakeOver() {
 				return exitcode.Usagef("name what to change: --handle, --tag or --metadata")
 			}
 			cluster, err := client.Clusters.Update(c.Context(), connect.NewRequest(request))
@@ -186,6 +188,7 @@ func updateCommand(a *command.App) *cobra.Command {
 	c.Flags().StringVar(&request.Handle, "handle", "", "short unique name")
 	c.Flags().StringToStringVar(&request.Tags, "tag", nil, "all tags, KEY=VALUE; replaces the present ones")
 	c.Flags().StringVar(&request.Metadata, "metadata", "", "JSON object with metadata that templates can read")
+	command.TakeOverFlag(c, request.GetManagement())
 	return c
 }
 
@@ -205,6 +208,7 @@ func approveCommand(a *command.App) *cobra.Command {
 func deleteCommand(a *command.App) *cobra.Command {
 	var detach bool
 	var wait time.Duration
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete clusters from the hub and revoke their tokens",
 		Long: `Delete a cluster from the hub and revoke its tokens. Delete its services first,
@@ -219,11 +223,12 @@ take the objects over.`,
 					return err
 				}
 			}
-			_, err := client.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach}))
+			_, err := client.Clusters.Delete(ctx, connect.NewRequest(&hubv1.DeleteClusterRequest{Name: name, Detach: detach, Management: management}))
 			return err
 		}),
 	}
 	c.Flags().BoolVar(&detach, "detach", false, "detach its services first and leave their objects on the cluster")
 	c.Flags().DurationVar(&wait, "timeout", 2*time.Minute, "with --detach, how long to wait for the agent to remove its marks; 0 does not wait")
+	command.TakeOverFlag(c, management)
 	return c
 }

@@ -21,6 +21,11 @@ func NewManagerView(m *hubv1.Manager) ManagerView { return ManagerView{m.GetTool
 // String is the manager on one line.
 func (v ManagerView) String() string { return strings.TrimSpace(v.Tool + " " + v.ID) }
 
+// ManagerOf is the manager of an object, on one line.
+func ManagerOf[T interface{ GetManagedBy() *hubv1.Manager }](v T) string {
+	return NewManagerView(v.GetManagedBy()).String()
+}
+
 // ManagedByFlag adds --managed-by to a list.
 func ManagedByFlag(c *cobra.Command, tool *string) {
 	c.Flags().StringVar(tool, "managed-by", "", "only what this tool manages: operator, terraform, apply, hub, cli, console, or none")

@@ -16,10 +16,11 @@ import (
 
 // ServiceContexts returns the command axle servicecontexts.
 func ServiceContexts(a *command.App) *cobra.Command {
+	listed, management := &hubv1.ListContextsRequest{}, command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List contexts with their keys", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Contexts.List(c.Context(), connect.NewRequest(&hubv1.ListContextsRequest{}))
+			all, err := client.Contexts.List(c.Context(), connect.NewRequest(listed))
 			if err != nil {
 				return err
 			}
@@ -37,10 +38,12 @@ func ServiceContexts(a *command.App) *cobra.Command {
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete contexts that no service uses", Args: command.AtLeast(1),
 		Example: "  axle servicecontexts delete prod",
 		RunE: command.Removes(a, "context", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name}))
+			_, err := client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &listed.ManagedByTool)
+	command.TakeOverFlag(remove, management)
 	// The alias contexts is the older name, kept for one release: axle context is
 	// about the hubs that one is logged in to.
 	return command.Noun("servicecontexts", "Manage service contexts, named values that services share", []string{"servicecontext", "contexts", "context-values"}, list, get, serviceContextsCreate(a), serviceContextsSet(a), remove)
@@ -61,7 +64,7 @@ func serviceContextsCreate(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := client.Contexts.Create(c.Context(), connect.NewRequest(&hubv1.CreateContextRequest{Context: made}))
+			one, err := client.Contexts.Create(c.Context(), connect.NewRequest(&hubv1.CreateContextRequest{Context: made, Management: command.Management()}))
 			if err != nil {
 				return err
 			}
@@ -78,12 +81,13 @@ func serviceContextsSet(a *command.App) *cobra.Command {
 	var v valueFlags
 	var unset []string
 	var replace bool
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "set NAME [KEY=VALUE…]", Short: "Change values of a context; services that use it get a new revision", Args: command.AtLeast(1),
 		Example: `  axle servicecontexts set prod replicas=5 --unset region
   axle servicecontexts set prod --secret dbPassword=env:DB_PASSWORD`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global {
+			if len(args) == 1 && v.file == "" && len(v.secrets)+len(unset) == 0 && !replace && v.project == "" && !v.global && !management.GetTakeOver() {
 				return exitcode.Usagef("give something to change: KEY=VALUE, --file, --secret, --unset, --project or --global")
 			}
 			changed, err := newContext(a, v, args[0], args[1:])
@@ -94,7 +98,7 @@ func serviceContextsSet(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset, Global: v.global}))
+			one, err := client.Contexts.Update(c.Context(), connect.NewRequest(&hubv1.UpdateContextRequest{Context: changed, Merge: !replace, Unset: unset, Global: v.global, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -105,6 +109,7 @@ func serviceContextsSet(a *command.App) *cobra.Command {
 	v.flags(c)
 	c.Flags().StringArrayVar(&unset, "unset", nil, "key to remove")
 	c.Flags().BoolVar(&replace, "replace", false, "remove every value that is not given")
+	command.TakeOverFlag(c, management)
 	v.home(c, "move it to this project, so that only its services may use it (default: do not move)")
 	return c
 }

@@ -16,10 +16,11 @@ import (
 
 // Outputs returns the command axle outputs.
 func Outputs(a *command.App) *cobra.Command {
+	listed, management := &hubv1.ListOutputsRequest{}, command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List outputs with their keys", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			all, err := client.Outputs.List(c.Context(), connect.NewRequest(&hubv1.ListOutputsRequest{}))
+			all, err := client.Outputs.List(c.Context(), connect.NewRequest(listed))
 			if err != nil {
 				return err
 			}
@@ -29,15 +30,18 @@ func Outputs(a *command.App) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete outputs that no service imports", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "outputs", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name}))
+			_, err := client.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &listed.ManagedByTool)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("outputs", "Manage outputs, named values that services import", []string{"output"}, list, outputsPut(a), remove)
 }
 
 func outputsPut(a *command.App) *cobra.Command {
 	var v valueFlags
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "put NAME [KEY=VALUE…]", Short: "Store outputs, in place of the present ones of that name", Args: command.AtLeast(1),
 		Example: `  terraform output -json | jq 'map_values(.value)' | axle outputs put network -f -
@@ -55,7 +59,7 @@ func outputsPut(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			one, err := client.Outputs.Put(c.Context(), connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: outputs, Global: v.global}))
+			one, err := client.Outputs.Put(c.Context(), connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: outputs, Global: v.global, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -64,6 +68,7 @@ func outputsPut(a *command.App) *cobra.Command {
 		},
 	}
 	v.flags(c)
+	command.TakeOverFlag(c, management)
 	v.home(c, "let only services of this project import them (default: unchanged; all projects for new outputs)")
 	return c
 }

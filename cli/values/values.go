@@ -31,12 +31,15 @@ type valueSetView struct {
 	UpdatedAt  string   `json:"updatedAt"`
 	UpdatedAge string   `json:"updatedAge"`
 	UpdatedBy  string   `json:"updatedBy"`
+
+	ManagedBy command.ManagerView `json:"managedBy"`
 }
 
 func newValueSetView(a *command.App, c *hubv1.Context) valueSetView {
 	v := valueSetView{
 		Name: c.GetName(), Project: c.GetProject(), Values: map[string]any{}, Secrets: slices.Sorted(maps.Keys(c.GetSecrets())),
 		Services: c.GetServices(), Version: c.GetVersion(), UpdatedAt: fields.Stamp(c.GetUpdatedAt()), UpdatedAge: a.Age(c.GetUpdatedAt()), UpdatedBy: c.GetUpdatedBy(),
+		ManagedBy: command.NewManagerView(c.GetManagedBy()),
 	}
 	if v.Secrets == nil {
 		v.Secrets = []string{}
@@ -66,6 +69,7 @@ func printValueSets(a *command.App, all []*hubv1.Context) error {
 		command.Col("SERVICES", func(v valueSetView) string { return fmt.Sprint(v.Services) }),
 		command.Col("VERSION", func(v valueSetView) string { return fmt.Sprint(v.Version) }),
 		command.Col("UPDATED", func(v valueSetView) string { return command.Ago(v.UpdatedAge) }),
+		command.Wide("MANAGED BY", func(v valueSetView) string { return v.ManagedBy.String() }),
 		command.Col("KEYS", valueSetView.keys),
 	)
 }
@@ -78,6 +82,7 @@ func printValueSet(a *command.App, c *hubv1.Context) error {
 		command.Col("Version", func(v valueSetView) string {
 			return fmt.Sprintf("%d, by %s %s", v.Version, v.UpdatedBy, command.Ago(v.UpdatedAge))
 		}),
+		command.Col("Managed by", func(v valueSetView) string { return v.ManagedBy.String() }),
 		command.Col("Values", func(v valueSetView) string {
 			var lines []string
 			for _, key := range slices.Sorted(maps.Keys(v.Values)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 )
 
 // Document says where some bytes are stored.
@@ -45,6 +46,7 @@ type ValueSetRow struct {
 	Services  int
 	UpdatedAt int64
 	UpdatedBy string
+	ManagedBy managed.Manager
 }
 
 // SettingStore stores the default backend and the migration. Here and in the other

@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -171,8 +172,15 @@ func (k *Keeper) SetValueSet(ctx context.Context, c ValueSetChange) (ValueSetVie
 		if err != nil {
 			return ValueSetView{}, err
 		}
-		if !missing && reflect.DeepEqual(next, present) && before.ProjectID == c.home(before) {
-			return k.ValueSet(ctx, c.Kind, c.Name)
+		if !missing {
+			same := reflect.DeepEqual(next, present) && before.ProjectID == c.home(before)
+			manager, err := managed.Write(ctx, c.Kind+" "+c.Name, before.ManagedBy, !same)
+			if err != nil {
+				return ValueSetView{}, err
+			}
+			if same && manager == before.ManagedBy {
+				return k.ValueSet(ctx, c.Kind, c.Name)
+			}
 		}
 		done, err := k.replaceValueSet(ctx, c, before, next)
 		if err != nil {
@@ -239,7 +247,12 @@ func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before V
 		if done = now.Document == before.Document; !done {
 			return nil
 		}
-		row := ValueSetRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By}
+		row := ValueSetRow{Kind: c.Kind, Name: c.Name, ProjectID: c.home(before), Document: id, Version: before.Version + 1, UpdatedAt: k.now(), UpdatedBy: c.By, ManagedBy: managed.Created(ctx)}
+		if now.Document != "" {
+			if row.ManagedBy, err = managed.Write(ctx, c.Kind+" "+c.Name, now.ManagedBy, true); err != nil {
+				return err
+			}
+		}
 		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
 			used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
 			if err != nil {
@@ -271,7 +284,11 @@ func recordValueSet(ctx context.Context, kind, name, verb, by string) error {
 // DeleteValueSet removes a context or outputs. Conflict while services use it.
 func (k *Keeper) DeleteValueSet(ctx context.Context, kind, name, by string) error {
 	return k.config.Writer.Write(ctx, func(ctx context.Context) error {
-		if _, err := k.config.Sets.ValueSetByName(ctx, kind, name); err != nil {
+		row, err := k.config.Sets.ValueSetByName(ctx, kind, name)
+		if err != nil {
+			return err
+		}
+		if _, err := managed.Write(ctx, kind+" "+name, row.ManagedBy, true); err != nil {
 			return err
 		}
 		used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})

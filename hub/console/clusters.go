@@ -1,13 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"context"
 
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -26,7 +29,7 @@ func (s *Server) cluster(v fleet.ClusterView) *hubv1.Cluster {
 		Distro: v.Distro, KubernetesVersion: v.KubernetesVersion, AgentVersion: v.AgentVersion, Nodes: int32(v.Nodes),
 		Registered: v.Registered(), Pending: v.Pending, Freshness: string(v.Freshness), PolledAt: v.PolledAt, PingedAt: v.PingedAt, CreatedAt: v.CreatedAt,
 		Services: int32(v.Services), ServicesHealthy: int32(v.ServicesHealthy), ServicesFailed: int32(v.ServicesFailed),
-		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message,
+		PollIntervalMicros: v.PollInterval, Tunnel: tunnel, TunnelSince: since, Message: v.Message, ManagedBy: management.Out(v.ManagedBy),
 	}
 }
 
@@ -35,7 +38,7 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	if err != nil {
 		return nil, err
 	}
-	if err := s.exists(ctx, r.Msg.GetProject(), ""); err != nil {
+	if err := cmp.Or(managed.Filter(r.Msg.GetManagedByTool()), s.exists(ctx, r.Msg.GetProject(), "")); err != nil {
 		return nil, err
 	}
 	all, err := s.config.Fleet.Clusters(ctx, fleet.ClusterFilter{Project: r.Msg.GetProject(), Tags: r.Msg.GetTags(), Reach: &reach})
@@ -44,7 +47,9 @@ func (s *clusters) List(ctx context.Context, r *connect.Request[hubv1.ListCluste
 	}
 	out := &hubv1.ListClustersResponse{}
 	for _, v := range all {
-		out.Clusters = append(out.Clusters, s.cluster(v))
+		if v.ManagedBy.Selects(r.Msg.GetManagedByTool()) {
+			out.Clusters = append(out.Clusters, s.cluster(v))
+		}
 	}
 	return connect.NewResponse(out), nil
 }

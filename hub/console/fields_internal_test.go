@@ -72,10 +72,10 @@ var harmless = []struct {
 	{nil, []string{"objects.group", "objects.version", "objects.resource", "objects.namespace", "objects.label_selector", "objects.field_selector", "path"}, "a part of that cluster's API, which the cluster's own RBAC judges for the person"},
 	{nil, []string{"detach", "revision", "resources"}, "a way to do it to what the call is about"},
 	{nil, []string{"context.values", "context.secrets", "outputs.values", "outputs.secrets", "metadata", "tags"}, "content of what the call is about, for those who may read it anyway"},
-	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
+	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "context.managed_by.*", "outputs.managed_by.*", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
 
-	{[]string{"Repositories/List", "Services/List"}, []string{"managed_by_tool"}, "leaves out of what one may see"},
-	{[]string{"Repositories/", "Services/"}, []string{"management.by.tool", "management.by.id", "management.take_over"}, "whoever may write an object may take it over: it prevents accidents, and gives no right"},
+	{nil, []string{"managed_by_tool"}, "leaves out of what one may see"},
+	{nil, []string{"management.by.tool", "management.by.id", "management.take_over"}, "whoever may write an object may take it over: it prevents accidents, and gives no right"},
 
 	{[]string{"Repositories/Create"}, []string{"type", "url", "auth", "credentials.*", "options.*"}, "of a repository that is new: every secret comes with the call"},
 	{[]string{"Repositories/Update"}, []string{"auth", "credentials.*"}, "replaces every secret that was there"},

@@ -96,6 +96,88 @@ func TestRepositoriesHaveManagers(t *testing.T) {
 	refused(t, b.repositories.List, &hubv1.ListRepositoriesRequest{ManagedByTool: "helm"}, errcode.Invalid, "managedByTool")
 }
 
+func TestProjectsHaveManagers(t *testing.T) {
+	b := newBed(t)
+	projects := hubv1connect.NewProjectsClient(http.DefaultClient, b.URL, signedIn(b.AdminToken))
+	must(t, projects.Create, &hubv1.CreateProjectRequest{Name: "ours"})
+	must(t, projects.Create, &hubv1.CreateProjectRequest{Name: "web", Description: "declared", Management: by(terraform)})
+	for tool, want := range map[string]int{"": 3, "terraform": 1, "cli": 1, "none": 1} {
+		if all := must(t, projects.List, &hubv1.ListProjectsRequest{ManagedByTool: tool}).GetProjects(); len(all) != want {
+			t.Errorf("%q: %v", tool, all)
+		}
+	}
+	const says = "project web is managed by Terraform (manager default)"
+	refused(t, projects.Update, &hubv1.UpdateProjectRequest{Name: "web", Description: new("other")}, errcode.Conflict, says)
+	refused(t, projects.Delete, &hubv1.DeleteProjectRequest{Name: "web"}, errcode.Conflict, says)
+	must(t, projects.Update, &hubv1.UpdateProjectRequest{Name: "web", Description: new("declared")})
+	taken := must(t, projects.Update, &hubv1.UpdateProjectRequest{Name: "web", Management: takingOver(people)})
+	if !proto.Equal(taken.GetManagedBy(), people) || taken.GetDescription() != "declared" {
+		t.Errorf("taken over: %v", taken)
+	}
+	must(t, projects.Delete, &hubv1.DeleteProjectRequest{Name: "web"})
+	refused(t, projects.List, &hubv1.ListProjectsRequest{ManagedByTool: "helm"}, errcode.Invalid, "managedByTool")
+}
+
+// A cluster's manager declares its handle, tags and metadata. What its agent reports
+// reaches it whoever that is, and it may be approved.
+func TestClustersHaveManagers(t *testing.T) {
+	b := newBed(t)
+	clusters := hubv1connect.NewClustersClient(http.DefaultClient, b.URL, signedIn(b.AdminToken))
+	must(t, clusters.Create, &hubv1.CreateClusterRequest{Name: "ours"})
+	must(t, clusters.Create, &hubv1.CreateClusterRequest{Name: "edge", Tags: map[string]string{"tier": "edge"}, Management: by(terraform)})
+	for tool, want := range map[string]int{"": 2, "terraform": 1, "cli": 1, "none": 0} {
+		if all := must(t, clusters.List, &hubv1.ListClustersRequest{ManagedByTool: tool}).GetClusters(); len(all) != want {
+			t.Errorf("%q: %v", tool, all)
+		}
+	}
+	const says = "cluster edge is managed by Terraform (manager default)"
+	refused(t, clusters.Update, &hubv1.UpdateClusterRequest{Name: "edge", SetTags: true}, errcode.Conflict, says)
+	refused(t, clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge"}, errcode.Conflict, says)
+	must(t, clusters.Create, &hubv1.CreateClusterRequest{Name: "edge", RenewToken: true})
+	must(t, clusters.Approve, &hubv1.ApproveClusterRequest{Name: "edge"})
+	must(t, clusters.Update, &hubv1.UpdateClusterRequest{Name: "edge", SetTags: true, Tags: map[string]string{"tier": "edge"}})
+	taken := must(t, clusters.Update, &hubv1.UpdateClusterRequest{Name: "edge", Management: takingOver(people)})
+	if !proto.Equal(taken.GetManagedBy(), people) || taken.GetTags()["tier"] != "edge" {
+		t.Errorf("taken over: %v", taken)
+	}
+	must(t, clusters.Delete, &hubv1.DeleteClusterRequest{Name: "edge"})
+	refused(t, clusters.List, &hubv1.ListClustersRequest{ManagedByTool: "helm"}, errcode.Invalid, "managedByTool")
+}
+
+func TestContextsAndOutputsHaveManagers(t *testing.T) {
+	b := newBed(t)
+	contexts := hubv1connect.NewContextsClient(http.DefaultClient, b.URL, signedIn(b.AdminToken))
+	values := func(text string) *hubv1.Context {
+		return &hubv1.Context{Name: "facts", Values: `{"text":"` + text + `"}`, Secrets: map[string]string{"password": "hunter2"}}
+	}
+	must(t, contexts.Create, &hubv1.CreateContextRequest{Context: values("one"), Management: by(terraform)})
+	for tool, want := range map[string]int{"": 1, "terraform": 1, "cli": 0, "none": 0} {
+		if all := must(t, contexts.List, &hubv1.ListContextsRequest{ManagedByTool: tool}).GetContexts(); len(all) != want {
+			t.Errorf("%q: %v", tool, all)
+		}
+	}
+	const says = "context facts is managed by Terraform (manager default)"
+	refused(t, contexts.Update, &hubv1.UpdateContextRequest{Context: values("two")}, errcode.Conflict, says)
+	refused(t, contexts.Update, &hubv1.UpdateContextRequest{Context: values("two"), Merge: true}, errcode.Conflict, says)
+	refused(t, contexts.Delete, &hubv1.DeleteContextRequest{Name: "facts"}, errcode.Conflict, says)
+	if same := must(t, contexts.Update, &hubv1.UpdateContextRequest{Context: values("one")}); !proto.Equal(same.GetManagedBy(), terraform) || same.GetVersion() != 1 {
+		t.Errorf("nothing changed: %v", same)
+	}
+	taken := must(t, contexts.Update, &hubv1.UpdateContextRequest{Context: values("one"), Management: takingOver(people)})
+	if !proto.Equal(taken.GetManagedBy(), people) || taken.GetValues() != `{"text":"one"}` || len(taken.GetSecrets()) != 1 {
+		t.Errorf("taken over: %v", taken)
+	}
+	must(t, contexts.Delete, &hubv1.DeleteContextRequest{Name: "facts"})
+
+	outputs := hubv1connect.NewOutputsClient(http.DefaultClient, b.URL, signedIn(b.AdminToken))
+	must(t, outputs.Put, &hubv1.PutOutputsRequest{Outputs: values("one"), Management: by(terraform)})
+	refused(t, outputs.Put, &hubv1.PutOutputsRequest{Outputs: values("two")}, errcode.Conflict, "outputs facts is managed by Terraform")
+	refused(t, outputs.Delete, &hubv1.DeleteOutputsRequest{Name: "facts"}, errcode.Conflict, "outputs facts is managed by Terraform")
+	if all := must(t, outputs.List, &hubv1.ListOutputsRequest{ManagedByTool: "terraform"}).GetOutputs(); len(all) != 1 {
+		t.Errorf("%v", all)
+	}
+}
+
 func TestCallersThatCannotManage(t *testing.T) {
 	b := newBed(t)
 	b.fleet(t)

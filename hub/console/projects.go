@@ -9,7 +9,9 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -27,7 +29,7 @@ func (s *Server) project(ctx context.Context, name string) (fleet.Project, error
 }
 
 func project(p fleet.Project) *hubv1.Project {
-	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services)}
+	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services), ManagedBy: management.Out(p.ManagedBy)}
 	if l := p.Limits; !l.Zero() {
 		out.Limits = &hubv1.ProjectLimits{
 			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, SyncWindows: windowMessages(l.SyncWindows),
@@ -42,14 +44,19 @@ func limits(m *hubv1.ProjectLimits) fleet.Limits {
 	}
 }
 
-func (s *projects) List(ctx context.Context, _ *connect.Request[hubv1.ListProjectsRequest]) (*connect.Response[hubv1.ListProjectsResponse], error) {
+func (s *projects) List(ctx context.Context, r *connect.Request[hubv1.ListProjectsRequest]) (*connect.Response[hubv1.ListProjectsResponse], error) {
+	if err := managed.Filter(r.Msg.GetManagedByTool()); err != nil {
+		return nil, err
+	}
 	all, err := s.seen(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := &hubv1.ListProjectsResponse{}
 	for _, p := range all {
-		out.Projects = append(out.Projects, project(p))
+		if p.ManagedBy.Selects(r.Msg.GetManagedByTool()) {
+			out.Projects = append(out.Projects, project(p))
+		}
 	}
 	return connect.NewResponse(out), nil
 }

@@ -10,7 +10,9 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -61,6 +63,7 @@ func valueSetMessage(v config.ValueSetView) (*hubv1.Context, error) {
 	return &hubv1.Context{
 		Name: v.Name, Project: v.Project, Values: string(text), Secrets: v.Secrets, Services: int32(v.Services),
 		UpdatedAt: v.UpdatedAt, UpdatedBy: v.UpdatedBy, Version: v.Version,
+		ManagedBy: management.Out(v.ManagedBy),
 	}, nil
 }
 
@@ -85,7 +88,10 @@ func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err 
 	return connect.NewResponse(out), nil
 }
 
-func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Context, error) {
+func (s *Server) valueSetList(ctx context.Context, kind, tool string) ([]*hubv1.Context, error) {
+	if err := managed.Filter(tool); err != nil {
+		return nil, err
+	}
 	all, err := s.config.Values.ListValueSets(ctx, kind)
 	if err != nil {
 		return nil, err
@@ -100,7 +106,7 @@ func (s *Server) valueSetList(ctx context.Context, kind string) ([]*hubv1.Contex
 	}
 	var out []*hubv1.Context
 	for _, v := range all {
-		if !reach.Covers(valueSetScope(v.ValueSetRow)) {
+		if !reach.Covers(valueSetScope(v.ValueSetRow)) || !v.ManagedBy.Selects(tool) {
 			continue
 		}
 		v.Services = uses[v.Name]
@@ -135,8 +141,8 @@ func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Conte
 
 type contexts struct{ *Server }
 
-func (s *contexts) List(ctx context.Context, _ *connect.Request[hubv1.ListContextsRequest]) (*connect.Response[hubv1.ListContextsResponse], error) {
-	all, err := s.valueSetList(ctx, config.KindContext)
+func (s *contexts) List(ctx context.Context, r *connect.Request[hubv1.ListContextsRequest]) (*connect.Response[hubv1.ListContextsResponse], error) {
+	all, err := s.valueSetList(ctx, config.KindContext, r.Msg.GetManagedByTool())
 	if err != nil {
 		return nil, err
 	}
@@ -177,8 +183,8 @@ func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteCo
 
 type outputs struct{ *Server }
 
-func (s *outputs) List(ctx context.Context, _ *connect.Request[hubv1.ListOutputsRequest]) (*connect.Response[hubv1.ListOutputsResponse], error) {
-	all, err := s.valueSetList(ctx, config.KindOutputs)
+func (s *outputs) List(ctx context.Context, r *connect.Request[hubv1.ListOutputsRequest]) (*connect.Response[hubv1.ListOutputsResponse], error) {
+	all, err := s.valueSetList(ctx, config.KindOutputs, r.Msg.GetManagedByTool())
 	if err != nil {
 		return nil, err
 	}

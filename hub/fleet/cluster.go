@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 )
 
 // Cluster is a Kubernetes cluster where services run.
@@ -19,7 +20,9 @@ type Cluster struct {
 	Project string
 	Tags    map[string]string
 	// Metadata is a JSON object, "{}" when empty.
-	Metadata          string
+	Metadata string
+	// ManagedBy manages what is declared: handle, tags and metadata.
+	ManagedBy         managed.Manager
 	Distro            string
 	KubernetesVersion string
 	AgentVersion      string

@@ -10,6 +10,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -76,7 +77,7 @@ func (c *Cluster) check() error {
 // CreateCluster creates a cluster before its agent registers. Conflict when it
 // exists.
 func (f *clusters) CreateCluster(ctx context.Context, by string, n NewCluster) (Cluster, error) {
-	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, CreatedAt: f.now(), UpdatedAt: f.now()}
+	c := Cluster{ID: identity.NewID("cl_"), Name: n.Name, Handle: n.Handle, Tags: n.Tags, Metadata: n.Metadata, ManagedBy: managed.Created(ctx), CreatedAt: f.now(), UpdatedAt: f.now()}
 	if err := c.check(); err != nil {
 		return Cluster{}, err
 	}
@@ -112,6 +113,7 @@ func (f *clusters) insertCluster(ctx context.Context, c Cluster) error {
 // their data changed.
 func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change ClusterChange) (Cluster, error) {
 	return f.changeCluster(ctx, name, func(c *Cluster) (kind, message string, err error) {
+		before := *c
 		if change.Handle != nil {
 			c.Handle = *change.Handle
 		}
@@ -121,7 +123,11 @@ func (f *clusters) UpdateCluster(ctx context.Context, by, name string, change Cl
 		if change.Metadata != nil {
 			c.Metadata = *change.Metadata
 		}
-		return "cluster.updated", "", c.check()
+		if err := c.check(); err != nil {
+			return "", "", err
+		}
+		c.ManagedBy, err = managed.Write(ctx, "cluster "+name, before.ManagedBy, !equalCluster(before, *c))
+		return "cluster.updated", "", err
 	}, by)
 }
 
@@ -177,7 +183,7 @@ func equalCluster(a, b Cluster) bool {
 }
 
 func (c Cluster) equalButTags(o Cluster) bool {
-	return c.Handle == o.Handle && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
+	return c.Handle == o.Handle && c.ManagedBy == o.ManagedBy && c.ProjectID == o.ProjectID && c.Metadata == o.Metadata && c.Distro == o.Distro &&
 		c.KubernetesVersion == o.KubernetesVersion && c.AgentVersion == o.AgentVersion && c.Nodes == o.Nodes &&
 		c.ClusterUID == o.ClusterUID && c.RegisteredAt == o.RegisteredAt && c.Pending == o.Pending &&
 		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.equal(o.Installation)
@@ -307,6 +313,9 @@ func (f *clusters) DeleteCluster(ctx context.Context, by, name string, detach bo
 			return err
 		}
 		id = c.ID
+		if _, err := managed.Write(ctx, "cluster "+name, c.ManagedBy, true); err != nil {
+			return err
+		}
 		if err := dependOnServices(ctx, c); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -28,6 +29,7 @@ type Project struct {
 	// with the hub's windows, as services are given it.
 	Limits    Limits
 	Delivered Limits
+	ManagedBy managed.Manager
 	// CreatedAt is microseconds since 1970 UTC, as every time in this package.
 	CreatedAt int64
 	// Clusters and Services are counts, filled by reads.
@@ -63,7 +65,7 @@ func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (
 	if err := n.Limits.check(); err != nil {
 		return Project{}, err
 	}
-	p := Project{ID: identity.NewID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, CreatedAt: f.now()}
+	p := Project{ID: identity.NewID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, ManagedBy: managed.Created(ctx), CreatedAt: f.now()}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		// The windows of the hub are those of a moment ago; see SetSyncWindows.
 		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
@@ -121,6 +123,9 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 					return err
 				}
 			}
+		}
+		if p.ManagedBy, err = managed.Write(ctx, "project "+p.Name, before.ManagedBy, !reflect.DeepEqual(p, before)); err != nil {
+			return err
 		}
 		if reflect.DeepEqual(p, before) {
 			return nil
@@ -196,6 +201,9 @@ func (f *projects) DeleteProject(ctx context.Context, by, name string) error {
 		}
 		if p.ID == DefaultProjectID {
 			return errcode.New(errcode.Conflict, "project %s cannot be deleted: it is used where no project is named", name)
+		}
+		if _, err := managed.Write(ctx, "project "+name, p.ManagedBy, true); err != nil {
+			return err
 		}
 		if err := f.dependOnProject(ctx, p); err != nil {
 			return err

@@ -28,7 +28,7 @@ var (
 	selectProjects        = projectTable.Select()
 	selectCountedProjects = countedProjectTable.Select()
 	insertProject         = projectTable.All().Insert("ON CONFLICT DO NOTHING")
-	updateProject         = projectTable.Only("id", "description", "limits", "delivered").
+	updateProject         = projectTable.Only("id", "description", "limits", "delivered", "managed_by_tool", "managed_by_id").
 				Set("unsettled", "CASE WHEN delivered = {delivered} THEN unsettled ELSE 1 END").Update("id")
 )
 
@@ -44,6 +44,8 @@ func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 		limitsColumn(c, "delivered", &p.Delivered)
 		rows.Col(c, clusters, &p.Clusters)
 		rows.Col(c, services, &p.Services)
+		rows.Col(c, "managed_by_tool", &p.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &p.ManagedBy.ID)
 	})
 }
 

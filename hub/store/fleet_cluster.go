@@ -30,6 +30,8 @@ var (
 		rows.Col(c, "created_at", &v.CreatedAt)
 		rows.Col(c, "updated_at", &v.UpdatedAt)
 		rows.Sparse(c, "installation", &v.Installation, "{}")
+		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
 	})
 	selectClusters = clusterTable.Select() + "LEFT JOIN projects p ON p.id = c.project_id "
 	insertCluster  = clusterTable.All().Insert("ON CONFLICT DO NOTHING")

@@ -28,7 +28,7 @@ func clusters() kind {
 type clusterCalls struct{}
 
 func foundCluster(c *hubv1.Cluster) *found {
-	f := &found{id: c.GetId(), message: c, show: func(o client.Object) {
+	f := &found{id: c.GetId(), message: c, managed: true, by: c.GetManagedBy(), show: func(o client.Object) {
 		status := &o.(*v1alpha1.Cluster).Status
 		status.CurrentVersion = optional(c.GetKubernetesVersion())
 		status.PingedAt = nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"connectrpc.com/connect"
-	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -134,11 +133,5 @@ func (repositoryCalls) remove(ctx context.Context, c *sdk.Client, _ client.Objec
 // stillOurs returns *ofOthers for a repository that somebody has taken over.
 func stillOurs(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
 	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: name}))
-	if err != nil {
-		return err
-	}
-	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
-		return &ofOthers{now}
-	}
-	return nil
+	return others(have, err, by)
 }

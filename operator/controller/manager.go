@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -16,6 +17,21 @@ type ofOthers struct{ by *hubv1.Manager }
 
 // Error says who has it.
 func (o *ofOthers) Error() string { return "the object is managed by " + words(o.by) }
+
+// others returns *ofOthers when the hub's answer names another manager than by, and
+// otherwise the error of the call.
+func others[T any, M interface {
+	*T
+	GetManagedBy() *hubv1.Manager
+}](have *connect.Response[T], err error, by *hubv1.Manager) error {
+	if err != nil {
+		return err
+	}
+	if now := M(have.Msg).GetManagedBy(); !proto.Equal(now, by) {
+		return &ofOthers{now}
+	}
+	return nil
+}
 
 // manager is what the hub records about objects of this custom resource. It has no
 // uid: a resource that is deleted and created again under its name is the same one.

@@ -24,7 +24,9 @@ func projects() kind {
 
 type projectCalls struct{}
 
-func foundProject(p *hubv1.Project) *found { return &found{id: p.GetId(), message: p} }
+func foundProject(p *hubv1.Project) *found {
+	return &found{id: p.GetId(), message: p, managed: true, by: p.GetManagedBy()}
+}
 
 func (projectCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
 	have, err := c.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: item.Name}))
@@ -44,7 +46,9 @@ func (projectCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	if have == nil {
 		answer, err = c.Projects.Create(ctx, connect.NewRequest(item.Project))
 	} else {
-		answer, err = c.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: item.Name, Description: &item.Project.Description}))
+		answer, err = c.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{
+			Name: item.Name, Description: &item.Project.Description, Management: item.Project.GetManagement(),
+		}))
 	}
 	if err != nil {
 		return nil, err
@@ -52,8 +56,12 @@ func (projectCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	return foundProject(answer.Msg), nil
 }
 
-func (projectCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
-	_, err := c.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name}))
+func (projectCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	have, err := c.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: name}))
+	if err = others(have, err, by); err != nil {
+		return false, err
+	}
+	_, err = c.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return err == nil, err
 }
 

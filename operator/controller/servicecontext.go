@@ -36,7 +36,9 @@ func serviceContexts() kind {
 
 type contextCalls struct{}
 
-func foundContext(c *hubv1.Context) *found { return &found{id: c.GetName(), message: c} }
+func foundContext(c *hubv1.Context) *found {
+	return &found{id: c.GetName(), message: c, managed: true, by: c.GetManagedBy()}
+}
 
 func (contextCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
 	have, err := c.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: item.Name}))
@@ -55,7 +57,7 @@ func (contextCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	var answer *connect.Response[hubv1.Context]
 	var err error
 	if have == nil {
-		answer, err = c.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: item.Context.GetContext()}))
+		answer, err = c.Contexts.Create(ctx, connect.NewRequest(&hubv1.CreateContextRequest{Context: item.Context.GetContext(), Management: item.Context.GetManagement()}))
 	} else {
 		answer, err = c.Contexts.Update(ctx, connect.NewRequest(item.Context))
 	}
@@ -65,7 +67,11 @@ func (contextCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Ite
 	return foundContext(answer.Msg), nil
 }
 
-func (contextCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
-	_, err := c.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name}))
+func (contextCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	have, err := c.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: name}))
+	if err = others(have, err, by); err != nil {
+		return false, err
+	}
+	_, err = c.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return err == nil, err
 }

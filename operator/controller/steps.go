@@ -233,6 +233,12 @@ func (p *pass) manage() {
 		p.item.Service.Management = by
 	case p.item.Repository != nil:
 		p.item.Repository.Management = by
+	case p.item.Project != nil:
+		p.item.Project.Management = by
+	case p.item.Context != nil:
+		p.item.Context.Management = by
+	case p.item.Cluster != nil:
+		p.item.Cluster.Management = by
 	}
 }
 

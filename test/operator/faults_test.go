@@ -112,7 +112,7 @@ func TestDrift(t *testing.T) {
 	if n := b.gate.count("Projects/Create", "Projects/Update"); n != 1 {
 		t.Errorf("%d writes without a change", n)
 	}
-	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Description: new("by Ann")})
+	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Description: new("by Ann"), Management: &hubv1.Management{TakeOver: true}})
 	eventually.For(b, limit, "the declared description is back", func() error {
 		if have := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"}); have.GetDescription() != "from Git" {
 			return fmt.Errorf("%v", have)
@@ -120,7 +120,7 @@ func TestDrift(t *testing.T) {
 		return nil
 	})
 	// So is a project that the hub lost.
-	ask(b, b.people.Projects.Delete, &hubv1.DeleteProjectRequest{Name: "shop"})
+	ask(b, b.people.Projects.Delete, &hubv1.DeleteProjectRequest{Name: "shop", Management: &hubv1.Management{TakeOver: true}})
 	eventually.For(b, limit, "the project is back", func() error {
 		_, err := b.people.Projects.Get(t.Context(), request(&hubv1.GetProjectRequest{Name: "shop"}))
 		return err

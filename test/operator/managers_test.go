@@ -98,3 +98,53 @@ func TestRepositoriesOfOtherManagers(t *testing.T) {
 	b.deleted(ours)
 	byHub(b, manager("ours"), "terraform", "default")
 }
+
+// Projects, contexts and clusters follow the same rules: what people made is adopted,
+// what Terraform declares is shown, and what somebody has taken over is not deleted.
+func TestOtherKindsOfOtherManagers(t *testing.T) {
+	b := newBed(t)
+	terraform := &hubv1.Management{By: &hubv1.Manager{Tool: "terraform", Id: "default"}}
+	ask(b, b.people.Projects.Create, &hubv1.CreateProjectRequest{Name: "theirs", Management: terraform})
+	ask(b, b.people.Projects.Create, &hubv1.CreateProjectRequest{Name: "ours", Description: "of people"})
+	ask(b, b.people.Contexts.Create, &hubv1.CreateContextRequest{Context: &hubv1.Context{Name: "theirs", Values: `{"size":1}`}, Management: terraform})
+	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "theirs", Tags: map[string]string{"tier": "edge"}, Management: terraform})
+	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "ours"})
+	b.operate()
+	const head = "apiVersion: deployments.plural.sh/v1alpha1\nkind: "
+	in := ", namespace: " + b.namespace
+	b.apply(head + "Project\nmetadata: {name: theirs}\nspec: {name: theirs, description: declared}\n---\n" +
+		head + "Project\nmetadata: {name: ours}\nspec: {name: ours, description: declared}\n---\n" +
+		head + "ServiceContext\nmetadata: {name: theirs" + in + "}\nspec: {configuration: {size: 2}}\n---\n" +
+		head + "ServiceContext\nmetadata: {name: ours" + in + "}\nspec: {configuration: {size: 2}}\n---\n" +
+		head + "Cluster\nmetadata: {name: theirs" + in + "}\nspec: {handle: theirs, tags: {tier: core}}\n---\n" +
+		head + "Cluster\nmetadata: {name: ours" + in + "}\nspec: {handle: ours, tags: {tier: core}}")
+	project, context := &v1alpha1.Project{ObjectMeta: meta1("theirs", "")}, &v1alpha1.ServiceContext{ObjectMeta: meta1("theirs", b.namespace)}
+	cluster := &v1alpha1.Cluster{ObjectMeta: meta1("theirs", b.namespace)}
+	for _, theirs := range []client.Object{project, context, cluster} {
+		b.want(theirs, "Readonly", "True", "Readonly", "managed by terraform (default)")
+	}
+	ourProject, ourContext := &v1alpha1.Project{ObjectMeta: meta1("ours", "")}, &v1alpha1.ServiceContext{ObjectMeta: meta1("ours", b.namespace)}
+	for _, ours := range []client.Object{ourProject, ourContext, &v1alpha1.Cluster{ObjectMeta: meta1("ours", b.namespace)}} {
+		b.want(ours, "Readonly", "False", "Readonly", "")
+	}
+	if have := ask(b, b.people.Clusters.Get, &hubv1.GetClusterRequest{Name: "theirs"}); have.GetTags()["tier"] != "edge" {
+		t.Errorf("it wrote: %v", have)
+	}
+	have := ask(b, b.people.Clusters.Get, &hubv1.GetClusterRequest{Name: "ours"})
+	if byHub(b, have.GetManagedBy(), "operator", "/ours"); have.GetTags()["tier"] != "core" {
+		t.Errorf("it has not written: %v", have)
+	}
+	byHub(b, ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "ours"}).GetManagedBy(), "operator", "/Project.deployments.plural.sh//ours")
+	byHub(b, ask(b, b.people.Contexts.Get, &hubv1.GetContextRequest{Name: "ours"}).GetManagedBy(), "operator", "/ServiceContext.deployments.plural.sh/"+b.namespace+"/ours")
+
+	b.deleted(project)
+	b.deleted(context)
+	ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "theirs"})
+	ask(b, b.people.Contexts.Get, &hubv1.GetContextRequest{Name: "theirs"})
+	takeOver := &hubv1.Management{By: terraform.GetBy(), TakeOver: true}
+	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "ours", Management: takeOver})
+	b.deleted(ourProject)
+	ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "ours"})
+	b.deleted(ourContext)
+	absent(b, b.people.Contexts.Get, &hubv1.GetContextRequest{Name: "ours"})
+}

@@ -389,14 +389,16 @@ func (x *Identity) GetHubVersion() string {
 }
 
 type Project struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
-	CreatedAt     int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	Clusters      int32                  `protobuf:"varint,5,opt,name=clusters,proto3" json:"clusters,omitempty"`
-	Services      int32                  `protobuf:"varint,6,opt,name=services,proto3" json:"services,omitempty"`
-	Limits        *ProjectLimits         `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name        string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Description string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	CreatedAt   int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	Clusters    int32                  `protobuf:"varint,5,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	Services    int32                  `protobuf:"varint,6,opt,name=services,proto3" json:"services,omitempty"`
+	Limits      *ProjectLimits         `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,8,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -476,6 +478,13 @@ func (x *Project) GetServices() int32 {
 func (x *Project) GetLimits() *ProjectLimits {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Project) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
 	}
 	return nil
 }
@@ -565,7 +574,9 @@ func (x *ProjectLimits) GetSyncWindows() []*SyncWindow {
 }
 
 type ListProjectsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,1,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,6 +609,13 @@ func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListProjectsRequest.ProtoReflect.Descriptor instead.
 func (*ListProjectsRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_hub_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListProjectsRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
+	}
+	return ""
 }
 
 type ListProjectsResponse struct {
@@ -693,6 +711,7 @@ type CreateProjectRequest struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Description   string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	Limits        *ProjectLimits         `protobuf:"bytes,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	Management    *Management            `protobuf:"bytes,4,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,12 +767,20 @@ func (x *CreateProjectRequest) GetLimits() *ProjectLimits {
 	return nil
 }
 
+func (x *CreateProjectRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type UpdateProjectRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Description *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// Replaces all limits when set.
 	Limits        *ProjectLimits `protobuf:"bytes,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	Management    *Management    `protobuf:"bytes,4,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -809,9 +836,17 @@ func (x *UpdateProjectRequest) GetLimits() *ProjectLimits {
 	return nil
 }
 
+func (x *UpdateProjectRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteProjectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +886,13 @@ func (x *DeleteProjectRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteProjectRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteProjectResponse struct {
@@ -921,7 +963,9 @@ type Cluster struct {
 	Message string `protobuf:"bytes,22,opt,name=message,proto3" json:"message,omitempty"`
 	// Since when the tunnel is in this state, in microseconds since 1970 UTC; 0
 	// is unknown.
-	TunnelSince   int64 `protobuf:"varint,23,opt,name=tunnel_since,json=tunnelSince,proto3" json:"tunnel_since,omitempty"`
+	TunnelSince int64 `protobuf:"varint,23,opt,name=tunnel_since,json=tunnelSince,proto3" json:"tunnel_since,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,24,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1117,10 +1161,19 @@ func (x *Cluster) GetTunnelSince() int64 {
 	return 0
 }
 
+func (x *Cluster) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type ListClustersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Project       string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
-	Tags          map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Project string                 `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	Tags    map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,3,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1167,6 +1220,13 @@ func (x *ListClustersRequest) GetTags() map[string]string {
 		return x.Tags
 	}
 	return nil
+}
+
+func (x *ListClustersRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
+	}
+	return ""
 }
 
 type ListClustersResponse struct {
@@ -1265,7 +1325,8 @@ type CreateClusterRequest struct {
 	Tags     map[string]string      `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Metadata string                 `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// Creates a new bootstrap token when the cluster exists and has no agent.
-	RenewToken    bool `protobuf:"varint,6,opt,name=renew_token,json=renewToken,proto3" json:"renew_token,omitempty"`
+	RenewToken    bool        `protobuf:"varint,6,opt,name=renew_token,json=renewToken,proto3" json:"renew_token,omitempty"`
+	Management    *Management `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1340,6 +1401,13 @@ func (x *CreateClusterRequest) GetRenewToken() bool {
 		return x.RenewToken
 	}
 	return false
+}
+
+func (x *CreateClusterRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type CreateClusterResponse struct {
@@ -1428,6 +1496,7 @@ type UpdateClusterRequest struct {
 	Metadata      string                 `protobuf:"bytes,4,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	SetTags       bool                   `protobuf:"varint,5,opt,name=set_tags,json=setTags,proto3" json:"set_tags,omitempty"`
 	SetMetadata   bool                   `protobuf:"varint,6,opt,name=set_metadata,json=setMetadata,proto3" json:"set_metadata,omitempty"`
+	Management    *Management            `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1504,6 +1573,13 @@ func (x *UpdateClusterRequest) GetSetMetadata() bool {
 	return false
 }
 
+func (x *UpdateClusterRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type ApproveClusterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1552,6 +1628,7 @@ type DeleteClusterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Detach        bool                   `protobuf:"varint,2,opt,name=detach,proto3" json:"detach,omitempty"`
+	Management    *Management            `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1598,6 +1675,13 @@ func (x *DeleteClusterRequest) GetDetach() bool {
 		return x.Detach
 	}
 	return false
+}
+
+func (x *DeleteClusterRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteClusterResponse struct {
@@ -7838,7 +7922,9 @@ type Context struct {
 	UpdatedAt int64             `protobuf:"varint,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	UpdatedBy string            `protobuf:"bytes,7,opt,name=updated_by,json=updatedBy,proto3" json:"updated_by,omitempty"`
 	// Grows with every change.
-	Version       int64 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	Version int64 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,9,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7929,8 +8015,17 @@ func (x *Context) GetVersion() int64 {
 	return 0
 }
 
+func (x *Context) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type ListContextsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,1,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7963,6 +8058,13 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+}
+
+func (x *ListContextsRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
+	}
+	return ""
 }
 
 type ListContextsResponse struct {
@@ -8056,6 +8158,7 @@ func (x *GetContextRequest) GetName() string {
 type CreateContextRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Context       *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8097,6 +8200,13 @@ func (x *CreateContextRequest) GetContext() *Context {
 	return nil
 }
 
+func (x *CreateContextRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type UpdateContextRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Context *Context               `protobuf:"bytes,1,opt,name=context,proto3" json:"context,omitempty"`
@@ -8105,7 +8215,8 @@ type UpdateContextRequest struct {
 	Unset []string `protobuf:"bytes,3,rep,name=unset,proto3" json:"unset,omitempty"`
 	// Makes it available to all projects. Without it, and without a project in
 	// the context, it stays where it is.
-	Global        bool `protobuf:"varint,4,opt,name=global,proto3" json:"global,omitempty"`
+	Global        bool        `protobuf:"varint,4,opt,name=global,proto3" json:"global,omitempty"`
+	Management    *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8168,9 +8279,17 @@ func (x *UpdateContextRequest) GetGlobal() bool {
 	return false
 }
 
+func (x *UpdateContextRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteContextRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8212,6 +8331,13 @@ func (x *DeleteContextRequest) GetName() string {
 	return ""
 }
 
+func (x *DeleteContextRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteContextResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -8249,7 +8375,9 @@ func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
 }
 
 type ListOutputsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only what this tool manages; "none" is what nobody manages; empty is all.
+	ManagedByTool string `protobuf:"bytes,1,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8282,6 +8410,13 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+}
+
+func (x *ListOutputsRequest) GetManagedByTool() string {
+	if x != nil {
+		return x.ManagedByTool
+	}
+	return ""
 }
 
 type ListOutputsResponse struct {
@@ -8333,7 +8468,8 @@ type PutOutputsRequest struct {
 	Outputs *Context               `protobuf:"bytes,1,opt,name=outputs,proto3" json:"outputs,omitempty"`
 	// As in UpdateContextRequest. New outputs without a project are available to
 	// all projects.
-	Global        bool `protobuf:"varint,2,opt,name=global,proto3" json:"global,omitempty"`
+	Global        bool        `protobuf:"varint,2,opt,name=global,proto3" json:"global,omitempty"`
+	Management    *Management `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8382,9 +8518,17 @@ func (x *PutOutputsRequest) GetGlobal() bool {
 	return false
 }
 
+func (x *PutOutputsRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteOutputsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8424,6 +8568,13 @@ func (x *DeleteOutputsRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteOutputsRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteOutputsResponse struct {
@@ -9431,7 +9582,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06scopes\x18\x06 \x03(\tR\x06scopes\x12(\n" +
 	"\x10token_expires_at\x18\a \x01(\x03R\x0etokenExpiresAt\x12\x1f\n" +
 	"\vhub_version\x18\b \x01(\tR\n" +
-	"hubVersion\"\xda\x01\n" +
+	"hubVersion\"\x8f\x02\n" +
 	"\aProject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -9440,7 +9591,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x1a\n" +
 	"\bclusters\x18\x05 \x01(\x05R\bclusters\x12\x1a\n" +
 	"\bservices\x18\x06 \x01(\x05R\bservices\x122\n" +
-	"\x06limits\x18\a \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\"\xd1\x01\n" +
+	"\x06limits\x18\a \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\x123\n" +
+	"\n" +
+	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\xd1\x01\n" +
 	"\rProjectLimits\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -9448,24 +9601,34 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12%\n" +
 	"\x0ecluster_scoped\x18\x03 \x01(\bR\rclusterScoped\x12'\n" +
 	"\x0fservice_account\x18\x04 \x01(\tR\x0eserviceAccount\x12:\n" +
-	"\fsync_windows\x18\x05 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\"\x15\n" +
-	"\x13ListProjectsRequest\"H\n" +
+	"\fsync_windows\x18\x05 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\"=\n" +
+	"\x13ListProjectsRequest\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"H\n" +
 	"\x14ListProjectsResponse\x120\n" +
 	"\bprojects\x18\x01 \x03(\v2\x14.axle.hub.v1.ProjectR\bprojects\"'\n" +
 	"\x11GetProjectRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x80\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xb9\x01\n" +
 	"\x14CreateProjectRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x122\n" +
-	"\x06limits\x18\x03 \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\"\x95\x01\n" +
+	"\x06limits\x18\x03 \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\x127\n" +
+	"\n" +
+	"management\x18\x04 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xce\x01\n" +
 	"\x14UpdateProjectRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12%\n" +
 	"\vdescription\x18\x02 \x01(\tH\x00R\vdescription\x88\x01\x01\x122\n" +
-	"\x06limits\x18\x03 \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limitsB\x0e\n" +
-	"\f_description\"*\n" +
+	"\x06limits\x18\x03 \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\x127\n" +
+	"\n" +
+	"management\x18\x04 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"managementB\x0e\n" +
+	"\f_description\"c\n" +
 	"\x14DeleteProjectRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
-	"\x15DeleteProjectResponse\"\x92\x06\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x17\n" +
+	"\x15DeleteProjectResponse\"\xc7\x06\n" +
 	"\aCluster\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -9493,20 +9656,23 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14poll_interval_micros\x18\x14 \x01(\x03R\x12pollIntervalMicros\x12\x16\n" +
 	"\x06tunnel\x18\x15 \x01(\tR\x06tunnel\x12\x18\n" +
 	"\amessage\x18\x16 \x01(\tR\amessage\x12!\n" +
-	"\ftunnel_since\x18\x17 \x01(\x03R\vtunnelSince\x1a7\n" +
+	"\ftunnel_since\x18\x17 \x01(\x03R\vtunnelSince\x123\n" +
+	"\n" +
+	"managed_by\x18\x18 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd0\x01\n" +
 	"\x13ListClustersRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12>\n" +
-	"\x04tags\x18\x02 \x03(\v2*.axle.hub.v1.ListClustersRequest.TagsEntryR\x04tags\x1a7\n" +
+	"\x04tags\x18\x02 \x03(\v2*.axle.hub.v1.ListClustersRequest.TagsEntryR\x04tags\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x03 \x01(\tR\rmanagedByTool\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"H\n" +
 	"\x14ListClustersResponse\x120\n" +
 	"\bclusters\x18\x01 \x03(\v2\x14.axle.hub.v1.ClusterR\bclusters\"'\n" +
 	"\x11GetClusterRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x93\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xcc\x02\n" +
 	"\x14CreateClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x18\n" +
@@ -9514,7 +9680,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x04tags\x18\x04 \x03(\v2+.axle.hub.v1.CreateClusterRequest.TagsEntryR\x04tags\x12\x1a\n" +
 	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12\x1f\n" +
 	"\vrenew_token\x18\x06 \x01(\bR\n" +
-	"renewToken\x1a7\n" +
+	"renewToken\x127\n" +
+	"\n" +
+	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xd2\x01\n" +
@@ -9523,22 +9692,28 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0fbootstrap_token\x18\x02 \x01(\tR\x0ebootstrapToken\x120\n" +
 	"\x14bootstrap_expires_at\x18\x03 \x01(\x03R\x12bootstrapExpiresAt\x12\x17\n" +
 	"\ahub_url\x18\x04 \x01(\tR\x06hubUrl\x12\x15\n" +
-	"\x06ca_pem\x18\x05 \x01(\tR\x05caPem\"\x96\x02\n" +
+	"\x06ca_pem\x18\x05 \x01(\tR\x05caPem\"\xcf\x02\n" +
 	"\x14UpdateClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06handle\x18\x02 \x01(\tR\x06handle\x12?\n" +
 	"\x04tags\x18\x03 \x03(\v2+.axle.hub.v1.UpdateClusterRequest.TagsEntryR\x04tags\x12\x1a\n" +
 	"\bmetadata\x18\x04 \x01(\tR\bmetadata\x12\x19\n" +
 	"\bset_tags\x18\x05 \x01(\bR\asetTags\x12!\n" +
-	"\fset_metadata\x18\x06 \x01(\bR\vsetMetadata\x1a7\n" +
+	"\fset_metadata\x18\x06 \x01(\bR\vsetMetadata\x127\n" +
+	"\n" +
+	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"+\n" +
 	"\x15ApproveClusterRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"B\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"{\n" +
 	"\x14DeleteClusterRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06detach\x18\x02 \x01(\bR\x06detach\"\x17\n" +
+	"\x06detach\x18\x02 \x01(\bR\x06detach\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x17\n" +
 	"\x15DeleteClusterResponse\"\xda\x05\n" +
 	"\n" +
 	"Repository\x12\x0e\n" +
@@ -10074,7 +10249,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
 	"\x06secret\x18\x04 \x01(\bR\x06secret\x12\x12\n" +
-	"\x04hash\x18\x05 \x01(\tR\x04hash\"\xbc\x02\n" +
+	"\x04hash\x18\x05 \x01(\tR\x04hash\"\xf1\x02\n" +
 	"\aContext\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aproject\x18\x02 \x01(\tR\aproject\x12\x16\n" +
@@ -10085,33 +10260,52 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"updated_at\x18\x06 \x01(\x03R\tupdatedAt\x12\x1d\n" +
 	"\n" +
 	"updated_by\x18\a \x01(\tR\tupdatedBy\x12\x18\n" +
-	"\aversion\x18\b \x01(\x03R\aversion\x1a:\n" +
+	"\aversion\x18\b \x01(\x03R\aversion\x123\n" +
+	"\n" +
+	"managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x1a:\n" +
 	"\fSecretsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
-	"\x13ListContextsRequest\"H\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"=\n" +
+	"\x13ListContextsRequest\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"H\n" +
 	"\x14ListContextsResponse\x120\n" +
 	"\bcontexts\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\bcontexts\"'\n" +
 	"\x11GetContextRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"F\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x7f\n" +
 	"\x14CreateContextRequest\x12.\n" +
-	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\"\x8a\x01\n" +
+	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xc3\x01\n" +
 	"\x14UpdateContextRequest\x12.\n" +
 	"\acontext\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\acontext\x12\x14\n" +
 	"\x05merge\x18\x02 \x01(\bR\x05merge\x12\x14\n" +
 	"\x05unset\x18\x03 \x03(\tR\x05unset\x12\x16\n" +
-	"\x06global\x18\x04 \x01(\bR\x06global\"*\n" +
+	"\x06global\x18\x04 \x01(\bR\x06global\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"c\n" +
 	"\x14DeleteContextRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
-	"\x15DeleteContextResponse\"\x14\n" +
-	"\x12ListOutputsRequest\"E\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x17\n" +
+	"\x15DeleteContextResponse\"<\n" +
+	"\x12ListOutputsRequest\x12&\n" +
+	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"E\n" +
 	"\x13ListOutputsResponse\x12.\n" +
-	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"[\n" +
+	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"\x94\x01\n" +
 	"\x11PutOutputsRequest\x12.\n" +
 	"\aoutputs\x18\x01 \x01(\v2\x14.axle.hub.v1.ContextR\aoutputs\x12\x16\n" +
-	"\x06global\x18\x02 \x01(\bR\x06global\"*\n" +
+	"\x06global\x18\x02 \x01(\bR\x06global\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"c\n" +
 	"\x14DeleteOutputsRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x17\n" +
 	"\x15DeleteOutputsResponse\"\xa0\x01\n" +
 	"\aBackend\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -10433,229 +10627,243 @@ var file_hub_v1_hub_proto_goTypes = []any{
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
-	143, // 2: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	6,   // 3: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	7,   // 4: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	7,   // 5: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	137, // 6: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	138, // 7: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	15,  // 8: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	139, // 9: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	15,  // 10: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	140, // 11: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	28,  // 12: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	26,  // 13: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 14: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	27,  // 15: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	25,  // 16: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	32,  // 17: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	26,  // 18: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 19: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	32,  // 20: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	26,  // 21: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 22: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 23: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	38,  // 24: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	38,  // 25: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	144, // 26: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	47,  // 27: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	48,  // 28: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	51,  // 29: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	46,  // 30: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 31: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	49,  // 32: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	48,  // 33: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	55,  // 34: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	54,  // 35: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	48,  // 36: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	54,  // 37: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	45,  // 38: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	55,  // 39: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 40: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 41: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 42: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	55,  // 43: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 44: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 45: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	55,  // 46: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 47: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 48: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	45,  // 49: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	55,  // 50: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 51: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 52: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	68,  // 53: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	68,  // 54: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	55,  // 55: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 56: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 57: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 58: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	74,  // 59: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	46,  // 60: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	55,  // 61: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 62: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 63: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	77,  // 64: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	77,  // 65: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	141, // 66: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	85,  // 67: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	143, // 68: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	92,  // 69: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	105, // 70: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	55,  // 71: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	108, // 72: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	109, // 73: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	142, // 74: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	110, // 75: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	110, // 76: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	110, // 77: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	110, // 78: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	110, // 79: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	123, // 80: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	55,  // 81: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	133, // 82: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	134, // 83: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	135, // 84: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	136, // 85: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 86: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 87: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 88: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 89: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 90: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 91: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 92: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 93: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 94: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 95: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	21,  // 96: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	22,  // 97: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	23,  // 98: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	29,  // 99: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	31,  // 100: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	33,  // 101: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	34,  // 102: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	35,  // 103: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	36,  // 104: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	39,  // 105: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	41,  // 106: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	43,  // 107: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	56,  // 108: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	58,  // 109: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	59,  // 110: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	60,  // 111: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	61,  // 112: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	63,  // 113: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	69,  // 114: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	70,  // 115: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	71,  // 116: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	72,  // 117: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	75,  // 118: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	64,  // 119: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	65,  // 120: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	76,  // 121: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	131, // 122: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	106, // 123: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	52,  // 124: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	111, // 125: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	113, // 126: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	114, // 127: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	115, // 128: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	116, // 129: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	118, // 130: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	120, // 131: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	121, // 132: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	124, // 133: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	126, // 134: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	127, // 135: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	129, // 136: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	79,  // 137: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	81,  // 138: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	82,  // 139: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	83,  // 140: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	86,  // 141: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	99,  // 142: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	100, // 143: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	101, // 144: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	102, // 145: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	103, // 146: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	90,  // 147: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	97,  // 148: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	93,  // 149: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	95,  // 150: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	88,  // 151: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	89,  // 152: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	78,  // 153: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 154: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 155: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 156: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 157: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 158: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 159: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 160: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 161: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 162: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 163: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 164: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	24,  // 165: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	30,  // 166: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	25,  // 167: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	25,  // 168: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	25,  // 169: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	25,  // 170: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	37,  // 171: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	40,  // 172: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	42,  // 173: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	44,  // 174: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	57,  // 175: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	45,  // 176: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	45,  // 177: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	45,  // 178: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	62,  // 179: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	45,  // 180: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	45,  // 181: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	45,  // 182: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	45,  // 183: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	73,  // 184: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	45,  // 185: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	66,  // 186: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	66,  // 187: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	45,  // 188: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	132, // 189: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	107, // 190: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	53,  // 191: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	112, // 192: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	110, // 193: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	110, // 194: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	110, // 195: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	117, // 196: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	119, // 197: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	110, // 198: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	122, // 199: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	125, // 200: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	128, // 201: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	128, // 202: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	130, // 203: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	80,  // 204: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	78,  // 205: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	78,  // 206: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	84,  // 207: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	87,  // 208: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	104, // 209: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 210: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 211: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 212: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 213: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	91,  // 214: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	98,  // 215: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	94,  // 216: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	96,  // 217: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	89,  // 218: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	89,  // 219: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	153, // [153:220] is the sub-list for method output_type
-	86,  // [86:153] is the sub-list for method input_type
-	86,  // [86:86] is the sub-list for extension type_name
-	86,  // [86:86] is the sub-list for extension extendee
-	0,   // [0:86] is the sub-list for field type_name
+	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
+	143, // 3: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	6,   // 4: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
+	7,   // 5: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	2,   // 6: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
+	7,   // 7: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	2,   // 8: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 9: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
+	137, // 10: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	1,   // 11: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
+	138, // 12: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	15,  // 13: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	139, // 14: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	2,   // 15: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 16: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	140, // 17: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	2,   // 18: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 19: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	28,  // 20: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	26,  // 21: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 22: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	27,  // 23: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	25,  // 24: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	32,  // 25: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 26: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 27: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	32,  // 28: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 29: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 30: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 31: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	38,  // 32: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	38,  // 33: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	144, // 34: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	47,  // 35: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	48,  // 36: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	51,  // 37: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	46,  // 38: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 39: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	49,  // 40: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	48,  // 41: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	55,  // 42: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	54,  // 43: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	48,  // 44: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	54,  // 45: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	45,  // 46: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	55,  // 47: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 48: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 49: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 50: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 51: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 52: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 53: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 54: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 55: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 56: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	45,  // 57: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	55,  // 58: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 59: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 60: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	68,  // 61: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	68,  // 62: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	55,  // 63: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 64: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 65: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 66: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	74,  // 67: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	46,  // 68: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	55,  // 69: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 70: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 71: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	77,  // 72: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	77,  // 73: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	141, // 74: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	85,  // 75: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	143, // 76: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	92,  // 77: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	105, // 78: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	55,  // 79: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	108, // 80: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	109, // 81: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	142, // 82: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 83: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	110, // 84: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	110, // 85: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 86: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	110, // 87: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 88: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 89: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	110, // 90: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	110, // 91: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 92: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 93: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	123, // 94: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	55,  // 95: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	133, // 96: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	134, // 97: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	135, // 98: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	136, // 99: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 100: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 101: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 102: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 103: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 104: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 105: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 106: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 107: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 108: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 109: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	21,  // 110: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	22,  // 111: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	23,  // 112: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	29,  // 113: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	31,  // 114: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	33,  // 115: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	34,  // 116: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	35,  // 117: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	36,  // 118: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	39,  // 119: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	41,  // 120: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	43,  // 121: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	56,  // 122: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	58,  // 123: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	59,  // 124: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	60,  // 125: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	61,  // 126: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	63,  // 127: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	69,  // 128: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	70,  // 129: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	71,  // 130: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	72,  // 131: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	75,  // 132: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	64,  // 133: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	65,  // 134: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	76,  // 135: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	131, // 136: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	106, // 137: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	52,  // 138: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	111, // 139: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	113, // 140: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	114, // 141: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	115, // 142: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	116, // 143: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	118, // 144: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	120, // 145: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	121, // 146: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	124, // 147: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	126, // 148: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	127, // 149: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	129, // 150: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	79,  // 151: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	81,  // 152: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	82,  // 153: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	83,  // 154: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	86,  // 155: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	99,  // 156: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	100, // 157: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	101, // 158: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	102, // 159: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	103, // 160: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	90,  // 161: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	97,  // 162: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	93,  // 163: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	95,  // 164: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	88,  // 165: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	89,  // 166: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	78,  // 167: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 168: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 169: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 170: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 171: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 172: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 173: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 174: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 175: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 176: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 177: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 178: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	24,  // 179: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	30,  // 180: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	25,  // 181: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	25,  // 182: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	25,  // 183: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	25,  // 184: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	37,  // 185: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	40,  // 186: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	42,  // 187: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	44,  // 188: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	57,  // 189: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	45,  // 190: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	45,  // 191: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	45,  // 192: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	62,  // 193: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	45,  // 194: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	45,  // 195: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	45,  // 196: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	45,  // 197: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	73,  // 198: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	45,  // 199: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	66,  // 200: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	66,  // 201: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	45,  // 202: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	132, // 203: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	107, // 204: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	53,  // 205: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	112, // 206: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	110, // 207: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	110, // 208: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	110, // 209: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	117, // 210: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	119, // 211: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	110, // 212: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	122, // 213: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	125, // 214: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	128, // 215: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	128, // 216: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	130, // 217: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	80,  // 218: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	78,  // 219: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	78,  // 220: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	84,  // 221: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	87,  // 222: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	104, // 223: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 224: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 225: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 226: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 227: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	91,  // 228: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	98,  // 229: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	94,  // 230: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	96,  // 231: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	89,  // 232: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	89,  // 233: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	167, // [167:234] is the sub-list for method output_type
+	100, // [100:167] is the sub-list for method input_type
+	100, // [100:100] is the sub-list for extension type_name
+	100, // [100:100] is the sub-list for extension extendee
+	0,   // [0:100] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }

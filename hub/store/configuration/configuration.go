@@ -49,6 +49,8 @@ var (
 		rows.Col(c, "version", &b.Version)
 		rows.Col(c, "updated_at", &b.UpdatedAt)
 		rows.Col(c, "updated_by", &b.UpdatedBy)
+		rows.Col(c, "managed_by_tool", &b.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &b.ManagedBy.ID)
 	})
 	selectValueSets = valueSetTable.Select() + "LEFT JOIN projects p ON p.id = b.project_id "
 	putValueSet     = valueSetTable.All().Upsert("kind", "name")
