@@ -20,10 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/controller"
+	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -93,7 +95,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	err = errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping),
-		controller.Add(ctx, m, controller.Config{Hub: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing}))
+		controller.Add(ctx, m, controller.Config{
+			Clients: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing, Log: c.Log,
+		}))
 	if err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func clusterUID(ctx context.Context, from client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-func (c Config) hub() (*controller.Hub, error) {
+func (c Config) hub() (*tenancy.Clients, error) {
 	if c.HubURL == "" || c.TokenFile == "" {
 		return nil, errcode.New(errcode.Invalid, "the operator needs the URL of the hub (--hub-url) and a file with a token (--token-file)")
 	}
@@ -124,7 +128,7 @@ func (c Config) hub() (*controller.Hub, error) {
 		}
 		config.CAPEM = text
 	}
-	return controller.NewHub(config, c.TokenFile)
+	return tenancy.NewClients(config, c.TokenFile)
 }
 
 func (c Config) cluster() (*rest.Config, error) {
@@ -146,7 +150,7 @@ func (c Config) cluster() (*rest.Config, error) {
 // options are those of the manager.
 func (c Config) options() (manager.Options, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), axlev1alpha1.AddToScheme(scheme)); err != nil {
 		return manager.Options{}, err
 	}
 	namespaces := map[string]cache.Config{}

@@ -122,11 +122,10 @@ type ServiceAccountScope struct {
 // their own, not with the operator's.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axnc
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axnc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NamespaceCredentials struct {
@@ -134,24 +133,27 @@ type NamespaceCredentials struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec NamespaceCredentialsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No object acts with these credentials: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status NamespaceCredentialsStatus `json:"status,omitempty"`
 }
 
 // NamespaceCredentialsSpec names the namespaces and the token.
 type NamespaceCredentialsSpec struct {
-	// Namespaces whose objects act with the token.
+	// Namespaces whose objects act with the token. If two NamespaceCredentials name
+	// a namespace, none of them acts there.
 	Namespaces []string `json:"namespaces"`
-	// SecretRef is a Secret with the key token.
+	// SecretRef is a Secret with the key token. It lies in an admin namespace of the
+	// operator, or in the namespace that the credentials are for if that is only one.
 	SecretRef SecretReference `json:"secretRef"`
-	// Reconciliation sets how often the token is read again.
+	// Reconciliation sets how often the hub is asked as whom the token acts. Objects
+	// use a changed token at once.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
 // NamespaceCredentialsStatus identifies the token in use.
 type NamespaceCredentialsStatus struct {
 	Status `json:",inline"`
-	// TokenSHA is the hash of the token in use.
+	// TokenSHA changes when the Secret changes. It is a hash of the Secret's version,
+	// not of the token, so that no token can be tried against it.
 	TokenSHA *string `json:"tokenSHA,omitempty"`
 }
 

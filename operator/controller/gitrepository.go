@@ -44,7 +44,7 @@ func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) 
 	waiting := 0
 	for i := range users.Items {
 		user := &users.Items[i]
-		if !p.administers(user.GetNamespace()) {
+		if !p.tenancy.Admin(user.GetNamespace()) {
 			continue // the hub refuses to delete what it uses
 		}
 		waiting++
