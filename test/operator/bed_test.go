@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 type bed struct {
 	*testing.T
 	client.Client
+	cluster    *kube.Cluster
 	kubeconfig string
 	hub        *hubtest.Hub
 	gate       *gate
@@ -66,7 +68,7 @@ func newBed(t *testing.T) *bed {
 	config := cluster.Config()
 	config.QPS, config.Burst = 200, 400
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme, axlev1alpha1.AddToScheme} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func newBed(t *testing.T) *bed {
 			t.Error(err)
 		}
 	})
-	b := &bed{T: t, Client: c, git: git, namespace: cluster.Namespace(t), foreign: cluster.Namespace(t)}
+	b := &bed{T: t, Client: c, cluster: cluster, git: git, namespace: cluster.Namespace(t), foreign: cluster.Namespace(t)}
 	b.kubeconfig, err = cluster.KubeconfigFor("system:serviceaccount:" + b.namespace + ":axle-operator")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +122,7 @@ func (b *bed) token(text string) {
 // install applies the CRDs.
 func (b *bed) install() {
 	b.Helper()
-	names, err := fs.Glob(deploy.CRDs, "crds/deployments.plural.sh_*.yaml")
+	names, err := fs.Glob(deploy.CRDs, "crds/*.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -142,7 +144,10 @@ func (b *bed) install() {
 }
 
 func lists() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{}}
+	return []client.ObjectList{
+		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
+		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
+	}
 }
 
 // clean removes all objects, so that the next test's operator finds none.
@@ -249,6 +254,10 @@ func statusOf(object client.Object) *v1alpha1.Status {
 		return &o.Status.Status
 	case *v1alpha1.ServiceDeployment:
 		return &o.Status.Status
+	case *v1alpha1.NamespaceCredentials:
+		return &o.Status.Status
+	case *axlev1alpha1.ReferenceGrant:
+		return &o.Status
 	}
 	panic(fmt.Sprintf("%T has no status", object))
 }
@@ -300,6 +309,8 @@ type gate struct {
 	mu    sync.Mutex
 	calls []string
 	down  bool
+	// before is called before a call is passed on.
+	before func(call, token string)
 	// after is called when the hub answered the named call, before the operator
 	// gets the answer.
 	after map[string]func()
@@ -325,12 +336,15 @@ func newGate(t *testing.T, target string) *gate {
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		down := g.down
+		down, before := g.down, g.before
 		g.calls = append(g.calls, name(r.URL.Path))
 		g.mu.Unlock()
 		if down {
 			_, _ = io.Copy(io.Discard, r.Body)
 			panic(http.ErrAbortHandler)
+		}
+		if before != nil {
+			before(name(r.URL.Path), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -345,6 +359,12 @@ func (g *gate) setDown(down bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.down = down
+}
+
+func (g *gate) setBefore(f func(call, token string)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.before = f
 }
 
 func (g *gate) setAfter(call string, f func()) {
@@ -374,6 +394,17 @@ func (g *gate) count(names ...string) int {
 		}
 	}
 	return n
+}
+
+// counted waits until calls of a name were made so many times.
+func (b *bed) counted(want int, call string) {
+	b.Helper()
+	eventually.For(b, limit, fmt.Sprintf("%d calls of %s", want, call), func() error {
+		if n := b.gate.count(call); n < want {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
 }
 
 func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
