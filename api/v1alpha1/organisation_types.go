@@ -132,7 +132,7 @@ type NamespaceCredentials struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec NamespaceCredentialsSpec `json:"spec"`
+	Spec   NamespaceCredentialsSpec   `json:"spec"`
 	Status NamespaceCredentialsStatus `json:"status,omitempty"`
 }
 

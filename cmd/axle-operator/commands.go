@@ -83,7 +83,7 @@ func (o *options) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.CAFile, "ca-file", "", "PEM file of certificate authorities to trust for the hub, instead of the system's")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default: the pod's own account)")
 	flags.StringVar(&c.Namespace, "namespace", operator.DefaultNamespace, "namespace of the operator and its lease")
-	flags.StringSliceVar(&c.AdminNamespaces, "admin-namespaces", nil, "namespaces whose objects act with the operator's token; objects elsewhere get an error in their status (default: --namespace)")
+	flags.StringSliceVar(&c.AdminNamespaces, "admin-namespaces", nil, "namespaces whose objects act with the operator's token; objects elsewhere need NamespaceCredentials (default: --namespace)")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", true, "wait for a lease, so that one replica acts at a time")
 	flags.IntVar(&c.Workers, "workers", 0, "objects of each kind to reconcile at a time (default 8)")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics, or \"off\"")

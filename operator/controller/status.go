@@ -62,7 +62,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 		p.set(ready, false, reasonDeleting, p.waits)
 	default:
 		p.set(synchronized, true, reasonSynchronized, "the hub has what the object declares")
-		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, p.readonly(), "the object is managed here"))
+		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, whose(p.have), "the object is managed here"))
 		p.set(ready, p.have.waits == "", reasonReady, cmp.Or(p.have.waits, "ready"))
 	}
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -110,10 +110,10 @@ func (p *pass) fill() {
 	}
 }
 
-// readonly says why the object of the hub is not changed.
-func (p *pass) readonly() string {
-	if p.have.managed {
-		return "the object of the hub is managed by " + words(p.have.by) + ": it is shown and not changed"
+// whose says why the object of the hub is not changed.
+func whose(have *found) string {
+	if have.managed {
+		return "the object of the hub is managed by " + words(have.by) + ": it is shown and not changed"
 	}
 	return "others created it in the hub: it is shown and not changed"
 }

@@ -23,6 +23,7 @@ const (
 type Clients struct {
 	config sdk.Config
 	file   string
+	now    func() time.Time
 
 	mu   sync.Mutex
 	held map[string]*held
@@ -41,7 +42,7 @@ const own = ""
 // NewClients returns Clients whose own token is that of a file. The token of config is
 // not used. Errors are Invalid.
 func NewClients(config sdk.Config, tokenFile string) (*Clients, error) {
-	c := &Clients{config: config, file: tokenFile, held: map[string]*held{}}
+	c := &Clients{config: config, file: tokenFile, now: time.Now, held: map[string]*held{}}
 	_, err := c.own()
 	return c, err
 }
@@ -61,7 +62,7 @@ func (c *Clients) own() (*sdk.Client, error) {
 
 // with returns the client of a credential, made again if the token is another one.
 func (c *Clients) with(name, token string) (*sdk.Client, error) {
-	digest, now := sha256.Sum256([]byte(token)), time.Now()
+	digest, now := sha256.Sum256([]byte(token)), c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h := c.held[name]; h != nil && h.token == digest {

@@ -214,6 +214,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
+	case "NamespaceCredentials":
+		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:

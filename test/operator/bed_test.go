@@ -191,7 +191,7 @@ func (b *bed) apply(text string) {
 // quick are the times of the tests; drift checks are far away.
 var quick = controller.Timing{
 	Drift: time.Hour, Least: 10 * time.Millisecond, Missing: 200 * time.Millisecond, Pending: time.Hour,
-	Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond,
+	Discover: 100 * time.Millisecond, Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond,
 }
 
 // operate runs an operator until stop is called or the test ends.

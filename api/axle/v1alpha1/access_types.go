@@ -308,8 +308,8 @@ type ReferenceGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ReferenceGrantSpec `json:"spec"`
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   ReferenceGrantSpec `json:"spec"`
+	Status v1alpha1.Status    `json:"status,omitempty"`
 }
 
 // ReferenceGrantSpec says who may refer to what.
