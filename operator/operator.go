@@ -36,12 +36,16 @@ const DefaultNamespace = "axle-system"
 // Off as an address turns an endpoint off.
 const Off = "off"
 
-// Config configures an operator. HubURL and TokenFile are required.
+// Config configures an operator. HubURL and one of the token files are required.
 type Config struct {
 	// HubURL is the URL of the hub.
 	HubURL string
 	// TokenFile holds an API token of the hub; it is read again when it changes.
 	TokenFile string
+	// ServiceAccountTokenFile, in place of TokenFile, holds a projected token of the
+	// operator's ServiceAccount, whose audience is HubURL. It is exchanged for tokens
+	// of the hub, and read again for each.
+	ServiceAccountTokenFile string
 	// CAFile is a PEM file of authorities to trust for the hub instead of the system's.
 	CAFile string
 	// Kubeconfig reaches the cluster from outside; empty is the pod's own account.
@@ -117,8 +121,8 @@ func clusterUID(ctx context.Context, from client.Reader) (string, error) {
 }
 
 func (c Config) hub() (*tenancy.Clients, error) {
-	if c.HubURL == "" || c.TokenFile == "" {
-		return nil, errcode.New(errcode.Invalid, "the operator needs the URL of the hub (--hub-url) and a file with a token (--token-file)")
+	if c.HubURL == "" || (c.TokenFile == "") == (c.ServiceAccountTokenFile == "") {
+		return nil, errcode.New(errcode.Invalid, "the operator needs the URL of the hub (--hub-url), and a file with the token of its ServiceAccount (--service-account-token-file) or with one of the hub (--token-file)")
 	}
 	config := sdk.Config{URL: c.HubURL, UserAgent: "axle-operator/" + buildinfo.Version}
 	if c.CAFile != "" {
@@ -127,6 +131,9 @@ func (c Config) hub() (*tenancy.Clients, error) {
 			return nil, errcode.New(errcode.Invalid, "read the certificate authorities of the hub: %w", err)
 		}
 		config.CAPEM = text
+	}
+	if c.ServiceAccountTokenFile != "" {
+		return tenancy.NewExchangingClients(config, c.ServiceAccountTokenFile)
 	}
 	return tenancy.NewClients(config, c.TokenFile)
 }

@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"os"
 	"sync"
@@ -24,6 +25,8 @@ type Clients struct {
 	config sdk.Config
 	file   string
 	now    func() time.Time
+	// login is nil if the file holds a token of the hub.
+	login *login
 
 	mu   sync.Mutex
 	held map[string]*held
@@ -43,19 +46,52 @@ const own = ""
 // not used. Errors are Invalid.
 func NewClients(config sdk.Config, tokenFile string) (*Clients, error) {
 	c := &Clients{config: config, file: tokenFile, now: time.Now, held: map[string]*held{}}
-	_, err := c.own()
+	_, err := c.read()
 	return c, err
 }
 
-// own returns the client with the operator's own token, which is read again each time.
-func (c *Clients) own() (*sdk.Client, error) {
+// NewExchangingClients returns Clients whose file holds a token of a ServiceAccount,
+// which is exchanged for a token of the hub. Errors are Invalid.
+func NewExchangingClients(config sdk.Config, tokenFile string) (*Clients, error) {
+	c, err := NewClients(config, tokenFile)
+	if err != nil {
+		return nil, err
+	}
+	config.Token = ""
+	anonymous, err := sdk.New(config)
+	if err != nil {
+		return nil, err
+	}
+	c.login = &login{hub: anonymous, busy: make(chan struct{}, 1)}
+	return c, nil
+}
+
+// read returns what the file holds now.
+func (c *Clients) read() (string, error) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "read the token for the hub: %w", err)
+		return "", errcode.New(errcode.Invalid, "read the token for the hub: %w", err)
 	}
 	token := string(bytes.TrimSpace(text))
 	if token == "" {
-		return nil, errcode.New(errcode.Invalid, "the file %s has no token for the hub", c.file)
+		return "", errcode.New(errcode.Invalid, "the file %s has no token for the hub", c.file)
+	}
+	return token, nil
+}
+
+// own returns the client with the operator's own token. The file is read again each
+// time, or each time that the last token of the hub ends.
+func (c *Clients) own(ctx context.Context) (*sdk.Client, error) {
+	if c.login == nil {
+		token, err := c.read()
+		if err != nil {
+			return nil, err
+		}
+		return c.with(own, token)
+	}
+	token, err := c.login.token(ctx, c.now, c.read)
+	if err != nil {
+		return nil, err
 	}
 	return c.with(own, token)
 }

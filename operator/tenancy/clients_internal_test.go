@@ -31,6 +31,9 @@ func TestClients(t *testing.T) {
 		}
 		return client
 	}
+	if _, err := c.own(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	a := get("a", "one")
 	if get("a", "one") != a {
 		t.Error("the same token has two clients")

@@ -131,7 +131,7 @@ func (t *Tenancy) secretOf(of *v1alpha1.NamespaceCredentials) (types.NamespacedN
 // file holds now. NotFound for a Secret that does not exist.
 func (t *Tenancy) Client(ctx context.Context, c Credential) (*sdk.Client, error) {
 	if c.of == nil {
-		return t.clients.own()
+		return t.clients.own(ctx)
 	}
 	token, _, err := t.Token(ctx, c.of)
 	if err != nil {

@@ -64,6 +64,12 @@ var installed bool
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	return newBedOf(t, hubtest.HubConfig{})
+}
+
+// newBedOf is newBed with a hub of another configuration.
+func newBedOf(t *testing.T, of hubtest.HubConfig) *bed {
+	t.Helper()
 	cluster := kube.Shared(t)
 	config := cluster.Config()
 	config.QPS, config.Burst = 200, 400
@@ -96,7 +102,8 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	b.apply(strings.ReplaceAll(string(rights), "axle-system", b.namespace))
-	b.hub = hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true}})
+	of.AllowHTTPUpstreams = true
+	b.hub = hubtest.New(t, hubtest.Config{Hub: of})
 	b.gate = newGate(t, b.hub.URL)
 	b.people, err = sdk.New(sdk.Config{URL: b.hub.URL, Token: b.hub.AdminToken})
 	if err != nil {
@@ -197,13 +204,18 @@ var quick = controller.Timing{
 // operate runs an operator until stop is called or the test ends.
 func (b *bed) operate() (stop func()) {
 	b.Helper()
+	return b.operateWith(operator.Config{TokenFile: b.tokenFile})
+}
+
+// operateWith is operate with another token.
+func (b *bed) operateWith(c operator.Config) (stop func()) {
+	b.Helper()
+	c.HubURL, c.Kubeconfig, c.Namespace, c.LeaderElect, c.Timing = b.gate.URL, b.kubeconfig, b.namespace, true, quick
+	c.Log = slog.New(slog.NewTextHandler(b.Output(), nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(ctx, operator.Config{
-			HubURL: b.gate.URL, TokenFile: b.tokenFile, Kubeconfig: b.kubeconfig, Namespace: b.namespace, LeaderElect: true, Timing: quick,
-			Log: slog.New(slog.NewTextHandler(b.Output(), nil)),
-		})
+		ended <- operator.Run(ctx, c)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
