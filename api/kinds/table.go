@@ -5,7 +5,9 @@ var All = []Kind{
 	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub.", NotActing: []string{
 		"spec.connectionRef",
 	}},
-	{Group: Deployments, Name: "HelmRepository", Level: Stored, Says: "The hub registers no chart repository: the operator does not read this kind yet. Use axle repos add."},
+	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
+		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
+	}},
 	{Group: Deployments, Name: "ServiceDeployment", Level: Full, Says: "A service of the hub.", NotActing: []string{
 		"spec.agentId", "spec.bindings", "spec.dependencies[].cluster", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",

@@ -60,7 +60,7 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
-		Long: "Run the operator: write Projects, GitRepositories, Clusters, ServiceContexts and ServiceDeployments to the hub, until stopped.\n\n" +
+		Long: "Run the operator: write what custom resources declare to the hub, until stopped.\n\n" +
 			"Every flag can be given as an environment variable: --hub-url is " + daemon.EnvName(envPrefix, "hub-url") + ".",
 		Example: "  axle-operator run --hub-url https://axle.example.com --service-account-token-file /var/run/secrets/axle/token --admin-namespaces axle-system,infra\n" +
 			"  axle-operator run --kubeconfig ~/.kube/config --hub-url https://axle.example.com --token-file token --leader-elect=false",

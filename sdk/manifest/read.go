@@ -171,7 +171,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
+	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -208,6 +208,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.project()
 	case "GitRepository":
 		return d.repository(values)
+	case "HelmRepository":
+		return d.helmRepository(values)
 	case "Cluster":
 		return d.cluster()
 	case "ServiceContext":
@@ -219,6 +221,6 @@ func (d document) item(values Values) (*Item, error) {
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
 	}
 }

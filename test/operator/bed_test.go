@@ -152,7 +152,7 @@ func (b *bed) install() {
 
 func lists() []client.ObjectList {
 	return []client.ObjectList{
-		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
+		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
 		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
 	}
 }
@@ -261,6 +261,8 @@ func statusOf(object client.Object) *v1alpha1.Status {
 	case *v1alpha1.ServiceContext:
 		return &o.Status
 	case *v1alpha1.GitRepository:
+		return &o.Status.Status
+	case *v1alpha1.HelmRepository:
 		return &o.Status.Status
 	case *v1alpha1.Cluster:
 		return &o.Status.Status

@@ -3,6 +3,11 @@ package operator_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"reflect"
@@ -168,17 +173,28 @@ type cell struct {
 }
 
 var cells = map[string]cell{
-	"GitRepository spec.credentialsRef":              {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
-	"ServiceContext spec.configMapRef":               {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
-	"ServiceContext spec.configMapRefs[]":            {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
-	"ServiceContext spec.secretRef":                  {kinds.Deployments, "ServiceContext", "Secret", "{secretRef: {name: values, namespace: %s}}"},
-	"ServiceContext spec.projectRef":                 {kinds.Deployments, "ServiceContext", "", "{projectRef: {name: shop, namespace: %s}}"},
-	"ServiceDeployment spec.clusterRef":              {kinds.Deployments, "ServiceDeployment", "Cluster", "{clusterRef: {name: edge, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.configurationRef":        {kinds.Deployments, "ServiceDeployment", "Secret", "{cluster: edge-1, configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.projectRef":              {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, projectRef: {name: shop, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.repositoryRef":           {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.helm.repositoryRef":      {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
-	"ServiceDeployment spec.sources[].repositoryRef": {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}"},
+	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
+	"HelmRepository spec.auth.basic.passwordSecretRef":             helm("BASIC", "basic: {username: a, passwordSecretRef: %s}"),
+	"HelmRepository spec.auth.bearer.tokenSecretRef":               helm("BEARER", "bearer: {tokenSecretRef: %s}"),
+	"HelmRepository spec.auth.aws.secretAccessKeySecretRef":        helm("AWS", "aws: {accessKey: AKIA, secretAccessKeySecretRef: %s}"),
+	"HelmRepository spec.auth.azure.clientSecretSecretRef":         helm("AZURE", "azure: {clientId: a, tenantId: b, clientSecretSecretRef: %s}"),
+	"HelmRepository spec.auth.gcp.applicationCredentialsSecretRef": helm("GCP", "gcp: {applicationCredentialsSecretRef: %s}"),
+	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
+	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
+	"ServiceContext spec.secretRef":                                {kinds.Deployments, "ServiceContext", "Secret", "{secretRef: {name: values, namespace: %s}}"},
+	"ServiceContext spec.projectRef":                               {kinds.Deployments, "ServiceContext", "", "{projectRef: {name: shop, namespace: %s}}"},
+	"ServiceDeployment spec.clusterRef":                            {kinds.Deployments, "ServiceDeployment", "Cluster", "{clusterRef: {name: edge, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
+	"ServiceDeployment spec.configurationRef":                      {kinds.Deployments, "ServiceDeployment", "Secret", "{cluster: edge-1, configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
+	"ServiceDeployment spec.projectRef":                            {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, projectRef: {name: shop, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
+	"ServiceDeployment spec.repositoryRef":                         {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}"},
+	"ServiceDeployment spec.helm.repositoryRef":                    {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
+	"ServiceDeployment spec.sources[].repositoryRef":               {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}"},
+}
+
+// helm is a cell of a chart repository with one way to log in.
+func helm(provider, auth string) cell {
+	spec := "{url: 'oci://registry.example/charts', provider: " + provider + ", auth: {" + fmt.Sprintf(auth, "{name: values, namespace: %s}") + "}}"
+	return cell{kinds.Deployments, "HelmRepository", "Secret", spec}
 }
 
 // grant allows objects of a kind of a namespace to name those of another kind in the
@@ -241,6 +257,26 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	}
 }
 
+// cloudKey is a key of a service account of Google Cloud.
+func cloudKey(t *testing.T) string {
+	t.Helper()
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": "a@example.com", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // neighbours fills both namespaces with what can be named.
 func (b *bed) neighbours() {
 	b.Helper()
@@ -249,7 +285,9 @@ func (b *bed) neighbours() {
 	b.apply(credentials("foreign", b.namespace, b.foreign))
 	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "edge-1"})
 	for _, namespace := range []string{b.namespace, b.foreign} {
-		b.secret("values", namespace, map[string]string{"password": "secret"})
+		b.secret("values", namespace, map[string]string{
+			"password": "a", "token": "b", "secretAccessKey": "c", "clientSecret": "d", "applicationCredentials": cloudKey(b.T),
+		})
 		b.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values, namespace: " + namespace + "}\ndata: {zone: eu}")
 		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: Cluster\nmetadata: {name: edge, namespace: " + namespace + "}\nspec: {handle: edge-1}")
 	}
