@@ -48,7 +48,9 @@ var All = []Kind{
 	{Group: Deployments, Name: "Project", Level: Full, Says: "A project of the hub.", NotActing: []string{
 		"spec.bindings",
 	}},
-	{Group: Deployments, Name: "Group", Level: Stored, Says: "The hub creates no group: the operator does not read this kind yet. Use axle groups create."},
+	{Group: Deployments, Name: "Group", Level: Full, Says: "A group of users of the hub.", NotActing: []string{
+		"spec.global",
+	}},
 	{Group: Deployments, Name: "Persona", Level: Stored, Says: "The console shows the same to all users: the hub has no personas yet."},
 	{Group: Deployments, Name: "ServiceAccount", Level: Stored, Says: "The hub creates no service account: the operator does not read this kind yet. Use axle serviceaccounts create."},
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},

@@ -38,30 +38,28 @@ type ProjectSpec struct {
 // Group is a set of users and service accounts.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgrp
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axgrp
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Global",type=boolean,JSONPath=`.spec.global`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GroupSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no group: the operator does not read this kind yet. Use axle groups create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   GroupSpec `json:"spec,omitempty"`
+	Status Status    `json:"status,omitempty"`
 }
 
 // GroupSpec describes the group.
 type GroupSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
-	// Description in plain text.
+	// Description in plain text. The hub takes it when the group is created.
 	Description *string `json:"description,omitempty"`
-	// Global makes every user a member.
+	// Global makes every user a member. Does not act yet.
 	// +kubebuilder:default=false
 	Global *bool `json:"global,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.

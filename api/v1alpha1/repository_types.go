@@ -83,8 +83,7 @@ type HelmRepositorySpec struct {
 // provider selects the field. Each secret can be given in two ways: as one key
 // of a Secret in the same namespace, or, deprecated, as a whole Secret.
 type HelmRepositoryAuth struct {
-	// Proxy is the HTTP proxy for connections to the repository; its noproxy does
-	// not act yet.
+	// Proxy is the HTTP proxy for connections to the repository.
 	Proxy *HTTPProxy `json:"proxy,omitempty"`
 	// Basic is user and password.
 	Basic *HelmRepositoryAuthBasic `json:"basic,omitempty"`

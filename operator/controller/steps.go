@@ -148,7 +148,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service} {
+	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Request} {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -23,7 +24,7 @@ import (
 // maxFile bounds one file, in bytes.
 const maxFile = 16 << 20
 
-// Item is one object, ready to be sent. Exactly one of the five requests is set.
+// Item is one object, ready to be sent. Exactly one of the requests is set.
 type Item struct {
 	Kind string
 	Name string
@@ -37,6 +38,8 @@ type Item struct {
 	// Context replaces the values of a context, and creates it with Context.Context.
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
+	// Request is what creates an object of the kinds that only the operator reads.
+	Request proto.Message
 
 	// NotActing are paths of fields that the hub does not support yet. Fields that
 	// the hub stores without acting on them are in its answer.
@@ -216,8 +219,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "NamespaceCredentials":
-		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
+	case "Group", "NamespaceCredentials":
+		return d.ofOperator(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
