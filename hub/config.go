@@ -63,6 +63,12 @@ type Config struct {
 	// once and stored in DataDir.
 	Replica string
 
+	// OperatorServiceAccount is NAMESPACE/NAME of the ServiceAccount of the operator in
+	// the hub's own cluster, which logs in with its projected token as the service
+	// account OperatorAccount of the hub (default "operator"). OperatorKubeconfig
+	// reaches that cluster from outside of it. Empty lets none log in.
+	OperatorServiceAccount, OperatorAccount, OperatorKubeconfig string
+
 	// TLSCert and TLSKey are PEM files, read again when they change.
 	TLSCert, TLSKey string
 	// DevCA creates a small certificate authority in DataDir and serves with it.

@@ -155,14 +155,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if err := makeFleet(h, key); err != nil {
 		return err
 	}
-	issuers, err := h.newIssuers()
-	if err != nil {
-		return err
-	}
-	h.callers, err = wiring.New(wiring.Config{
-		Stores: h.store.IdentityStores(), Writer: h.store, Sealer: h.store.Sealer(), Clusters: h.fleet, Issuers: issuers, Clock: c.Clock, Log: c.Log,
-	})
-	if err != nil {
+	if err := makeCallers(h); err != nil {
 		return err
 	}
 	if h.audit, err = h.newAudit(); err != nil {

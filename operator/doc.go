@@ -7,7 +7,7 @@
 // test/operator runs it against a real API server and a real hub.
 //
 // It installs nothing: the CRDs must be in the cluster. It authenticates to the hub
-// with a token from a file; a login by the operator's ServiceAccount is not
-// implemented yet. One replica at a time acts; the others wait for its lease (15 s
+// with the projected token of its ServiceAccount, or with a token of the hub from a
+// file. One replica at a time acts; the others wait for its lease (15 s
 // after it died, at once after it ended).
 package operator

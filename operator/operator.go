@@ -20,10 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/controller"
+	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -34,12 +36,16 @@ const DefaultNamespace = "axle-system"
 // Off as an address turns an endpoint off.
 const Off = "off"
 
-// Config configures an operator. HubURL and TokenFile are required.
+// Config configures an operator. HubURL and one of the token files are required.
 type Config struct {
 	// HubURL is the URL of the hub.
 	HubURL string
 	// TokenFile holds an API token of the hub; it is read again when it changes.
 	TokenFile string
+	// ServiceAccountTokenFile, in place of TokenFile, holds a projected token of the
+	// operator's ServiceAccount, whose audience is HubURL. It is exchanged for tokens
+	// of the hub, and read again for each.
+	ServiceAccountTokenFile string
 	// CAFile is a PEM file of authorities to trust for the hub instead of the system's.
 	CAFile string
 	// Kubeconfig reaches the cluster from outside; empty is the pod's own account.
@@ -93,7 +99,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	err = errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping),
-		controller.Add(ctx, m, controller.Config{Hub: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing}))
+		controller.Add(ctx, m, controller.Config{
+			Clients: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing, Log: c.Log,
+		}))
 	if err != nil {
 		return err
 	}
@@ -112,9 +120,9 @@ func clusterUID(ctx context.Context, from client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-func (c Config) hub() (*controller.Hub, error) {
-	if c.HubURL == "" || c.TokenFile == "" {
-		return nil, errcode.New(errcode.Invalid, "the operator needs the URL of the hub (--hub-url) and a file with a token (--token-file)")
+func (c Config) hub() (*tenancy.Clients, error) {
+	if c.HubURL == "" || (c.TokenFile == "") == (c.ServiceAccountTokenFile == "") {
+		return nil, errcode.New(errcode.Invalid, "the operator needs the URL of the hub (--hub-url), and a file with the token of its ServiceAccount (--service-account-token-file) or with one of the hub (--token-file)")
 	}
 	config := sdk.Config{URL: c.HubURL, UserAgent: "axle-operator/" + buildinfo.Version}
 	if c.CAFile != "" {
@@ -124,7 +132,10 @@ func (c Config) hub() (*controller.Hub, error) {
 		}
 		config.CAPEM = text
 	}
-	return controller.NewHub(config, c.TokenFile)
+	if c.ServiceAccountTokenFile != "" {
+		return tenancy.NewExchangingClients(config, c.ServiceAccountTokenFile)
+	}
+	return tenancy.NewClients(config, c.TokenFile)
 }
 
 func (c Config) cluster() (*rest.Config, error) {
@@ -146,7 +157,7 @@ func (c Config) cluster() (*rest.Config, error) {
 // options are those of the manager.
 func (c Config) options() (manager.Options, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), axlev1alpha1.AddToScheme(scheme)); err != nil {
 		return manager.Options{}, err
 	}
 	namespaces := map[string]cache.Config{}

@@ -60,6 +60,8 @@ type Client struct {
 	ClusterAPI      hubv1connect.ClusterAPIClient
 	Logins          hubv1connect.LoginsClient
 	Providers       hubv1connect.ProvidersClient
+
+	transport *http.Transport
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -107,8 +109,14 @@ func New(c Config) (*Client, error) {
 		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
+
+		transport: transport,
 	}, nil
 }
+
+// Close closes the connections that no call uses. A call in progress ends as if it had
+// not been called, and so does a later one.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // refuseRedirect prevents the token from following a redirect to another host.
 func refuseRedirect(request *http.Request, _ []*http.Request) error {

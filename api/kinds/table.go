@@ -5,7 +5,9 @@ var All = []Kind{
 	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub.", NotActing: []string{
 		"spec.connectionRef",
 	}},
-	{Group: Deployments, Name: "HelmRepository", Level: Stored, Says: "The hub registers no chart repository: the operator does not read this kind yet. Use axle repos add."},
+	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
+		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
+	}},
 	{Group: Deployments, Name: "ServiceDeployment", Level: Full, Says: "A service of the hub.", NotActing: []string{
 		"spec.agentId", "spec.bindings", "spec.dependencies[].cluster", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
@@ -46,10 +48,12 @@ var All = []Kind{
 	{Group: Deployments, Name: "Project", Level: Full, Says: "A project of the hub.", NotActing: []string{
 		"spec.bindings",
 	}},
-	{Group: Deployments, Name: "Group", Level: Stored, Says: "The hub creates no group: the operator does not read this kind yet. Use axle groups create."},
+	{Group: Deployments, Name: "Group", Level: Full, Says: "A group of users of the hub.", NotActing: []string{
+		"spec.global",
+	}},
 	{Group: Deployments, Name: "Persona", Level: Stored, Says: "The console shows the same to all users: the hub has no personas yet."},
 	{Group: Deployments, Name: "ServiceAccount", Level: Stored, Says: "The hub creates no service account: the operator does not read this kind yet. Use axle serviceaccounts create."},
-	{Group: Deployments, Name: "NamespaceCredentials", Level: Stored, Says: "No object acts with these credentials: the operator does not read this kind yet."},
+	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
 	{Group: Deployments, Name: "FederatedCredential", Level: Stored, Says: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create."},
 	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},
 	{Group: Deployments, Name: "DeploymentSettings", Level: Stored, Says: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub."},
@@ -112,5 +116,5 @@ var All = []Kind{
 	{Group: Axle, Name: "AccessBinding", Level: Stored, Says: "No access changes: the operator does not read this kind yet. Use axle auth bind."},
 	{Group: Axle, Name: "LoginProvider", Level: Stored, Says: "The hub adds no login provider: the operator does not read this kind yet. Use axle providers create."},
 	{Group: Axle, Name: "FederationTrust", Level: Stored, Says: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create."},
-	{Group: Axle, Name: "ReferenceGrant", Level: Stored, Says: "No reference is allowed or refused by it: the operator does not read this kind yet."},
+	{Group: Axle, Name: "ReferenceGrant", Level: Full, Says: "A grant to name objects of its namespace from another one."},
 }

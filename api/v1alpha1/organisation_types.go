@@ -38,30 +38,28 @@ type ProjectSpec struct {
 // Group is a set of users and service accounts.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgrp
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axgrp
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Global",type=boolean,JSONPath=`.spec.global`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Group struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GroupSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no group: the operator does not read this kind yet. Use axle groups create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   GroupSpec `json:"spec,omitempty"`
+	Status Status    `json:"status,omitempty"`
 }
 
 // GroupSpec describes the group.
 type GroupSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
-	// Description in plain text.
+	// Description in plain text. The hub takes it when the group is created.
 	Description *string `json:"description,omitempty"`
-	// Global makes every user a member.
+	// Global makes every user a member. Does not act yet.
 	// +kubebuilder:default=false
 	Global *bool `json:"global,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
@@ -122,36 +120,38 @@ type ServiceAccountScope struct {
 // their own, not with the operator's.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axnc
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axnc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Namespaces",type=string,JSONPath=`.spec.namespaces`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NamespaceCredentials struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec NamespaceCredentialsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No object acts with these credentials: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   NamespaceCredentialsSpec   `json:"spec"`
 	Status NamespaceCredentialsStatus `json:"status,omitempty"`
 }
 
 // NamespaceCredentialsSpec names the namespaces and the token.
 type NamespaceCredentialsSpec struct {
-	// Namespaces whose objects act with the token.
+	// Namespaces whose objects act with the token. If two NamespaceCredentials name
+	// a namespace, none of them acts there.
 	Namespaces []string `json:"namespaces"`
-	// SecretRef is a Secret with the key token.
+	// SecretRef is a Secret with the key token. It lies in an admin namespace of the
+	// operator, or in the namespace that the credentials are for if that is only one.
 	SecretRef SecretReference `json:"secretRef"`
-	// Reconciliation sets how often the token is read again.
+	// Reconciliation sets how often the hub is asked as whom the token acts. Objects
+	// use a changed token at once.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
 // NamespaceCredentialsStatus identifies the token in use.
 type NamespaceCredentialsStatus struct {
 	Status `json:",inline"`
-	// TokenSHA is the hash of the token in use.
+	// TokenSHA changes when the Secret changes. It is a hash of the Secret's version,
+	// not of the token, so that no token can be tried against it.
 	TokenSHA *string `json:"tokenSHA,omitempty"`
 }
 

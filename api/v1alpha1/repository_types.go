@@ -45,26 +45,24 @@ type RepositoryStatus struct {
 	Message *string `json:"message,omitempty"`
 }
 
-// HelmRepository registers a chart repository with the hub, over https or oci.
-// The hub identifies it by its URL.
+// HelmRepository registers a chart repository with the hub, over https or oci,
+// under the object's name.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axhelm
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axhelm
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="URL",type=string,JSONPath=`.spec.url`
 // +kubebuilder:printcolumn:name="Health",type=string,JSONPath=`.status.health`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HelmRepository struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec HelmRepositorySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub registers no chart repository: the operator does not read this kind yet. Use axle repos add.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status RepositoryStatus `json:"status,omitempty"`
+	Spec   HelmRepositorySpec `json:"spec"`
+	Status RepositoryStatus   `json:"status,omitempty"`
 }
 
 // HelmRepositorySpec says where the charts are and how to log in.
@@ -141,7 +139,7 @@ type HelmRepositoryAuthAzure struct {
 	ClientSecretSecretKeyRef *KeySelector `json:"clientSecretSecretKeyRef,omitempty"`
 	// TenantID of the application.
 	TenantID *string `json:"tenantId,omitempty"`
-	// SubscriptionID of the registry.
+	// SubscriptionID of the registry. Does not act yet.
 	SubscriptionID *string `json:"subscriptionId,omitempty"`
 }
 

@@ -82,7 +82,8 @@ type Git struct {
 type HTTPProxy struct {
 	// URL of the proxy.
 	URL string `json:"url"`
-	// Noproxy is a comma-separated list of hosts that are reached directly.
+	// Noproxy is a comma-separated list of hosts that are reached directly. Does
+	// not act yet.
 	Noproxy *string `json:"noproxy,omitempty"`
 }
 

@@ -45,8 +45,9 @@ func Command(a *command.App) *cobra.Command {
 	r := &applying{app: a, management: command.Management()}
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
-		Long: `Read Project, GitRepository, Cluster, ServiceContext and ServiceDeployment objects
-of deployments.plural.sh/v1alpha1 and create or update what they declare on the hub.
+		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext and
+ServiceDeployment objects of deployments.plural.sh/v1alpha1 and create or update what
+they declare on the hub.
 Secrets and ConfigMaps that they refer to are read from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are
@@ -179,7 +180,10 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return err
 	case have.Msg.GetUrl() != want.GetUrl():
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
-	case want.GetCredentials() == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case have.Msg.GetType() != want.GetType():
+		return errcode.New(errcode.Conflict, "repository %s is of the type %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetType())
+	case want.GetCredentials() == nil && manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil &&
+		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -188,7 +192,8 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return nil
 	}
 	_, err = client.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Credentials: want.GetCredentials(), Management: want.GetManagement(),
+		Name: want.GetName(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
+		Options: manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
 	}))
 	return err
 }
@@ -210,7 +215,7 @@ func needs(item manifest.Item, added map[string]bool) string {
 		}
 	}
 	switch {
-	case added["GitRepository/"+service.GetSpec().GetRepository()]:
+	case added["GitRepository/"+service.GetSpec().GetRepository()], added["HelmRepository/"+service.GetSpec().GetRepository()]:
 		return "repository"
 	case added["Project/"+service.GetProject()]:
 		return "project"

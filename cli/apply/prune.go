@@ -30,7 +30,7 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	}
 	declared := map[string]bool{}
 	for _, item := range items {
-		declared[item.Kind+"/"+hubName(item)] = true
+		declared[hubName(item)] = true
 	}
 	for _, one := range r.prunable() {
 		names, err := one.names(ctx)
@@ -46,22 +46,22 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	return nil
 }
 
-// hubName is what the hub calls the object of an item.
+// hubName is the kind of prunable and the name in the hub of the object of an item.
 func hubName(item manifest.Item) string {
 	switch {
 	case item.Service != nil:
-		return item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
+		return "Service/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
 	case item.Context != nil:
-		return item.Context.GetContext().GetName()
+		return "Context/" + item.Context.GetContext().GetName()
 	case item.Repository != nil:
-		return item.Repository.GetName()
+		return "Repository/" + item.Repository.GetName()
 	case item.Project != nil:
-		return item.Project.GetName()
+		return "Project/" + item.Project.GetName()
 	}
-	return item.Name
+	return item.Kind + "/" + item.Name
 }
 
-// prunable is a kind that --prune deletes.
+// prunable is a kind of the hub that --prune deletes.
 type prunable struct {
 	kind string
 	// gone is what a deletion is called.
@@ -78,20 +78,20 @@ func (r *applying) prunable() []prunable {
 	own := &hubv1.Management{By: r.management.GetBy()}
 	return []prunable{
 		// The agent deletes the objects of a service first.
-		{"ServiceDeployment", "deleting", r.services, func(ctx context.Context, name string) error {
+		{"Service", "deleting", r.services, func(ctx context.Context, name string) error {
 			var ref hubv1.ServiceRef
 			ref.Cluster, ref.Name, _ = strings.Cut(name, "/")
 			_, err := r.client.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: &ref, Management: own}))
 			return err
 		}},
-		{"ServiceContext", "deleted", func(ctx context.Context) ([]string, error) {
+		{"Context", "deleted", func(ctx context.Context) ([]string, error) {
 			list, err := r.client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{ManagedByTool: tool}))
 			return managed(list, err, (*hubv1.ListContextsResponse).GetContexts, own.GetBy())
 		}, func(ctx context.Context, name string) error {
 			_, err := r.client.Contexts.Delete(ctx, connect.NewRequest(&hubv1.DeleteContextRequest{Name: name, Management: own}))
 			return err
 		}},
-		{"GitRepository", "deleted", func(ctx context.Context) ([]string, error) {
+		{"Repository", "deleted", func(ctx context.Context) ([]string, error) {
 			list, err := r.client.Repositories.List(ctx, connect.NewRequest(&hubv1.ListRepositoriesRequest{ManagedByTool: tool}))
 			return managed(list, err, (*hubv1.ListRepositoriesResponse).GetRepositories, own.GetBy())
 		}, func(ctx context.Context, name string) error {

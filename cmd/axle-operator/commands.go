@@ -60,9 +60,9 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
-		Long: "Run the operator: write Projects, GitRepositories, Clusters, ServiceContexts and ServiceDeployments to the hub, until stopped.\n\n" +
+		Long: "Run the operator: write what custom resources declare to the hub, until stopped.\n\n" +
 			"Every flag can be given as an environment variable: --hub-url is " + daemon.EnvName(envPrefix, "hub-url") + ".",
-		Example: "  axle-operator run --hub-url https://axle.example.com --token-file /etc/axle/token --admin-namespaces axle-system,infra\n" +
+		Example: "  axle-operator run --hub-url https://axle.example.com --service-account-token-file /var/run/secrets/axle/token --admin-namespaces axle-system,infra\n" +
 			"  axle-operator run --kubeconfig ~/.kube/config --hub-url https://axle.example.com --token-file token --leader-elect=false",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,10 +80,11 @@ func (o *options) flags(flags *pflag.FlagSet) {
 	c := &o.config
 	flags.StringVar(&c.HubURL, "hub-url", "", "URL of the hub, such as https://axle.example.com")
 	flags.StringVar(&c.TokenFile, "token-file", "", "file with an API token of the hub; read again when it changes")
+	flags.StringVar(&c.ServiceAccountTokenFile, "service-account-token-file", "", "in place of --token-file: file with a projected token of the operator's ServiceAccount, whose audience is the hub's URL; read again for each login")
 	flags.StringVar(&c.CAFile, "ca-file", "", "PEM file of certificate authorities to trust for the hub, instead of the system's")
 	flags.StringVar(&c.Kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster (default: the pod's own account)")
 	flags.StringVar(&c.Namespace, "namespace", operator.DefaultNamespace, "namespace of the operator and its lease")
-	flags.StringSliceVar(&c.AdminNamespaces, "admin-namespaces", nil, "namespaces whose objects act with the operator's token; objects elsewhere get an error in their status (default: --namespace)")
+	flags.StringSliceVar(&c.AdminNamespaces, "admin-namespaces", nil, "namespaces whose objects act with the operator's token; objects elsewhere need NamespaceCredentials (default: --namespace)")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", true, "wait for a lease, so that one replica acts at a time")
 	flags.IntVar(&c.Workers, "workers", 0, "objects of each kind to reconcile at a time (default 8)")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", ":9090", "address of /metrics, or \"off\"")

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -38,6 +39,10 @@ type Assertion struct {
 	// Signed is the signed part. The signature is left out, because some signatures
 	// can be encoded in several ways.
 	Signed string
+	// Subject is empty if the token does not say it as a text.
+	Subject string
+	// Expires is zero if the token does not say it as a number.
+	Expires time.Time
 }
 
 var errNone = errcode.New(errcode.Unauthorized, "subject_token is not a signed JSON web token")
@@ -52,7 +57,9 @@ func Parse(token string) (Assertion, error) {
 		Algorithm string `json:"alg"`
 	}
 	var payload struct {
-		Issuer string `json:"iss"`
+		Issuer  string `json:"iss"`
+		Subject any    `json:"sub"`
+		Expires any    `json:"exp"`
 	}
 	for i, into := range []any{&header, &payload} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
@@ -64,7 +71,12 @@ func Parse(token string) (Assertion, error) {
 		return Assertion{}, errNone
 	}
 	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	return Assertion{Issuer: payload.Issuer, Signed: hex.EncodeToString(digest[:])}, nil
+	out := Assertion{Issuer: payload.Issuer, Signed: hex.EncodeToString(digest[:])}
+	out.Subject, _ = payload.Subject.(string)
+	if seconds, ok := payload.Expires.(float64); ok {
+		out.Expires = time.Unix(int64(seconds), 0)
+	}
+	return out, nil
 }
 
 // CheckPatterns rejects patterns that do not compile, and those that would admit

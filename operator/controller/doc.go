@@ -1,11 +1,12 @@
 // Package controller writes custom resources of a management cluster to the hub:
-// Project, GitRepository, Cluster, ServiceContext and ServiceDeployment. Package
-// operator starts it.
+// Project, GitRepository, HelmRepository, Cluster, ServiceContext and
+// ServiceDeployment. Package operator starts it.
 //
 // One reconciler serves all kinds. It is a list of named steps (reconcile.go); a kind
 // is a value with its types and its calls of the hub (one file each). What an object
 // means is decided by sdk/manifest, as for axle apply; who owns it by
-// operator/ownership.
+// operator/ownership; with which token it acts and what it may name by
+// operator/tenancy. NamespaceCredentials and ReferenceGrants get their status here.
 //
 // Invariants: the hub is not called while an object's hash is the stored one and no
 // check is due. The finalizer is stored before the first write to the hub, so a
@@ -13,7 +14,4 @@
 // kind by default, one reconcile of one object at a time. Every retry has full
 // jitter and a bound of 5 min. Secrets are read when they are needed and not cached;
 // only names and versions of Secrets and ConfigMaps of the admin namespaces are.
-//
-// It does not read NamespaceCredentials or ReferenceGrant: an object outside the
-// admin namespaces, and a reference to one there, is an error and not acted on.
 package controller

@@ -43,7 +43,7 @@ func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) 
 	waiting := 0
 	for i := range users.Items {
 		user := &users.Items[i]
-		if !p.administers(user.GetNamespace()) {
+		if !p.tenancy.Admin(user.GetNamespace()) {
 			continue // the hub refuses to delete what it uses
 		}
 		waiting++
@@ -73,10 +73,17 @@ func foundRepository(r *hubv1.Repository) *found {
 		f.waits = "the hub has not read the repository yet"
 	}
 	f.show = func(o client.Object) {
-		status := &o.(*v1alpha1.GitRepository).Status
+		status := repositoryStatus(o)
 		status.Health, status.Message = health, optional(r.GetMessage())
 	}
 	return f
+}
+
+func repositoryStatus(o client.Object) *v1alpha1.RepositoryStatus {
+	if helm, ok := o.(*v1alpha1.HelmRepository); ok {
+		return &helm.Status
+	}
+	return &o.(*v1alpha1.GitRepository).Status
 }
 
 func (repositoryCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
@@ -90,7 +97,9 @@ func (repositoryCalls) read(ctx context.Context, c *sdk.Client, item *manifest.I
 // same cannot see the stored credentials, only whether there are some.
 func (repositoryCalls) same(_ context.Context, _ *sdk.Client, item *manifest.Item, f *found) (bool, error) {
 	have := f.message.(*hubv1.Repository)
-	return have.GetUrl() == item.Repository.GetUrl() && (item.Repository.GetCredentials() == nil || have.GetAuth() != "none"), nil
+	want := item.Repository
+	return have.GetUrl() == want.GetUrl() && (want.GetCredentials() == nil || have.GetAuth() != "none") &&
+		(want.GetAuth() == "" || have.GetAuth() == want.GetAuth()) && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil, nil
 }
 
 func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, f *found) (*found, error) {
@@ -108,13 +117,14 @@ func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
 	case have.GetUrl() != want.GetUrl():
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
-	case want.GetCredentials() == nil && !want.GetManagement().GetTakeOver():
+	case want.GetCredentials() == nil && want.GetOptions() == nil && !want.GetManagement().GetTakeOver():
 		// Without a Secret the object says nothing about credentials: those that
 		// somebody gave with axle repos stay, also when it is taken over.
 		return f, nil
 	}
 	answer, err := c.Repositories.Update(ctx, connect.NewRequest(&hubv1.UpdateRepositoryRequest{
-		Name: want.GetName(), Credentials: want.GetCredentials(), Management: want.GetManagement(),
+		Name: want.GetName(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
+		Options: manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
 	}))
 	if err != nil {
 		return nil, err

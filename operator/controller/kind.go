@@ -8,7 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -82,6 +84,18 @@ type reference struct {
 // key is the reference's key in the index of references.
 func (r reference) key() string { return r.kind + " " + r.at.String() }
 
+// object is what the reference names.
+func (r reference) object() tenancy.Object {
+	group := kinds.Deployments
+	if r.kind == secretKind || r.kind == configMapKind {
+		group = ""
+	}
+	return tenancy.Object{Group: group, Kind: r.kind, NamespacedName: r.at}
+}
+
+// into is the key in the same index of references that leave the namespace for another.
+func into(namespace string) string { return "into " + namespace }
+
 // The kinds that are only referred to.
 const (
 	secretKind    = "Secret"
@@ -125,5 +139,5 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return []kind{projects(), gitRepositories(), clusters(), serviceContexts(), serviceDeployments()}
+	return []kind{projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), groups()}
 }

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -22,7 +24,7 @@ import (
 // steps are one reconcile, in order. Each may end it, with or without an error; what
 // came out of it is then written to the object's status.
 var steps = []step{
-	{"namespace", (*pass).inAdminNamespace},
+	{"credentials", (*pass).credentials},
 	{"delete", (*pass).delete},
 	{"references", (*pass).lookUp},
 	{"convert", (*pass).convert},
@@ -45,14 +47,15 @@ type reconciler struct {
 	// cluster reads from the cache, except for Secrets and ConfigMaps, and writes.
 	cluster client.Client
 	// direct reads Secrets and ConfigMaps from the API server.
-	direct client.Reader
-	hubs   *Hub
-	admins map[string]bool
+	direct  client.Reader
+	tenancy *tenancy.Tenancy
 	// clusterUID is the uid of the namespace kube-system of this cluster.
 	clusterUID string
 	timing     Timing
 	events     events.EventRecorder
 	due        *schedule
+	// namespaced is false for a cluster-scoped kind.
+	namespaced bool
 }
 
 // cacheDelay bounds the wait for the cache to see our last write.
@@ -64,12 +67,15 @@ type pass struct {
 	key types.NamespacedName
 	// object is as the API server has it. Only finish changes its status.
 	object client.Object
-	refs   resolved
-	item   *manifest.Item
-	sha    string
-	hub    *sdk.Client
-	have   *found
-	action ownership.Action
+	// credential is what the object acts with, unless denied says why there is none.
+	credential tenancy.Credential
+	denied     error
+	refs       resolved
+	item       *manifest.Item
+	sha        string
+	hub        *sdk.Client
+	have       *found
+	action     ownership.Action
 
 	// What the steps found out, for the status.
 	waits     string
@@ -129,19 +135,20 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 // spread returns a random time between 50 and 150 % of d.
 func spread(d time.Duration) time.Duration { return jitter.Around(d, d/2) }
 
-// interval is the time to the next check of an object; zero is never.
-func (p *pass) interval() time.Duration {
-	settings := p.common(p.object).reconciliation
+// interval is the time to the next check of the object; zero is never.
+func (p *pass) interval() time.Duration { return p.timing.interval(p.common(p.object).reconciliation) }
+
+func (t Timing) interval(settings *v1alpha1.Reconciliation) time.Duration {
 	if settings == nil {
-		return p.timing.Drift
+		return t.Drift
 	}
 	if settings.DriftDetection != nil && !*settings.DriftDetection {
 		return 0
 	}
 	if every, err := time.ParseDuration(value(settings.Interval)); err == nil && every > 0 {
-		return max(every, p.timing.Least)
+		return max(every, t.Least)
 	}
-	return p.timing.Drift
+	return t.Drift
 }
 
 // finalizer is the name of the kind's finalizer, empty for none.

@@ -3,17 +3,15 @@ package controller
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/tenancy"
 )
 
 // missing is an error that heals when another object appears. It is not retried with
@@ -22,16 +20,6 @@ type missing struct{ error }
 
 // Unwrap returns the error.
 func (m missing) Unwrap() error { return m.error }
-
-// administers reports whether objects of a namespace act with the operator's token.
-// Cluster-scoped objects, whose namespace is empty, do.
-func (r *reconciler) administers(namespace string) bool {
-	return namespace == "" || r.admins[namespace]
-}
-
-func (r *reconciler) adminNamespaces() string {
-	return strings.Join(slices.Sorted(maps.Keys(r.admins)), " or ")
-}
 
 // kindNamed returns a kind that the operator acts on.
 func kindNamed(name string) (kind, bool) {
@@ -43,11 +31,11 @@ func kindNamed(name string) (kind, bool) {
 	return kind{}, false
 }
 
-// follow reads what a reference names.
+// follow reads what a reference names, if the object may name it.
 func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error) {
-	if !p.administers(ref.at.Namespace) {
-		return nil, errcode.New(errcode.Forbidden, "%s names %s %s, whose namespace is not one of the operator's admin namespaces, and a ReferenceGrant there "+
-			"is not implemented yet: move it to %s, or add its namespace to --admin-namespaces", ref.field, ref.kind, written(ref.at), p.adminNamespaces())
+	from := tenancy.Object{Group: kinds.Deployments, Kind: p.name, NamespacedName: p.key}
+	if err := p.tenancy.MayName(ctx, ref.field, from, ref.object()); err != nil {
+		return nil, err
 	}
 	var object client.Object
 	reader := p.direct
@@ -63,7 +51,7 @@ func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error)
 			return nil, err
 		}
 		if value(k.common(object).status.ID) == "" {
-			return nil, missing{errcode.New(errcode.NotFound, "%s %s of %s is not in the hub yet", ref.kind, written(ref.at), ref.field)}
+			return nil, missing{errcode.New(errcode.NotFound, "%s %s of %s is not in the hub yet", ref.kind, tenancy.Written(ref.at), ref.field)}
 		}
 		return object, nil
 	}
@@ -71,19 +59,14 @@ func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error)
 }
 
 func (p *pass) get(ctx context.Context, from client.Reader, ref reference, into client.Object) error {
-	err := from.Get(ctx, ref.at, into)
-	if apierrors.IsNotFound(err) {
-		return missing{errcode.New(errcode.NotFound, "%s %s of %s does not exist", ref.kind, written(ref.at), ref.field)}
+	if err := from.Get(ctx, ref.at, into); err != nil {
+		err = tenancy.ReadError(err, ref.kind, ref.at, ref.field)
+		if errcode.Is(err, errcode.NotFound) {
+			return missing{err}
+		}
+		return err
 	}
-	return err
-}
-
-// written is a name as people write it: without the namespace of a cluster-scoped one.
-func written(at types.NamespacedName) string {
-	if at.Namespace == "" {
-		return at.Name
-	}
-	return at.String()
+	return nil
 }
 
 // resolved are the objects that references name, by their keys. It is the
@@ -114,7 +97,7 @@ func (r resolved) Secret(namespace, name string) (map[string]string, error) {
 	ref := reference{kind: secretKind, at: types.NamespacedName{Namespace: namespace, Name: name}}
 	secret, ok := r[ref.key()].(*corev1.Secret)
 	if !ok {
-		return nil, errcode.New(errcode.Invalid, "Secret %s was not read", written(ref.at))
+		return nil, errcode.New(errcode.Invalid, "Secret %s was not read", tenancy.Written(ref.at))
 	}
 	values := map[string]string{}
 	for k, v := range secret.Data {
@@ -128,7 +111,7 @@ func (r resolved) ConfigMap(namespace, name string) (map[string]string, error) {
 	ref := reference{kind: configMapKind, at: types.NamespacedName{Namespace: namespace, Name: name}}
 	configMap, ok := r[ref.key()].(*corev1.ConfigMap)
 	if !ok {
-		return nil, errcode.New(errcode.Invalid, "ConfigMap %s was not read", written(ref.at))
+		return nil, errcode.New(errcode.Invalid, "ConfigMap %s was not read", tenancy.Written(ref.at))
 	}
 	return configMap.Data, nil
 }

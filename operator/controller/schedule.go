@@ -29,6 +29,9 @@ type Timing struct {
 	Retry, RetryMax time.Duration
 	// Limit bounds one reconcile (2 min).
 	Limit time.Duration
+	// Discover is the time between two looks for the ReferenceGrants of Gateway API
+	// while the cluster does not have them (1 min).
+	Discover time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -37,7 +40,7 @@ func (t Timing) withDefaults() Timing {
 		is    time.Duration
 	}{
 		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 30 * time.Second},
-		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute},
+		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute}, {&t.Discover, time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.is

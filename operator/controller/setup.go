@@ -2,13 +2,16 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,14 +21,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/tenancy"
 )
 
 // Config configures the controllers.
 type Config struct {
-	Hub *Hub
+	Clients *tenancy.Clients
 	// AdminNamespaces are the namespaces whose objects act with the operator's token.
 	AdminNamespaces []string
 	// ClusterUID is the uid of the namespace kube-system of the cluster; it is part of
@@ -35,6 +41,8 @@ type Config struct {
 	Workers int
 	// Timing is for tests; its zero value is what docs/operator.md says.
 	Timing Timing
+	// Log is where lines go; nil is slog's default.
+	Log *slog.Logger
 }
 
 // referenceIndex is the index of the objects of a kind by what they refer to.
@@ -43,25 +51,40 @@ const referenceIndex = "axle.references"
 // Add adds the controllers of all kinds to a manager. An error says which CRD the
 // cluster does not have.
 func Add(ctx context.Context, m manager.Manager, c Config) error {
-	admins := map[string]bool{}
-	for _, namespace := range c.AdminNamespaces {
-		admins[namespace] = true
-	}
 	timing := c.Timing.withDefaults()
+	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(credentialsKind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
+		if _, err := served(m, gvk); err != nil {
+			return err
+		}
+	}
+	who, err := tenancy.New(ctx, tenancy.Config{Manager: m, Clients: c.Clients, AdminNamespaces: c.AdminNamespaces, Discover: timing.Discover, Log: c.Log})
+	if err != nil {
+		return err
+	}
 	for _, k := range all() {
-		gvk := v1alpha1.GroupVersion.WithKind(k.name)
-		if _, err := m.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-			return errcode.New(errcode.Invalid, "the cluster has no kind %s: apply the CRDs first, with kubectl apply --server-side -f deploy/crds: %w", k.name, err)
+		mapping, err := served(m, v1alpha1.GroupVersion.WithKind(k.name))
+		if err != nil {
+			return err
 		}
 		r := &reconciler{
-			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), hubs: c.Hub, admins: admins, clusterUID: c.ClusterUID, timing: timing,
+			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, clusterUID: c.ClusterUID, timing: timing,
 			events: m.GetEventRecorder("axle-operator"), due: newSchedule(timing.Pending),
+			namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		}
 		if err := r.add(ctx, m, c.Workers); err != nil {
 			return fmt.Errorf("the controller of %s: %w", k.name, err)
 		}
 	}
-	return nil
+	return errors.Join(addCredentials(m, who, timing), addGrants(m, timing))
+}
+
+// served fails for a kind that the cluster does not have.
+func served(m manager.Manager, gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := m.GetRESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "the cluster has no kind %s: apply the CRDs first, with kubectl apply --server-side -f deploy/crds: %w", gvk.Kind, err)
+	}
+	return mapping, nil
 }
 
 // defaultWorkers is how many objects of a kind are reconciled at a time.
@@ -71,24 +94,29 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 	if workers == 0 {
 		workers = defaultWorkers
 	}
-	unchecked := true // the name is unique here, but not in a process with two operators
 	b := builder.ControllerManagedBy(m).Named(r.name).
 		For(r.object, builder.WithPredicates(predicate.Funcs{UpdateFunc: changed})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
-			RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](newBackoff(r.timing)),
-		})
+		WithOptions(options(workers, r.timing))
+	if r.namespaced {
+		b = b.Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.tenants))
+	}
 	if r.references != nil {
 		err := m.GetFieldIndexer().IndexField(ctx, r.object, referenceIndex, func(o client.Object) []string {
 			var keys []string
 			for _, ref := range r.references(o) {
 				keys = append(keys, ref.key())
+				if tenancy.Foreign(o.GetNamespace(), ref.at.Namespace) {
+					keys = append(keys, into(ref.at.Namespace))
+				}
 			}
 			return keys
 		})
 		if err != nil {
 			return err
 		}
+		b = b.Watches(&axlev1alpha1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+			return r.indexed(ctx, into(o.GetNamespace()))
+		})).WatchesRawSource(source.Func(r.hear))
 	}
 	for _, name := range r.refersTo {
 		referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request { return r.referrers(ctx, name, o) })
@@ -120,16 +148,52 @@ func changed(e event.UpdateEvent) bool {
 
 // referrers returns the objects of the kind that refer to one that changed.
 func (r *reconciler) referrers(ctx context.Context, kind string, o client.Object) []reconcile.Request {
-	list := r.list.DeepCopyObject().(client.ObjectList)
-	ref := reference{kind: kind, at: client.ObjectKeyFromObject(o)}
-	if err := r.cluster.List(ctx, list, client.MatchingFields{referenceIndex: ref.key()}); err != nil {
-		return nil // the wait for what is missing, or the next check, finds it
-	}
+	return r.indexed(ctx, reference{kind: kind, at: client.ObjectKeyFromObject(o)}.key())
+}
+
+// indexed returns the objects of the kind with a key in the index of references.
+func (r *reconciler) indexed(ctx context.Context, key string) []reconcile.Request {
+	return r.matching(ctx, client.MatchingFields{referenceIndex: key})
+}
+
+// tenants returns the objects of the kind that act with credentials that changed.
+func (r *reconciler) tenants(ctx context.Context, o client.Object) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, key := range keys(list) {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
+	for _, namespace := range o.(*v1alpha1.NamespaceCredentials).Spec.Namespaces {
+		requests = append(requests, r.matching(ctx, client.InNamespace(namespace))...)
 	}
 	return requests
+}
+
+func (r *reconciler) matching(ctx context.Context, which client.ListOption) []reconcile.Request {
+	list := r.list.DeepCopyObject().(client.ObjectList)
+	if err := r.cluster.List(ctx, list, which); err != nil {
+		return nil // the wait for what is missing, or the next check, finds it
+	}
+	return tenancy.Requests(keys(list)...)
+}
+
+// hear puts into the queue what changes that the manager's cache does not see are about.
+func (r *reconciler) hear(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.tenancy.Hear(ctx, func(ctx context.Context, c tenancy.Change) {
+		key := into(c.Namespace)
+		if c.Kind != tenancy.GrantKind {
+			key = reference{kind: c.Kind, at: client.ObjectKey{Namespace: c.Namespace, Name: c.Name}}.key()
+		}
+		for _, request := range r.indexed(ctx, key) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// options are those of a controller.
+func options(workers int, timing Timing) controller.Options {
+	unchecked := true // the name is unique here, but not in a process with two operators
+	return controller.Options{
+		MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
+		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](newBackoff(timing)),
+	}
 }
 
 // keys returns the keys of the objects of a list.

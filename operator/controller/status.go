@@ -29,6 +29,7 @@ const (
 	reasonNotFound            = "NotFound"
 	reasonReadonly            = "Readonly"
 	reasonDefault             = "DefaultCredentials"
+	reasonNamespaced          = "NamespacedCredentials"
 	maxMessage            int = 2048
 )
 
@@ -43,6 +44,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 	if p.have != nil && err == nil {
 		p.fill()
 	}
+	p.setCredentials()
 	switch {
 	case err != nil:
 		reason := reasonError
@@ -60,8 +62,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 		p.set(ready, false, reasonDeleting, p.waits)
 	default:
 		p.set(synchronized, true, reasonSynchronized, "the hub has what the object declares")
-		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, p.readonly(), "the object is managed here"))
-		p.set(namespacedCredentials, false, reasonDefault, "the operator's own credentials are used")
+		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, whose(p.have), "the object is managed here"))
 		p.set(ready, p.have.waits == "", reasonReady, cmp.Or(p.have.waits, "ready"))
 	}
 	if equality.Semantic.DeepEqual(before, p.object) {
@@ -73,6 +74,18 @@ func (p *pass) report(ctx context.Context, err error) error {
 	p.due.wrote(p.key, p.object.GetResourceVersion())
 	p.announce(was, err)
 	return nil
+}
+
+// setCredentials says what the object acts with.
+func (p *pass) setCredentials() {
+	switch name := p.credential.Name(); {
+	case p.denied != nil:
+		p.set(namespacedCredentials, false, reasonError, p.denied.Error())
+	case name != "":
+		p.set(namespacedCredentials, true, reasonNamespaced, "NamespaceCredentials "+name+" are used")
+	default:
+		p.set(namespacedCredentials, false, reasonDefault, "the operator's own credentials are used")
+	}
 }
 
 // fill writes what the hub said.
@@ -97,19 +110,22 @@ func (p *pass) fill() {
 	}
 }
 
-// readonly says why the object of the hub is not changed.
-func (p *pass) readonly() string {
-	if p.have.managed {
-		return "the object of the hub is managed by " + words(p.have.by) + ": it is shown and not changed"
+// whose says why the object of the hub is not changed.
+func whose(have *found) string {
+	if have.managed {
+		return "the object of the hub is managed by " + words(have.by) + ": it is shown and not changed"
 	}
 	return "others created it in the hub: it is shown and not changed"
 }
 
 func (p *pass) set(name string, is bool, reason, message string) {
+	setCondition(p.object, &p.common(p.object).status.Conditions, name, is, reason, message)
+}
+
+func setCondition(of client.Object, conditions *[]metav1.Condition, name string, is bool, reason, message string) {
 	message = message[:min(len(message), maxMessage)]
-	status := p.common(p.object).status
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: name, Status: cond(is, metav1.ConditionTrue, metav1.ConditionFalse), Reason: reason, Message: message, ObservedGeneration: p.object.GetGeneration(),
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: name, Status: cond(is, metav1.ConditionTrue, metav1.ConditionFalse), Reason: reason, Message: message, ObservedGeneration: of.GetGeneration(),
 	})
 }
 

@@ -25,23 +25,30 @@ import (
 // under that name, even if the object's references cannot be read any more.
 const nameAnnotation = kinds.Axle + "/hub-name"
 
-// inAdminNamespace refuses objects that may not act with the operator's token.
-func (p *pass) inAdminNamespace(context.Context) (bool, error) {
-	if p.administers(p.key.Namespace) {
-		return false, nil
+// credentials finds out with which credential the object acts. One without does
+// nothing, and is not deleted from the hub either. It calls nobody.
+func (p *pass) credentials(ctx context.Context) (bool, error) {
+	if !p.object.GetDeletionTimestamp().IsZero() && !p.protected() {
+		p.gone = true // it belongs to others, or to nobody
+		return true, nil
 	}
-	return true, errcode.New(errcode.Forbidden, "namespace %s is not one of the operator's admin namespaces, and objects of other namespaces need "+
-		"NamespaceCredentials, which are not implemented yet: move the object to %s, or add its namespace to --admin-namespaces", p.key.Namespace, p.adminNamespaces())
+	p.credential, p.denied = p.tenancy.Of(ctx, p.key.Namespace)
+	return p.denied != nil, p.denied
+}
+
+// connect gets the client for the calls of the hub.
+func (p *pass) connect(ctx context.Context) (err error) {
+	p.hub, err = p.tenancy.Client(ctx, p.credential)
+	if errcode.Is(err, errcode.NotFound) {
+		return missing{err} // the Secret of the token may come
+	}
+	return err
 }
 
 // delete deletes the object of the hub, and then the finalizer.
 func (p *pass) delete(ctx context.Context) (bool, error) {
 	if p.object.GetDeletionTimestamp().IsZero() {
 		return false, nil
-	}
-	if !p.protected() {
-		p.gone = true // it belongs to others, or to nobody
-		return true, nil
 	}
 	p.waits = "the object is being deleted from the hub"
 	if c := meta.FindStatusCondition(p.common(p.object).status.Conditions, ready); c == nil || c.Reason != reasonDeleting {
@@ -50,7 +57,7 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 	p.after = p.due.again(p.key, false, p.timing.RetryMax, p.timing.Missing)
 	name, err := p.hubName(ctx)
 	if err == nil {
-		p.hub, err = p.hubs.Client()
+		err = p.connect(ctx)
 	}
 	if err != nil {
 		return true, err
@@ -141,7 +148,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service} {
+	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Request} {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -164,7 +171,7 @@ func (p *pass) unchanged(context.Context) (bool, error) {
 }
 
 func (p *pass) read(ctx context.Context) (_ bool, err error) {
-	if p.hub, err = p.hubs.Client(); err != nil {
+	if err = p.connect(ctx); err != nil {
 		return true, err
 	}
 	p.have, err = p.kind.hub.read(ctx, p.hub, p.item)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -23,7 +24,7 @@ import (
 // maxFile bounds one file, in bytes.
 const maxFile = 16 << 20
 
-// Item is one object, ready to be sent. Exactly one of the five requests is set.
+// Item is one object, ready to be sent. Exactly one of the requests is set.
 type Item struct {
 	Kind string
 	Name string
@@ -37,6 +38,8 @@ type Item struct {
 	// Context replaces the values of a context, and creates it with Context.Context.
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
+	// Request is what creates an object of the kinds that only the operator reads.
+	Request proto.Message
 
 	// NotActing are paths of fields that the hub does not support yet. Fields that
 	// the hub stores without acting on them are in its answer.
@@ -171,7 +174,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
+	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -208,15 +211,19 @@ func (d document) item(values Values) (*Item, error) {
 		return d.project()
 	case "GitRepository":
 		return d.repository(values)
+	case "HelmRepository":
+		return d.helmRepository(values)
 	case "Cluster":
 		return d.cluster()
 	case "ServiceContext":
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
+	case "Group", "NamespaceCredentials":
+		return d.ofOperator(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
 	}
 }

@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -47,6 +48,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 type bed struct {
 	*testing.T
 	client.Client
+	cluster    *kube.Cluster
 	kubeconfig string
 	hub        *hubtest.Hub
 	gate       *gate
@@ -62,11 +64,17 @@ var installed bool
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	return newBedOf(t, hubtest.HubConfig{})
+}
+
+// newBedOf is newBed with a hub of another configuration.
+func newBedOf(t *testing.T, of hubtest.HubConfig) *bed {
+	t.Helper()
 	cluster := kube.Shared(t)
 	config := cluster.Config()
 	config.QPS, config.Burst = 200, 400
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, v1alpha1.AddToScheme, axlev1alpha1.AddToScheme} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +92,7 @@ func newBed(t *testing.T) *bed {
 			t.Error(err)
 		}
 	})
-	b := &bed{T: t, Client: c, git: git, namespace: cluster.Namespace(t), foreign: cluster.Namespace(t)}
+	b := &bed{T: t, Client: c, cluster: cluster, git: git, namespace: cluster.Namespace(t), foreign: cluster.Namespace(t)}
 	b.kubeconfig, err = cluster.KubeconfigFor("system:serviceaccount:" + b.namespace + ":axle-operator")
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +102,8 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	b.apply(strings.ReplaceAll(string(rights), "axle-system", b.namespace))
-	b.hub = hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true}})
+	of.AllowHTTPUpstreams = true
+	b.hub = hubtest.New(t, hubtest.Config{Hub: of})
 	b.gate = newGate(t, b.hub.URL)
 	b.people, err = sdk.New(sdk.Config{URL: b.hub.URL, Token: b.hub.AdminToken})
 	if err != nil {
@@ -120,7 +129,7 @@ func (b *bed) token(text string) {
 // install applies the CRDs.
 func (b *bed) install() {
 	b.Helper()
-	names, err := fs.Glob(deploy.CRDs, "crds/deployments.plural.sh_*.yaml")
+	names, err := fs.Glob(deploy.CRDs, "crds/*.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -142,7 +151,10 @@ func (b *bed) install() {
 }
 
 func lists() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{}}
+	return []client.ObjectList{
+		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
+		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
+	}
 }
 
 // clean removes all objects, so that the next test's operator finds none.
@@ -186,19 +198,24 @@ func (b *bed) apply(text string) {
 // quick are the times of the tests; drift checks are far away.
 var quick = controller.Timing{
 	Drift: time.Hour, Least: 10 * time.Millisecond, Missing: 200 * time.Millisecond, Pending: time.Hour,
-	Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond,
+	Discover: 100 * time.Millisecond, Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond,
 }
 
 // operate runs an operator until stop is called or the test ends.
 func (b *bed) operate() (stop func()) {
 	b.Helper()
+	return b.operateWith(operator.Config{TokenFile: b.tokenFile})
+}
+
+// operateWith is operate with another token.
+func (b *bed) operateWith(c operator.Config) (stop func()) {
+	b.Helper()
+	c.HubURL, c.Kubeconfig, c.Namespace, c.LeaderElect, c.Timing = b.gate.URL, b.kubeconfig, b.namespace, true, quick
+	c.Log = slog.New(slog.NewTextHandler(b.Output(), nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operator.Run(ctx, operator.Config{
-			HubURL: b.gate.URL, TokenFile: b.tokenFile, Kubeconfig: b.kubeconfig, Namespace: b.namespace, LeaderElect: true, Timing: quick,
-			Log: slog.New(slog.NewTextHandler(b.Output(), nil)),
-		})
+		ended <- operator.Run(ctx, c)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -245,10 +262,18 @@ func statusOf(object client.Object) *v1alpha1.Status {
 		return &o.Status
 	case *v1alpha1.GitRepository:
 		return &o.Status.Status
+	case *v1alpha1.Group:
+		return &o.Status
+	case *v1alpha1.HelmRepository:
+		return &o.Status.Status
 	case *v1alpha1.Cluster:
 		return &o.Status.Status
 	case *v1alpha1.ServiceDeployment:
 		return &o.Status.Status
+	case *v1alpha1.NamespaceCredentials:
+		return &o.Status.Status
+	case *axlev1alpha1.ReferenceGrant:
+		return &o.Status
 	}
 	panic(fmt.Sprintf("%T has no status", object))
 }
@@ -300,6 +325,8 @@ type gate struct {
 	mu    sync.Mutex
 	calls []string
 	down  bool
+	// before is called before a call is passed on.
+	before func(call, token string)
 	// after is called when the hub answered the named call, before the operator
 	// gets the answer.
 	after map[string]func()
@@ -325,12 +352,15 @@ func newGate(t *testing.T, target string) *gate {
 	proxy.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
-		down := g.down
+		down, before := g.down, g.before
 		g.calls = append(g.calls, name(r.URL.Path))
 		g.mu.Unlock()
 		if down {
 			_, _ = io.Copy(io.Discard, r.Body)
 			panic(http.ErrAbortHandler)
+		}
+		if before != nil {
+			before(name(r.URL.Path), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		}
 		proxy.ServeHTTP(w, r)
 	}))
@@ -345,6 +375,12 @@ func (g *gate) setDown(down bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.down = down
+}
+
+func (g *gate) setBefore(f func(call, token string)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.before = f
 }
 
 func (g *gate) setAfter(call string, f func()) {
@@ -374,6 +410,17 @@ func (g *gate) count(names ...string) int {
 		}
 	}
 	return n
+}
+
+// counted waits until calls of a name were made so many times.
+func (b *bed) counted(want int, call string) {
+	b.Helper()
+	eventually.For(b, limit, fmt.Sprintf("%d calls of %s", want, call), func() error {
+		if n := b.gate.count(call); n < want {
+			return fmt.Errorf("%d calls", n)
+		}
+		return nil
+	})
 }
 
 func key(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }

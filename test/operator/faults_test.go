@@ -78,7 +78,7 @@ func TestForeignNamespaces(t *testing.T) {
 	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ServiceDeployment\nmetadata: {name: web, namespace: " + b.foreign + "}\n" +
 		"spec: {cluster: edge-1, git: {url: 'https://git.example', ref: main, folder: web}}")
 	s := &v1alpha1.ServiceDeployment{ObjectMeta: meta1("web", b.foreign)}
-	b.want(s, "Synchronized", "False", "Error", "NamespaceCredentials, which are not implemented yet")
+	b.want(s, "Synchronized", "False", "Error", "no NamespaceCredentials name it")
 	if len(s.Finalizers) != 0 {
 		t.Errorf("finalizers %q", s.Finalizers)
 	}

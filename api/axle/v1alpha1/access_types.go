@@ -299,19 +299,17 @@ type FederationTrustSpec struct {
 // this one. It has the shape of Gateway API's ReferenceGrant.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axrg
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axrg
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ReferenceGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ReferenceGrantSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No reference is allowed or refused by it: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   ReferenceGrantSpec `json:"spec"`
+	Status v1alpha1.Status    `json:"status,omitempty"`
 }
 
 // ReferenceGrantSpec says who may refer to what.

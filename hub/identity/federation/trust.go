@@ -85,8 +85,10 @@ type TrustsConfig struct {
 	Directory   *identity.Directory
 	Credentials *identity.Credentials
 	Issuers     *Issuers
-	Clock       clock.Clock
-	Log         *slog.Logger
+	// Operator is nil if no ServiceAccount of the hub's own cluster may log in.
+	Operator *Operator
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Trusts decides which tokens of other issuers act as which service account.
@@ -97,6 +99,7 @@ type Trusts struct {
 	directory   *identity.Directory
 	credentials *identity.Credentials
 	issuers     *Issuers
+	operator    *Operator
 	clock       clock.Clock
 	log         *slog.Logger
 }
@@ -108,7 +111,7 @@ func NewTrusts(c TrustsConfig) (*Trusts, error) {
 	}
 	return &Trusts{
 		store: c.Store, marks: c.Marks, writer: c.Writer, directory: c.Directory, credentials: c.Credentials,
-		issuers: c.Issuers, clock: c.Clock, log: c.Log,
+		issuers: c.Issuers, operator: c.Operator, clock: c.Clock, log: c.Log,
 	}, nil
 }
 
@@ -243,6 +246,9 @@ func (ts *Trusts) Exchange(ctx context.Context, name, token string) (identity.Cr
 	said, err := assertion.Parse(token)
 	if err != nil {
 		return identity.CreatedToken{}, err
+	}
+	if ts.operator != nil && name == "" && said.Subject == ts.operator.Reviewer.Subject() {
+		return ts.exchangeOperator(ctx, said, token)
 	}
 	all, err := ts.store.Trusts(ctx, said.Issuer)
 	if err != nil {

@@ -26,6 +26,8 @@ type Config struct {
 	// Issuers is nil when no tokens of other issuers are accepted; then there are
 	// no Trusts.
 	Issuers *federation.Issuers
+	// Operator is nil if no ServiceAccount of the hub's own cluster may log in.
+	Operator *federation.Operator
 	// Clock is the real one when nil; a nil Log discards.
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -77,7 +79,7 @@ func New(c Config) (p Parts, err error) {
 	}
 	if err == nil && c.Issuers != nil {
 		p.Trusts, err = federation.NewTrusts(federation.TrustsConfig{
-			Store: c.Stores.Trusts, Marks: c.Stores.Marks, Writer: c.Writer, Directory: p.Identity, Credentials: credentials, Issuers: c.Issuers,
+			Store: c.Stores.Trusts, Marks: c.Stores.Marks, Writer: c.Writer, Directory: p.Identity, Credentials: credentials, Issuers: c.Issuers, Operator: c.Operator,
 			Clock: c.Clock, Log: c.Log,
 		})
 	}

@@ -1,0 +1,134 @@
+// Package tokenreview asks the API server of the hub's own cluster whether a token is
+// that of one Kubernetes ServiceAccount, by a TokenReview. hub/identity/federation
+// exchanges such a token for a short one of the hub, so that a program in the cluster,
+// the operator, logs in without a stored secret.
+//
+// It decides nothing else: what the token gives is federation's business. It keeps no
+// answers; the token of the hub that comes of one lives a minute.
+//
+// Invariants: a token counts only for the audience that it is asked about. A review
+// ends within 5 s and at most 4 run at a time; more are refused, and not queued. If
+// the API server does not answer, nobody is let in.
+package tokenreview
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+const (
+	reviewTimeout = 5 * time.Second
+	maxReviews    = 4
+	maxAnswer     = 1 << 20
+)
+
+// Config configures a Reviewer.
+type Config struct {
+	// Account is NAMESPACE/NAME of the ServiceAccount.
+	Account string
+	// Kubeconfig reaches the cluster; empty is the pod's own account. Its user may
+	// create tokenreviews.authentication.k8s.io (ClusterRole system:auth-delegator).
+	Kubeconfig string
+}
+
+// Reviewer reviews tokens of one ServiceAccount.
+type Reviewer struct {
+	subject string
+	url     string
+	client  *http.Client
+	slots   chan struct{}
+}
+
+// New checks the configuration, and opens no connection. Errors are Invalid.
+func New(c Config) (*Reviewer, error) {
+	namespace, name, ok := strings.Cut(c.Account, "/")
+	if !ok || namespace == "" || name == "" || strings.ContainsAny(name, "/:") || strings.Contains(namespace, ":") {
+		return nil, errcode.New(errcode.Invalid, "%q is not NAMESPACE/NAME of a ServiceAccount", c.Account)
+	}
+	var config *rest.Config
+	var err error
+	if c.Kubeconfig == "" {
+		config, err = rest.InClusterConfig()
+	} else {
+		config, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	}
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "find the cluster whose ServiceAccount logs in (outside of one, give a kubeconfig): %w", err)
+	}
+	config.Timeout = reviewTimeout
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, errcode.New(errcode.Invalid, "kubeconfig: %w", err)
+	}
+	return &Reviewer{
+		subject: "system:serviceaccount:" + namespace + ":" + name, url: strings.TrimSuffix(config.Host, "/") + "/apis/authentication.k8s.io/v1/tokenreviews",
+		client: client, slots: make(chan struct{}, maxReviews),
+	}, nil
+}
+
+// Subject is the sub claim of the account's tokens.
+func (r *Reviewer) Subject() string { return r.subject }
+
+// Review returns nil for a token of the account that is valid now for the audience.
+// Unauthorized otherwise; Unavailable when the API server cannot be asked.
+func (r *Reviewer) Review(ctx context.Context, audience, token string) error {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	default:
+		return errcode.New(errcode.Unavailable, "the hub asks its cluster about %d other tokens; try again in a second", maxReviews).After(time.Second)
+	}
+	status, err := r.ask(ctx, authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}})
+	switch {
+	case err != nil:
+		return errcode.Hide(errcode.Unavailable, err, "the hub cannot ask its cluster about the ServiceAccount's token; try again in a moment").After(time.Second)
+	case !status.Authenticated || !slices.Contains(status.Audiences, audience):
+		return errcode.New(errcode.Unauthorized, "the cluster does not accept the ServiceAccount's token for the audience %s: give the operator a projected token with this audience", audience)
+	case status.User.Username != r.subject:
+		return errcode.New(errcode.Unauthorized, "the token is not that of %s", r.subject)
+	}
+	return nil
+}
+
+func (r *Reviewer) ask(ctx context.Context, spec authenticationv1.TokenReviewSpec) (status authenticationv1.TokenReviewStatus, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	text, err := json.Marshal(authenticationv1.TokenReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}, Spec: spec})
+	if err != nil {
+		return status, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, bytes.NewReader(text))
+	if err != nil {
+		return status, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := r.client.Do(request)
+	if err != nil {
+		return status, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return status, err
+	}
+	if answer.StatusCode != http.StatusCreated {
+		return status, fmt.Errorf("the API server answered %s to a TokenReview; may the hub's account create them?", answer.Status)
+	}
+	var review authenticationv1.TokenReview
+	err = json.Unmarshal(body, &review)
+	return review.Status, err
+}

@@ -1,0 +1,32 @@
+package controller
+
+import (
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// helmRepositories are repositories of the hub too, with the calls of GitRepository.
+func helmRepositories() kind {
+	return kind{
+		name: "HelmRepository", protection: "helmrepository", object: &v1alpha1.HelmRepository{}, list: &v1alpha1.HelmRepositoryList{}, hub: repositoryCalls{},
+		common: func(o client.Object) common {
+			r := o.(*v1alpha1.HelmRepository)
+			return common{&r.Status.Status, r.Spec.Reconciliation}
+		},
+		references: func(o client.Object) []reference {
+			var refs []reference
+			secrets := manifest.SecretsOf(o.(*v1alpha1.HelmRepository))
+			for _, field := range slices.Sorted(maps.Keys(secrets)) {
+				ref := secrets[field]
+				refs = append(refs, toSecret(field, &ref, o.GetNamespace())...)
+			}
+			return refs
+		},
+		refersTo: []string{secretKind},
+	}
+}
