@@ -205,7 +205,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 	}
 	follower := &follow.Follower{Fleet: h.fleet, Moves: h.store, Writer: h.store, Sources: from, Clock: c.Clock}
 	h.globals = globals.New(globals.Config{
-		Fleet: h.fleet, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
+		Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
 		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Clock: c.Clock, Log: c.Log,
 	})
 	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)

@@ -6,9 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/auditapi"
+	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -170,7 +174,12 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
-	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &trusts{Server: s}))
+	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federationapi.API{
+		Trusts: s.config.Trusts, Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
+			noteCaller(ctx, made.Principal())
+			return createdToken(made)
+		},
+	}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
 	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))

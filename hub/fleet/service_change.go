@@ -268,22 +268,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := f.takeConfiguration(ctx, s, before); err != nil {
 		return err
 	}
-	return f.FollowSources(ctx, &s.Service, s.ProjectID)
-}
-
-// FollowSources fills in the sources of a service's spec, as a project finds them.
-func (f *Fleet) FollowSources(ctx context.Context, s *Service, projectID string) error {
-	var places []Place
-	for _, d := range sourcesOf(s.Spec) {
-		d.ProjectID = projectID
-		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
-		if err != nil {
-			return err
-		}
-		places = append(places, Place{Path: d.path, Name: d.at, SourceID: sourceID, RepositoryID: repositoryID})
-	}
-	s.follow(places)
-	return nil
+	return Templates{f}.FollowSources(ctx, &s.Service, s.ProjectID)
 }
 
 // checkParent refuses a new parent that is not a service: the parent "hub"

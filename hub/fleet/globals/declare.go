@@ -20,7 +20,7 @@ import (
 
 // Config holds what Globals needs. All fields are required.
 type Config struct {
-	Fleet   *fleet.Fleet
+	Fleet   fleet.Templates
 	Rows    fleet.Store
 	Moves   fleet.MoveStore
 	Sources fleet.Sources

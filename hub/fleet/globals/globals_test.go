@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/managed"
-	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -28,16 +26,9 @@ type bed struct {
 func newBed(t *testing.T, d storetest.Database) *bed {
 	t.Helper()
 	b := &bed{Fleet: fleettest.New(t, d), t: t, d: d}
-	b.Globals = b.with(b.Store)
+	b.Globals = b.Global(b.Store)
 	b.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
 	return b
-}
-
-func (b *bed) with(w fleet.Writer) *globals.Globals {
-	return globals.New(globals.Config{
-		Fleet: b.Fleet.Fleet, Rows: store.Fleet(b.Store), Moves: b.Store, Sources: b.Upstream, Writer: w,
-		Store: b.Store, Work: b.Store, Targets: b.Store, States: b.Store, Clock: b.Clock, Log: slog.New(slog.DiscardHandler),
-	})
 }
 
 // request is a global service of the folder web on the clusters with tier=dev.
@@ -400,7 +391,7 @@ func TestKilledSpreadIsCarriedOn(t *testing.T) {
 		} else if _, _, err := b.Apply(t.Context(), "ann", r); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.with(&stopping{b.Store, round}).Spread(t.Context()); !errors.Is(err, errKilled) && round < 4 {
+		if err := b.Global(&stopping{b.Store, round}).Spread(t.Context()); !errors.Is(err, errKilled) && round < 4 {
 			t.Fatalf("was not killed: %v", err)
 		}
 		b.spread()

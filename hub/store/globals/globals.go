@@ -73,7 +73,7 @@ var (
 	})
 	selectGlobal = Globals.Select() + "LEFT JOIN projects p ON p.id = g.project_id LEFT JOIN specs d ON d.owner_id = g.id AND d.version = g.spec_version "
 	// A list has no templates.
-	selectGlobals = strings.NewReplacer("COALESCE(d.spec, '')", "''", "COALESCE(d.secrets, '')", "''").Replace(Globals.Select()) +
+	SelectGlobals = strings.NewReplacer("COALESCE(d.spec, '')", "''", "COALESCE(d.secrets, '')", "''").Replace(Globals.Select()) +
 		"LEFT JOIN projects p ON p.id = g.project_id "
 	putGlobal = Globals.All().Keep("name", "created_at").Upsert("id")
 )
@@ -113,7 +113,7 @@ func (t *Table) Globals(ctx context.Context, after string, limit int, reach *ide
 		where += " AND g.project_id = " + query.Placeholders(len(args), 1)
 	}
 	args = append(args, limit)
-	return query.All(ctx, t.db, Globals.Reader(), selectGlobals+where+" ORDER BY g.name LIMIT "+query.Placeholders(len(args), 1), args...)
+	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+where+" ORDER BY g.name LIMIT "+query.Placeholders(len(args), 1), args...)
 }
 
 // PutGlobal implements globals.Store.
@@ -131,7 +131,7 @@ func (t *Table) PutGlobal(ctx context.Context, g globals.Global) (int64, error) 
 
 // ForgetGlobal implements globals.Store.
 func (t *Table) ForgetGlobal(ctx context.Context, id string) (bool, error) {
-	left, _, err := query.One(ctx, t.db, query.Value[int64], "SELECT count(*) FROM (SELECT 1 FROM services s WHERE s.managed_by_tool = 'hub' AND s.managed_by_id = $1 LIMIT 1) x", id)
+	left, _, err := query.One(ctx, t.db, query.Value[int64], LeftQuery, id)
 	if err != nil || left > 0 {
 		return false, err
 	}

@@ -23,7 +23,8 @@ var (
 		rows.Col(c, "spec_version", &v.SpecVersion)
 		rows.Col(c, "deleting", &v.Deleting)
 	})
-	selectCandidates = Candidates.Select()
+	// SelectCandidates is completed with the clusters and the name.
+	SelectCandidates = Candidates.Select()
 
 	// Targets is what is written of targets that share their template's specs; the
 	// other columns of services have their defaults.
@@ -64,13 +65,14 @@ var (
 		rows.Col(c, "cluster_uid", &v.ClusterUID)
 		rows.Col(c, "registered_at", &v.RegisteredAt)
 	})
-	selectClusters = Clusters.Select()
+	// ClustersQuery reads a page of all clusters.
+	ClustersQuery = Clusters.Select() + "WHERE c.id > $1 ORDER BY c.id LIMIT $2"
 )
 
 // Candidates implements globals.TargetStore.
 func (t *Table) Candidates(ctx context.Context, name string, clusterIDs []string) (all []globals.Candidate, err error) {
 	err = query.Chunks(clusterIDs, func(args []any) error {
-		part, err := query.All(ctx, t.db, Candidates.Reader(), selectCandidates+"WHERE s.cluster_id IN ("+query.Placeholders(2, len(args))+") AND s.name = $1", append([]any{name}, args...)...)
+		part, err := query.All(ctx, t.db, Candidates.Reader(), SelectCandidates+"WHERE s.cluster_id IN ("+query.Placeholders(2, len(args))+") AND s.name = $1", append([]any{name}, args...)...)
 		all = append(all, part...)
 		return err
 	})
@@ -180,18 +182,25 @@ func (t *Table) ReleaseTargets(ctx context.Context, ids []string, removals []glo
 
 // ClustersAfter implements globals.StateStore.
 func (t *Table) ClustersAfter(ctx context.Context, after string, limit int) ([]fleet.Cluster, error) {
-	return query.All(ctx, t.db, Clusters.Reader(), selectClusters+"WHERE c.id > $1 ORDER BY c.id LIMIT $2", after, limit)
+	return query.All(ctx, t.db, Clusters.Reader(), ClustersQuery, after, limit)
 }
 
 // MadeOn implements globals.StateStore.
 func (t *Table) MadeOn(ctx context.Context, clusterID string) ([]string, error) {
-	return query.All(ctx, t.db, query.Value[string], "SELECT managed_by_id FROM services WHERE cluster_id = $1 AND managed_by_tool = 'hub'", clusterID)
+	return query.All(ctx, t.db, query.Value[string], MadeQuery, clusterID)
 }
 
-// countsQuery counts targets by what is stored of them.
-const countsQuery = `SELECT CASE WHEN s.paused <> 0 THEN 'Paused' WHEN t.tarball_digest = o.digest AND t.spec_digest = s.spec_digest THEN t.sync ELSE 'Pending' END,
+// The statements about lists, for the test of their plans.
+const (
+	MadeQuery     = "SELECT managed_by_id FROM services WHERE cluster_id = $1 AND managed_by_tool = 'hub'"
+	LeftQuery     = "SELECT count(*) FROM (SELECT 1 FROM services s WHERE s.managed_by_tool = 'hub' AND s.managed_by_id = $1 LIMIT 1) x"
+	FailuresQuery = `SELECT f.cluster_id, COALESCE(c.name, ''), f.message, f.at FROM global_failures f LEFT JOIN clusters c ON c.id = f.cluster_id
+		WHERE f.global_id = $1 ORDER BY f.cluster_id LIMIT $2`
+	// StateQuery counts targets by what is stored of them.
+	StateQuery = `SELECT CASE WHEN s.paused <> 0 THEN 'Paused' WHEN t.tarball_digest = o.digest AND t.spec_digest = s.spec_digest THEN t.sync ELSE 'Pending' END,
 	COALESCE(t.health, 'Unknown'), count(*) FROM services s LEFT JOIN statuses t ON t.service_id = s.id LEFT JOIN contents o ON o.id = s.content_id
 	WHERE s.managed_by_tool = 'hub' AND s.managed_by_id = $1 GROUP BY 1, 2`
+)
 
 // TargetState implements globals.StateStore.
 func (t *Table) TargetState(ctx context.Context, id string) (globals.State, error) {
@@ -203,7 +212,7 @@ func (t *Table) TargetState(ctx context.Context, id string) (globals.State, erro
 	all, err := query.All(ctx, t.db, func(row query.Scan) (s state, err error) {
 		err = row(&s.sync, &s.health, &s.n)
 		return s, err
-	}, countsQuery, id)
+	}, StateQuery, id)
 	if err != nil {
 		return counts, err
 	}
@@ -248,6 +257,5 @@ func (t *Table) Failures(ctx context.Context, id string, limit int) ([]globals.F
 	return query.All(ctx, t.db, func(row query.Scan) (f globals.Failure, err error) {
 		err = row(&f.ClusterID, &f.Cluster, &f.Message, &f.At)
 		return f, err
-	}, `SELECT f.cluster_id, COALESCE(c.name, ''), f.message, f.at FROM global_failures f LEFT JOIN clusters c ON c.id = f.cluster_id
-		WHERE f.global_id = $1 ORDER BY f.cluster_id LIMIT $2`, id, limit)
+	}, FailuresQuery, id, limit)
 }
