@@ -31,6 +31,8 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 		switch {
 		case item.Service != nil:
 			declared["ServiceDeployment/"+refName(item.Service.GetRef())] = true
+		case item.Global != nil:
+			declared["GlobalService/"+item.Global.GetName()] = true
 		case item.Repository != nil:
 			declared["GitRepository/"+item.Repository.GetName()] = true
 		}
@@ -50,6 +52,9 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 			return err
 		})
 	}
+	if err := r.pruneGlobals(ctx, declared); err != nil {
+		return err
+	}
 	repositories, err := r.repositories(ctx)
 	if err != nil {
 		return err
@@ -66,14 +71,31 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	return nil
 }
 
+func (r *applying) pruneGlobals(ctx context.Context, declared map[string]bool) error {
+	all, err := r.globals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range all {
+		if g.GetDeleting() || declared["GlobalService/"+g.GetName()] {
+			continue
+		}
+		r.remove("GlobalService", g.GetName(), func() error {
+			_, err := r.client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: g.GetName(), Management: r.own()}))
+			return err
+		})
+	}
+	return nil
+}
+
 // own never takes over: an object that somebody has taken over since it was listed is
 // theirs.
 func (r *applying) own() *hubv1.Management { return &hubv1.Management{By: r.management.GetBy()} }
 
 func (r *applying) remove(kind, name string, do func() error) {
 	view := appliedView{Kind: kind, Name: name, Result: "deleted", NotActing: []string{}}
-	if kind == "ServiceDeployment" {
-		view.Result = "deleting" // its agent deletes the objects first
+	if kind != "GitRepository" {
+		view.Result = "deleting" // agents delete the objects first
 	}
 	if !r.dryRun {
 		if err := do(); err != nil && !sdk.IsNotFound(err) {
@@ -95,6 +117,25 @@ func (r *applying) services(ctx context.Context) (all []*hubv1.Service, err erro
 		for _, s := range page.Msg.GetServices() {
 			if proto.Equal(s.GetManagedBy(), r.management.GetBy()) {
 				all = append(all, s)
+			}
+		}
+		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+			return all, nil
+		}
+	}
+}
+
+// globals are the global services that the set manages.
+func (r *applying) globals(ctx context.Context) (all []*hubv1.GlobalService, err error) {
+	request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
+	for {
+		page, err := r.client.GlobalServices.List(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.Msg.GetGlobalServices() {
+			if proto.Equal(g.GetManagedBy(), r.management.GetBy()) {
+				all = append(all, g)
 			}
 		}
 		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {

@@ -125,5 +125,5 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return []kind{projects(), gitRepositories(), clusters(), serviceContexts(), serviceDeployments()}
+	return []kind{projects(), gitRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices()}
 }

@@ -23,7 +23,7 @@ import (
 // maxFile bounds one file, in bytes.
 const maxFile = 16 << 20
 
-// Item is one object, ready to be sent. Exactly one of the five requests is set.
+// Item is one object, ready to be sent. Exactly one of the six requests is set.
 type Item struct {
 	Kind string
 	Name string
@@ -37,6 +37,7 @@ type Item struct {
 	// Context replaces the values of a context, and creates it with Context.Context.
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
+	Global  *hubv1.ApplyGlobalServiceRequest
 
 	// NotActing are paths of fields that the hub does not support yet. Fields that
 	// the hub stores without acting on them are in its answer.
@@ -171,7 +172,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
+	order := []string{"Project", "GitRepository", "Cluster", "ServiceContext", "GlobalService", "ServiceDeployment"}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -214,9 +215,11 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
+	case "GlobalService":
+		return d.global(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, Cluster, ServiceContext, ServiceDeployment and GlobalService%s", d.where, d.meta.Kind, d.why())
 	}
 }
