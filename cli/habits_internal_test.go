@@ -38,13 +38,15 @@ var objects = []string{"cluster", "clusters", "project", "repo", "repository", "
 // others are flags with such a word that name no object of the hub, with what
 // they name.
 var others = map[string]string{
-	"providers create --group":          "VALUE=GROUP, and VALUE comes first",
-	"providers update --group":          "VALUE=GROUP, and VALUE comes first",
-	"services create --service-account": "an account of the cluster",
-	"services update --service-account": "an account of the cluster",
-	"projects create --service-account": "an account of the cluster",
-	"projects update --service-account": "an account of the cluster",
-	"clusters connect --kube-context":   "a context of a kubeconfig",
+	"providers create --group":                "VALUE=GROUP, and VALUE comes first",
+	"providers update --group":                "VALUE=GROUP, and VALUE comes first",
+	"services create --service-account":       "an account of the cluster",
+	"services update --service-account":       "an account of the cluster",
+	"globalservices create --service-account": "an account of the cluster",
+	"globalservices apply --service-account":  "an account of the cluster",
+	"projects create --service-account":       "an account of the cluster",
+	"projects update --service-account":       "an account of the cluster",
+	"clusters connect --kube-context":         "a context of a kubeconfig",
 }
 
 // What names an object is completed: who types at three in the morning does

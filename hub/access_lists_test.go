@@ -69,6 +69,9 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 			gone("edge-shop %s shop", "edge-shop web shop", "edge-shop db shop", "edge-lab guest shop"),
 			[]string{"edge-lab borrower lab", "edge-lab db lab", "edge-lab guest shop", "edge-lab web lab"},
 		},
+		"GlobalServices/List": {
+			"globalServices", `{}`, []string{"name"}, gone("%s", "global-shop"), []string{"global-lab"},
+		},
 		"Repositories/List": {
 			"repositories", `{}`, []string{"name", "project", "services"},
 			gone("%s shop 0", "repo-cloud shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},

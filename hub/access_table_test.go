@@ -221,6 +221,7 @@ func (b *tableBed) fleet(url string) {
 		b.must("Webhooks/Create", fmt.Sprintf(`{"name": "hook-%[1]s", "provider": "github", "repository": "repo-%[1]s"}`, p))
 		b.must("Contexts/Create", fmt.Sprintf(`{"context": {"name": "ctx-%[1]s", "project": %[1]q, "values": "{}"}}`, p))
 		b.must("Outputs/Put", fmt.Sprintf(`{"outputs": {"name": "out-%[1]s", "project": %[1]q, "values": "{}"}}`, p))
+		b.must("GlobalServices/Apply", globalService("global-"+p, p))
 		for _, name := range []string{"web", "db"} {
 			b.must("Services/Create", service("edge-"+p, name, "repo-"+p, `"contexts": ["ctx-`+p+`"]`))
 		}
@@ -235,6 +236,11 @@ func (b *tableBed) fleet(url string) {
 func service(cluster, name, repository string, more ...string) string {
 	fields := append([]string{fmt.Sprintf(`"repository": %q, "git": {"ref": "main", "folder": "web"}`, repository)}, more...)
 	return fmt.Sprintf(`{"ref": {"cluster": %q, "name": %q}, "spec": {%s}}`, cluster, name, strings.Join(fields, ", "))
+}
+
+// globalService is one that selects no cluster.
+func globalService(name, project string) string {
+	return fmt.Sprintf(`{"name": %q, "settings": {"project": %q, "tags": {"no": "cluster"}}, "spec": {"repository": "repo-%s", "git": {"ref": "main"}}}`, name, project, project)
 }
 
 // callers makes a bearer for each identity.
@@ -282,6 +288,7 @@ func (b *tableBed) targets(url string) {
 		b.must("Contexts/Create", `{"context": {"name": "gone-`+who+`", "project": "shop", "values": "{}"}}`)
 		b.must("Outputs/Put", `{"outputs": {"name": "gone-`+who+`", "project": "shop", "values": "{}"}}`)
 		b.must("Services/Create", service("edge-shop", "gone-"+who, "repo-shop"))
+		b.must("GlobalServices/Apply", globalService("gone-"+who, "shop"))
 		b.must("Users/Create", `{"email": "gone-`+who+`@example.com"}`)
 		b.must("Groups/Create", `{"name": "gone-`+who+`"}`)
 		if status, made := b.as(who, "Tokens/Create", `{"name": "own", "scopes": ["read"]}`); status == http.StatusOK {

@@ -30,7 +30,8 @@ const (
 //
 //	feed row "head" -> follow.FollowHeads
 //	feed row "project" -> fleet.SettleLimits
-//	start, every 10 min -> both, which ask for what is left and find nothing
+//	feed row "global" -> globals.Spread
+//	start, every 10 min -> all, which ask for what is left and find nothing
 type heads struct {
 	work    []func(ctx context.Context) error
 	changed func(repositoryID string)
@@ -63,7 +64,7 @@ func (h *heads) Rebuild(context.Context) error {
 func (h *heads) Apply(_ context.Context, rows []event.Row) error {
 	for _, r := range rows {
 		switch r.Kind {
-		case event.KindProject, event.KindHead:
+		case event.KindProject, event.KindHead, event.KindGlobal:
 			h.turn()
 		case event.KindRepository:
 			h.changed(r.Key)
@@ -128,7 +129,7 @@ func (h *heads) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		h.log.Warn("moved heads or changed limits were not processed; trying again", logkey.Error, err)
+		h.log.Warn("moved heads, changed limits or global services were not processed; trying again", logkey.Error, err)
 		if jitter.Wait(ctx, backoff.Next()) != nil {
 			return nil
 		}

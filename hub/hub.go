@@ -21,6 +21,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/follow"
+	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
@@ -61,6 +62,7 @@ type Hub struct {
 	audit    *audit.Log
 	desired  *desired.Index
 	heads    *heads
+	globals  *globals.Globals
 	replicas *replicas
 	setup    *setup
 	declared *declared.Providers
@@ -195,7 +197,11 @@ func makeFleet(h *Hub, key []byte) (err error) {
 		return err
 	}
 	follower := &follow.Follower{Fleet: h.fleet, Moves: h.store, Writer: h.store, Sources: from, Clock: c.Clock}
-	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, follower.FollowHeads)
+	h.globals = globals.New(globals.Config{
+		Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
+		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Clock: c.Clock, Log: c.Log,
+	})
+	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		return lifecycle.Run(ctx,
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
-			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, h.fleet) }},
+			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, configured{h.fleet, h.globals}) }},
 			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
 		)

@@ -43,6 +43,7 @@ type Client struct {
 	Repositories    hubv1connect.RepositoriesClient
 	Webhooks        hubv1connect.WebhooksClient
 	Services        hubv1connect.ServicesClient
+	GlobalServices  hubv1connect.GlobalServicesClient
 	Contexts        hubv1connect.ContextsClient
 	Outputs         hubv1connect.OutputsClient
 	Backends        hubv1connect.BackendsClient
@@ -92,6 +93,7 @@ func New(c Config) (*Client, error) {
 		Repositories:    hubv1connect.NewRepositoriesClient(httpClient, base, options...),
 		Webhooks:        hubv1connect.NewWebhooksClient(httpClient, base, options...),
 		Services:        hubv1connect.NewServicesClient(httpClient, base, options...),
+		GlobalServices:  hubv1connect.NewGlobalServicesClient(httpClient, base, options...),
 		Contexts:        hubv1connect.NewContextsClient(httpClient, base, options...),
 		Outputs:         hubv1connect.NewOutputsClient(httpClient, base, options...),
 		Backends:        hubv1connect.NewBackendsClient(httpClient, base, options...),

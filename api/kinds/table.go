@@ -12,7 +12,10 @@ var All = []Kind{
 		"spec.agentId", "spec.bindings", "spec.dependencies[].cluster", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
 	}},
-	{Group: Deployments, Name: "GlobalService", Level: Stored, Says: "No service is created: the hub has no global services yet. Create a ServiceDeployment for each cluster."},
+	{Group: Deployments, Name: "GlobalService", Level: Full, Says: "One service on every selected cluster.", NotActing: []string{
+		"spec.interval", "spec.providerRef", "spec.serviceRef", "spec.template.dependencies[].cluster", "spec.template.helm.valuesConfigMapRef",
+		"spec.template.helm.valuesFrom",
+	}},
 	{Group: Deployments, Name: "ManagedNamespace", Level: Stored, Says: "No namespace is created: the hub has no managed namespaces yet."},
 	{Group: Deployments, Name: "ServiceContext", Level: Full, Says: "Values of the hub that services share."},
 	{Group: Deployments, Name: "GeneratedSecret", Level: Stored, Says: "No Secret is written: the operator does not read this kind yet."},

@@ -51,6 +51,10 @@ var Writes = []Write{
 	{"Services/Rollback", "ServiceDeployment", nil, "spec.pinnedRevision", map[string]string{"ref": "spec.cluster", "revision": "spec.pinnedRevision"}},
 	{"Services/Delete", "ServiceDeployment", nil, "", map[string]string{"ref": "spec.cluster", "detach": "spec.detach", "management": OfTheCall}},
 
+	{"GlobalServices/Apply", "GlobalService", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "spec": "spec.template", "dry_run": OfTheCall,
+		"management": OfTheCall}},
+	{"GlobalServices/Delete", "GlobalService", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+
 	{"Contexts/Create", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "management": OfTheCall}},
 	{"Contexts/Update", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "merge": OfTheCall, "unset": OfTheCall, "global": "spec.projectRef", "management": OfTheCall}},
 	{"Contexts/Delete", "ServiceContext", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},

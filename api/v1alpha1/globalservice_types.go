@@ -10,21 +10,19 @@ import (
 // cluster.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgs
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axgs
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Distro",type=string,JSONPath=`.spec.distro`
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.clusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GlobalService struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GlobalServiceSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No service is created: the hub has no global services yet. Create a ServiceDeployment for each cluster.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   GlobalServiceSpec   `json:"spec"`
 	Status GlobalServiceStatus `json:"status,omitempty"`
 }
 
@@ -45,9 +43,9 @@ type GlobalServiceSpec struct {
 	Mgmt *bool `json:"mgmt,omitempty"`
 	// IgnoreClusters are handles of excluded clusters.
 	IgnoreClusters []string `json:"ignoreClusters,omitempty"`
-	// ProviderRef is deprecated and has no effect.
+	// ProviderRef is deprecated and does not act.
 	ProviderRef *ObjectReference `json:"providerRef,omitempty"`
-	// ServiceRef is a ServiceDeployment to replicate.
+	// ServiceRef is a ServiceDeployment to replicate. It does not act: set template.
 	ServiceRef *ObjectReference `json:"serviceRef,omitempty"`
 	// Template is the service. Helm's version and chart, valuesFiles, Lua scripts,
 	// contexts, refs and folders may contain Liquid with the variables context and
@@ -60,8 +58,8 @@ type GlobalServiceSpec struct {
 	// Cascade says what happens to the services of a cluster that is no longer
 	// selected, and to all services when this object is deleted.
 	Cascade *Cascade `json:"cascade,omitempty"`
-	// Interval between two full comparisons, a Go duration. Changes are applied
-	// when they happen, independent of the interval.
+	// Interval between two full comparisons, a Go duration. It does not act: changes
+	// are applied when they happen.
 	// +kubebuilder:default="10m"
 	Interval *string `json:"interval,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.

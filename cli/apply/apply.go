@@ -45,10 +45,10 @@ func Command(a *command.App) *cobra.Command {
 	r := &applying{app: a, management: command.Management()}
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
-		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext and
-ServiceDeployment objects of deployments.plural.sh/v1alpha1 and create or update what
-they declare on the hub.
-Secrets and ConfigMaps that they refer to are read from objects in the same files.
+		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext,
+ServiceDeployment and GlobalService objects of deployments.plural.sh/v1alpha1 and
+create or update what they declare on the hub. Secrets and ConfigMaps that they refer
+to are read from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are
 refused, unless they take it over. Use one set for each folder that is applied as a
@@ -153,6 +153,13 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
 		}
 		return err
+	case item.Global != nil:
+		item.Global.DryRun, item.Global.Management = dryRun, r.management
+		applied, err := client.GlobalServices.Apply(ctx, connect.NewRequest(item.Global))
+		if err == nil {
+			view.Result = applied.Msg.GetResult()
+		}
+		return err
 	default:
 		item.Service.DryRun, item.Service.Management = dryRun, r.management
 		applied, err := client.Services.Apply(ctx, connect.NewRequest(item.Service))
@@ -205,19 +212,19 @@ func takes(have *hubv1.Manager, m *hubv1.Management) bool {
 
 // needs returns what an item refers to among the objects that were added, or nothing.
 func needs(item manifest.Item, added map[string]bool) string {
-	service := item.Service
-	if service == nil {
-		return ""
+	spec, project := item.Service.GetSpec(), item.Service.GetProject()
+	if item.Global != nil {
+		spec, project = item.Global.GetSpec(), item.Global.GetSettings().GetProject()
 	}
-	for _, context := range service.GetSpec().GetContexts() {
+	for _, context := range spec.GetContexts() {
 		if added["ServiceContext/"+context] {
 			return "context"
 		}
 	}
 	switch {
-	case added["GitRepository/"+service.GetSpec().GetRepository()], added["HelmRepository/"+service.GetSpec().GetRepository()]:
+	case added["GitRepository/"+spec.GetRepository()], added["HelmRepository/"+spec.GetRepository()]:
 		return "repository"
-	case added["Project/"+service.GetProject()]:
+	case added["Project/"+project]:
 		return "project"
 	}
 	return ""

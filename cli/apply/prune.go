@@ -51,6 +51,8 @@ func hubName(item manifest.Item) string {
 	switch {
 	case item.Service != nil:
 		return "Service/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
+	case item.Global != nil:
+		return "GlobalService/" + item.Global.GetName()
 	case item.Context != nil:
 		return "Context/" + item.Context.GetContext().GetName()
 	case item.Repository != nil:
@@ -82,6 +84,10 @@ func (r *applying) prunable() []prunable {
 			var ref hubv1.ServiceRef
 			ref.Cluster, ref.Name, _ = strings.Cut(name, "/")
 			_, err := r.client.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: &ref, Management: own}))
+			return err
+		}},
+		{"GlobalService", "deleting", r.globals, func(ctx context.Context, name string) error {
+			_, err := r.client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: own}))
 			return err
 		}},
 		{"Context", "deleted", func(ctx context.Context) ([]string, error) {
@@ -146,6 +152,26 @@ func (r *applying) services(ctx context.Context) (names []string, err error) {
 		for _, s := range page.Msg.GetServices() {
 			if proto.Equal(s.GetManagedBy(), r.management.GetBy()) && !s.GetDeleting() {
 				names = append(names, s.GetCluster()+"/"+s.GetName())
+			}
+		}
+		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+			return names, nil
+		}
+	}
+}
+
+// globals are the global services that the set manages, without those that are being
+// deleted.
+func (r *applying) globals(ctx context.Context) (names []string, err error) {
+	request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
+	for {
+		page, err := r.client.GlobalServices.List(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range page.Msg.GetGlobalServices() {
+			if proto.Equal(g.GetManagedBy(), r.management.GetBy()) && !g.GetDeleting() {
+				names = append(names, g.GetName())
 			}
 		}
 		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {

@@ -35,7 +35,7 @@ type Words func(ctx context.Context, r Request) ([]string, error)
 
 // flags are the flags that name objects in every command that has them.
 var flags = map[string]Words{
-	"cluster": clusters, "clusters": clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
+	"cluster": clusters, "clusters": clusters, "ignore-cluster": clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
 	"service": services, "user": users, "actor": users, "as": users, "account": accounts, "bind": contexts, "import": outputs, "depends-on": siblings,
 	"trust": trusts, "from": backends, "to": backends, "explain": keys,
 }
@@ -57,6 +57,7 @@ var arguments = map[string]Words{
 	"services approve-prune": services, "services config": services, "services config set": services, "services config unset": services, "services diff": services,
 	"services rollback": services, "services revisions": services, "services tests": services, "services tree": services, "services wait": services,
 	"services delete": services, "logs": services,
+	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
 	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
 	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
 	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,
@@ -103,6 +104,10 @@ func projects(ctx context.Context, r Request) ([]string, error) {
 
 func repositories(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.Repositories.List, &hubv1.ListRepositoriesRequest{}, (*hubv1.ListRepositoriesResponse).GetRepositories, (*hubv1.Repository).GetName)
+}
+
+func globalServices(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: 500}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
 }
 
 // services offers CLUSTER/NAME, or NAME with --cluster.

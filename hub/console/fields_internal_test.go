@@ -89,18 +89,20 @@ var harmless = []struct {
 
 	{[]string{"Logins/EndSessions"}, []string{"tokens"}, "ends more of the caller's own"},
 
-	{[]string{"Services/"}, gitParts("spec.git", "spec.sources.git", "spec.helm.git"), "a part of a repository that the caller may read: another part is read anew, played as spec.git"},
-	{[]string{"Services/"}, []string{"spec.sources.path", "spec.sources.chart", "spec.sources.version", "spec.helm.chart", "spec.helm.version"}, "the same, of charts"},
-	{[]string{"Services/"}, []string{"spec.helm.release", "spec.helm.values", "spec.helm.values_files", "spec.helm.ignore_hooks", "spec.helm.ignore_crds", "spec.helm.lua_script", "spec.helm.lua_file", "spec.helm.lua_folder", "spec.helm.kustomize_postrender", "spec.helm.upgrade"}, "how what is there is rendered, without network"},
-	{[]string{"Services/"}, []string{"spec.renderers.*", "spec.kustomize.*"}, "steps over files that are there: nothing is fetched for them, and tools are of the agent's own list"},
-	{[]string{"Services/"}, syncConfig("create_namespace", "delete_namespace", "enforce_namespace", "require_ownership", "labels", "annotations", "diff_normalizers.*"), "how it is applied: within the limits of the service's project, which the hub and the agent hold it to"},
-	{[]string{"Services/"}, syncConfig("prune"), "off deletes less; on deletes what the service owns, with its own rights, which a deletion of the service does too"},
-	{[]string{"Services/"}, []string{"spec.namespace", "spec.service_account"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"Services/", "GlobalServices/"}, gitParts("spec.git", "spec.sources.git", "spec.helm.git"), "a part of a repository that the caller may read: another part is read anew, played as spec.git"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.sources.path", "spec.sources.chart", "spec.sources.version", "spec.helm.chart", "spec.helm.version"}, "the same, of charts"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.helm.release", "spec.helm.values", "spec.helm.values_files", "spec.helm.ignore_hooks", "spec.helm.ignore_crds", "spec.helm.lua_script", "spec.helm.lua_file", "spec.helm.lua_folder", "spec.helm.kustomize_postrender", "spec.helm.upgrade"}, "how what is there is rendered, without network"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.renderers.*", "spec.kustomize.*"}, "steps over files that are there: nothing is fetched for them, and tools are of the agent's own list"},
+	{[]string{"Services/", "GlobalServices/"}, syncConfig("create_namespace", "delete_namespace", "enforce_namespace", "require_ownership", "labels", "annotations", "diff_normalizers.*"), "how it is applied: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"Services/", "GlobalServices/"}, syncConfig("prune"), "off deletes less; on deletes what the service owns, with its own rights, which a deletion of the service does too"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.namespace", "spec.service_account"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
+	{[]string{"GlobalServices/Apply"}, []string{"settings.tags", "settings.distro", "settings.mgmt", "settings.ignore_clusters"}, "narrows the clusters of the project, or of the hub, that it may select anyway"},
+	{[]string{"GlobalServices/Apply"}, []string{"settings.cascade", "settings.reparent", "settings.interval_micros", "settings.context"}, "what happens to services of that project, each of which the caller may change and delete too"},
 	{[]string{"Services/Preview"}, []string{"source_ref", "repository", "refresh", "files", "request", "changed_only"}, "what the service is compared with, by whoever may change it to that; the repository is one that it follows, and what is not is answered as if it were not there"},
-	{[]string{"Services/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
-	{[]string{"Services/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},
-	{[]string{"Services/"}, []string{"spec.sync_windows.*"}, "closes more; it opens nothing that the project or the hub keeps closed"},
-	{[]string{"Services/"}, []string{"spec.configuration", "spec.secrets", "spec.templated", "spec.protect", "spec.detach", "spec.docs_path", "spec.version", "spec.drift", "spec.dry_run"}, "the service's own"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.sync_windows.*"}, "closes more; it opens nothing that the project or the hub keeps closed"},
+	{[]string{"Services/", "GlobalServices/"}, []string{"spec.configuration", "spec.secrets", "spec.templated", "spec.protect", "spec.detach", "spec.docs_path", "spec.version", "spec.drift", "spec.dry_run"}, "the service's own"},
 }
 
 // gitParts are the fields of Git blocks that select the part.

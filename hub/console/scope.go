@@ -69,6 +69,11 @@ var scopes = map[string]finder{
 	hubv1connect.ServicesConfigProcedure:        ofService,
 	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
 
+	hubv1connect.GlobalServicesListProcedure:   anywhere,
+	hubv1connect.GlobalServicesGetProcedure:    ofGlobal,
+	hubv1connect.GlobalServicesApplyProcedure:  ofGlobalSpec,
+	hubv1connect.GlobalServicesDeleteProcedure: ofGlobal,
+
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,
 	hubv1connect.ContextsCreateProcedure: ofContextSet,

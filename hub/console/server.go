@@ -6,12 +6,18 @@ import (
 	"log/slog"
 	"time"
 
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/auditapi"
+	"github.com/axle-cd/axle/hub/console/federationapi"
+	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
@@ -56,6 +62,7 @@ type Config struct {
 	AgentKeys *agentkey.Keys
 	Trusts    *federation.Trusts
 	Fleet     *fleet.Fleet
+	Globals   *globals.Globals
 	Cache     *gitcache.Cache
 	Previews  *preview.Previews
 	Agents    AgentUpgrades
@@ -123,7 +130,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -153,6 +160,9 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
+	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &globalsapi.API{
+		Globals: s.config.Globals, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() },
+	}))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))
@@ -164,7 +174,12 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))
 	mux.Handle(handle[hubv1connect.ServiceAccountsHandler](s, records, hubv1connect.NewServiceAccountsHandler, &serviceAccounts{s}))
-	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &trusts{Server: s}))
+	mux.Handle(handle[hubv1connect.FederationHandler](s, records, hubv1connect.NewFederationHandler, &federationapi.API{
+		Trusts: s.config.Trusts, Caller: caller, Exchanged: func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken] {
+			noteCaller(ctx, made.Principal())
+			return createdToken(made)
+		},
+	}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
 	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))

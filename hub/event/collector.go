@@ -33,6 +33,8 @@ const (
 	KindFollowers Kind = "followers"
 	// KindProjectMember means that something moved to the project of the key.
 	KindProjectMember Kind = "project_member"
+	// KindGlobal is a global service, or a cluster whose targets may change.
+	KindGlobal Kind = "global"
 	// KindUser is a user or service account with their groups and bindings,
 	// KindGroup a group with its bindings.
 	KindUser  Kind = "user"

@@ -114,7 +114,7 @@ func (f *Fleet) AgentSpecs(ctx context.Context, clusterID string, ids []string) 
 			s.Spec, s.Secrets = r.Spec, r.Secrets
 		}
 		found[s.ID] = true
-		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.data(), RevisionCreatedAt: s.RevisedAt})
+		specs = append(specs, AgentSpec{Service: s.Service, Cluster: cluster.Data(), RevisionCreatedAt: s.RevisedAt})
 		texts = append(texts, s.Secrets)
 	}
 	for _, id := range ids {

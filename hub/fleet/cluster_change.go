@@ -170,7 +170,7 @@ func (f *clusters) putCluster(ctx context.Context, before Cluster, c *Cluster, k
 	if err := f.store.UpdateCluster(ctx, *c); err != nil {
 		return err
 	}
-	if !before.data().equal(c.data()) {
+	if !before.Data().equal(c.Data()) {
 		if err := f.revisions.redigestCluster(ctx, *c); err != nil {
 			return err
 		}
@@ -189,8 +189,8 @@ func (c Cluster) equalButTags(o Cluster) bool {
 		c.Message == o.Message && c.PollInterval == o.PollInterval && c.Installation.equal(o.Installation)
 }
 
-// data returns the closed list of facts that templates may use.
-func (c Cluster) data() ClusterData {
+// Data returns the closed list of facts that templates may use.
+func (c Cluster) Data() ClusterData {
 	return ClusterData{
 		ID: c.ID, Handle: c.Handle, Name: c.Name, Tags: c.Tags, Metadata: c.Metadata,
 		Distro: c.Distro, KubernetesMinor: kubernetesMinor(c.KubernetesVersion),

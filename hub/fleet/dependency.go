@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"strings"
+
+	"github.com/axle-cd/axle/hub/fleet/cycle"
 )
 
 // checkCycles returns an Invalid error when the service and others on its
@@ -22,8 +24,8 @@ func (f *Fleet) checkCycles(ctx context.Context, cluster Cluster, name string, s
 		graph[other.Name] = localDependencies(cluster, other.Spec)
 	}
 	graph[name] = local
-	if cycle := findCycle(graph, name, []string{name}, map[string]bool{}); cycle != nil {
-		return field("dependencies", "services would wait for each other: %s", strings.Join(cycle, " → "))
+	if found := cycle.Find(graph, name); found != nil {
+		return field("dependencies", "services would wait for each other: %s", strings.Join(found, " → "))
 	}
 	return nil
 }
@@ -38,21 +40,4 @@ func localDependencies(cluster Cluster, s Spec) []string {
 		}
 	}
 	return names
-}
-
-// findCycle returns a path from the last element of trail back to goal.
-func findCycle(graph map[string][]string, goal string, trail []string, seen map[string]bool) []string {
-	for _, next := range graph[trail[len(trail)-1]] {
-		if next == goal {
-			return append(trail, goal)
-		}
-		if seen[next] {
-			continue
-		}
-		seen[next] = true
-		if cycle := findCycle(graph, goal, append(trail[:len(trail):len(trail)], next), seen); cycle != nil {
-			return cycle
-		}
-	}
-	return nil
 }

@@ -41,7 +41,7 @@ func (f *revisions) Revise(s *StoredService, cluster Cluster, heads map[string]H
 	s.Revision++
 	err := f.settle(s, s.Spec, s.Secrets, cluster)
 	return Revised{
-		ServiceID: s.ID, SpecDigest: s.SpecDigest, Namespace: s.Namespace, Cause: cause,
+		ServiceID: s.ID, OwnerID: s.OwnerID, SpecDigest: s.SpecDigest, Namespace: s.Namespace, Cause: cause,
 		Made: Made{Content: s.Desired, Parts: s.Parts},
 	}, true, err
 }

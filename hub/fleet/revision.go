@@ -47,7 +47,7 @@ func (f *revisions) settle(s *StoredService, spec Spec, sealed string, cluster C
 	if err != nil {
 		return err
 	}
-	s.SpecDigest, err = specDigest(f.values.key, specInputs{service: s.Service, spec: spec, secrets: secrets, values: values, cluster: cluster.data()})
+	s.SpecDigest, err = specDigest(f.values.key, specInputs{service: s.Service, spec: spec, secrets: secrets, values: values, cluster: cluster.Data()})
 	return err
 }
 
@@ -55,13 +55,15 @@ func (f *revisions) settle(s *StoredService, spec Spec, sealed string, cluster C
 func (f *revisions) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
 	s.Revision++
 	s.RevisedAt = f.now()
-	return f.store.InsertRevision(ctx, StoredRevision{
+	number, err := f.store.InsertRevision(ctx, StoredRevision{
 		Revision: Revision{
 			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, Parts: s.Parts, SpecDigest: s.SpecDigest,
 			Cause: cause, By: by, CreatedAt: s.RevisedAt, Spec: spec,
 		},
-		Secrets: sealed,
+		Secrets: sealed, OwnerID: s.OwnerID,
 	}, KeptRevisions)
+	s.Revision = number
+	return err
 }
 
 // redigestCluster computes the spec digests of a cluster's services again,

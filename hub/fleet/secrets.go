@@ -191,7 +191,7 @@ func (f *Fleet) ServiceConfig(ctx context.Context, ref Ref) (revision int64, val
 	if err != nil {
 		return 0, nil, err
 	}
-	layers, err := o.layers(spec, cluster.data())
+	layers, err := o.layers(spec, cluster.Data())
 	if err != nil {
 		return 0, nil, err
 	}

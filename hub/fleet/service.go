@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"cmp"
+
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 )
@@ -77,6 +79,9 @@ type Service struct {
 	// DeclaredBy is who last declared it.
 	DeclaredBy string
 	ManagedBy  managed.Manager
+	// OwnerID is the global service whose specs and revisions it shares; empty is
+	// its own.
+	OwnerID string
 	// RevisedAt is when the current revision was created.
 	RevisedAt int64
 	CreatedAt int64
@@ -85,6 +90,9 @@ type Service struct {
 
 // Ref returns the service's name for people.
 func (s Service) Ref() Ref { return Ref{s.Cluster, s.Name} }
+
+// Owner returns the id whose specs and revisions the service has.
+func (s Service) Owner() string { return cmp.Or(s.OwnerID, s.ID) }
 
 // Content is one upstream revision.
 type Content struct {

@@ -268,17 +268,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := f.takeConfiguration(ctx, s, before); err != nil {
 		return err
 	}
-	var places []Place
-	for _, d := range sourcesOf(s.Spec) {
-		d.ProjectID = s.ProjectID
-		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
-		if err != nil {
-			return err
-		}
-		places = append(places, Place{Path: d.path, Name: d.at, SourceID: sourceID, RepositoryID: repositoryID})
-	}
-	s.follow(places)
-	return nil
+	return Templates{f}.FollowSources(ctx, &s.Service, s.ProjectID)
 }
 
 // checkParent refuses a new parent that is not a service: the parent "hub"

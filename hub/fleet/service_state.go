@@ -116,6 +116,10 @@ func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number 
 		if err := f.settle(s, target.Spec, target.Secrets, c); err != nil {
 			return false, "", err
 		}
+		if s.OwnerID != "" {
+			s.Revision, s.RevisedAt = target.Number, f.now()
+			return true, message, nil
+		}
 		return true, message, f.addRevision(ctx, s, target.Spec, target.Secrets, CauseRollback, by)
 	})
 }

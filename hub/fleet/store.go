@@ -152,13 +152,16 @@ type ServiceLister interface {
 type StoredRevision struct {
 	Revision
 	Secrets string
+	// OwnerID is that of the service.
+	OwnerID string
 }
 
 // RevisionStore stores revisions.
 type RevisionStore interface {
 	// InsertRevision adds a revision and removes all but the newest keep of the
-	// service.
-	InsertRevision(ctx context.Context, r StoredRevision, keep int) error
+	// service. It returns its number, which differs from the given one where the
+	// service shares the revisions of a global service.
+	InsertRevision(ctx context.Context, r StoredRevision, keep int) (number int64, err error)
 	// Revision returns one revision, or NotFound.
 	Revision(ctx context.Context, serviceID string, number int64) (StoredRevision, error)
 	// PresentRevisions returns the current revisions of services, by service id.
@@ -176,7 +179,9 @@ type Made struct {
 
 // Revised is the next revision of one service.
 type Revised struct {
-	ServiceID  string
+	ServiceID string
+	// OwnerID is that of the service.
+	OwnerID    string
 	SpecDigest string
 	Namespace  string
 	Cause      Cause

@@ -1,13 +1,13 @@
 package fleet
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/axle-cd/axle/hub/fleet/leaves"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -129,7 +129,7 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 	add := func(key string, v LayerValue) { all[key] = append([]LayerValue{v}, all[key]...) }
 	valueSet := func(layer Layer, name string, b ValueSet) error {
 		for key, value := range b.Values {
-			text, err := asText(value)
+			text, err := leaves.AsText(value)
 			if err != nil {
 				return fmt.Errorf("%s %s: %s: %w", layer, name, key, err)
 			}
@@ -140,7 +140,7 @@ func (o opened) layers(spec Spec, cluster ClusterData) (map[string][]LayerValue,
 		}
 		return nil
 	}
-	metadata, err := jsonObject(cluster.Metadata)
+	metadata, err := leaves.Object(cluster.Metadata)
 	if err != nil {
 		return nil, fmt.Errorf("metadata of cluster %s: %w", cluster.Name, err)
 	}
@@ -178,31 +178,6 @@ func referenceText(r SecretRef) string {
 	return text
 }
 
-// asText returns a value for a map of texts: a text unchanged, anything else as
-// JSON.
-func asText(value any) (string, error) {
-	if text, ok := value.(string); ok {
-		return text, nil
-	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return string(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
-}
-
-// jsonObject decodes an object and keeps numbers as written.
-func jsonObject(text string) (map[string]any, error) {
-	object := map[string]any{}
-	if text == "" {
-		return object, nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-	decoder.UseNumber()
-	err := decoder.Decode(&object)
-	return object, err
-}
-
 // merged returns a value set as templates see it: secrets beside plain values.
 func (b ValueSet) merged() map[string]any {
 	all := make(map[string]any, len(b.Values)+len(b.Secrets))
@@ -222,5 +197,5 @@ func valueSetsJSON(valueSets map[string]ValueSet) (string, error) {
 	for name, b := range valueSets {
 		all[name] = b.merged()
 	}
-	return asText(all)
+	return leaves.AsText(all)
 }

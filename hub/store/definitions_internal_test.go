@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/artifacts"
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
+	"github.com/axle-cd/axle/hub/store/globals"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
@@ -32,6 +33,9 @@ var definitions = map[rows.Definition]string{
 	replicaTable: selectReplicas, statuses.Statuses: statuses.Statuses.Select(), statuses.Sums: statuses.Sums.Select(),
 	artifacts.Artifacts: artifacts.Artifacts.Select(), previews.Previews: previews.Previews.Select(), previews.Diffs: previews.Diffs.Select(),
 	revisions.Advanced: revisions.Advanced.Select() + "LEFT JOIN clusters c ON c.id = s.cluster_id", revisions.Contents: revisions.Contents.Select(),
+	revisions.Present:  revisions.Present.Select() + "JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version JOIN services s ON s.id = r.service_id",
+	globals.Globals:    globals.Globals.Select() + "LEFT JOIN projects p ON p.id = g.project_id LEFT JOIN specs d ON d.owner_id = g.id AND d.version = g.spec_version",
+	globals.Candidates: globals.Candidates.Select(), globals.Targets: globals.Targets.Select(), globals.Clusters: globals.Clusters.Select(),
 	revisions.Revisions: revisions.Revisions.Select() +
 		"JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version ",
 }
@@ -163,6 +167,14 @@ var elsewhere = map[string]string{
 	"fleet.Cluster managed_by_tool":                       "ManagedBy.Tool",
 	"fleet.Cluster managed_by_id":                         "ManagedBy.ID",
 	"fleet.StoredService managed_by_tool":                 "ManagedBy.Tool",
+	"fleet.StoredRevision s.id":                           "ServiceID",
+	"globals.Global COALESCE(p.name, '')":                 "Project",
+	"globals.Global managed_by_tool":                      "ManagedBy.Tool",
+	"globals.Global managed_by_id":                        "ManagedBy.ID",
+	"globals.Candidate managed_by_tool":                   "ManagedBy.Tool",
+	"globals.Candidate managed_by_id":                     "ManagedBy.ID",
+	"globals.Target managed_by_tool":                      "ManagedBy.Tool",
+	"globals.Target managed_by_id":                        "ManagedBy.ID",
 	"fleet.StoredService managed_by_id":                   "ManagedBy.ID",
 	"fleet.Row COALESCE(o.size, 0)":                       "TarballBytes",
 	"fleet.Row pinned_revision":                           "Pinned",

@@ -64,7 +64,14 @@ func (s *Store) InsertProject(ctx context.Context, p fleet.Project) error {
 
 // DeleteProject implements fleet.ProjectStore.
 func (s *Store) DeleteProject(ctx context.Context, id string) error {
-	_, err := s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
+	name, found, err := rowOf(ctx, s, value[string], "SELECT name FROM global_services WHERE project_id = $1 ORDER BY name LIMIT 1", id)
+	if err == nil && found {
+		return errcode.New(errcode.Conflict, "the project has the global service %s; delete it first", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, "DELETE FROM projects WHERE id = $1", id)
 	return err
 }
 

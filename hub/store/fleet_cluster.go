@@ -48,6 +48,9 @@ func putCluster(ctx context.Context, s *Store, statement rows.Statement[fleet.Cl
 
 // InsertCluster implements fleet.ClusterStore.
 func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
+	if err := s.ClusterChanged(ctx, c); err != nil {
+		return err
+	}
 	inserted, err := putCluster(ctx, s, insertCluster, c)
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "a cluster with the name %s or the handle %s exists already", c.Name, c.Handle)
@@ -57,6 +60,9 @@ func (s *Store) InsertCluster(ctx context.Context, c fleet.Cluster) error {
 
 // UpdateCluster implements fleet.ClusterStore.
 func (s *Store) UpdateCluster(ctx context.Context, c fleet.Cluster) error {
+	if err := s.ClusterChanged(ctx, c); err != nil {
+		return err
+	}
 	changed, err := putCluster(ctx, s, updateCluster, c)
 	if duplicate(err) {
 		return errcode.New(errcode.Conflict, "another cluster has the handle %s", c.Handle)

@@ -54,9 +54,10 @@ var (
 		rows.Col(c, "declared_by", &v.DeclaredBy)
 		rows.Col(c, "managed_by_tool", &v.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &v.ManagedBy.ID)
+		rows.Col(c, "owner_id", &v.OwnerID)
 	})
 	selectServices = serviceTable.Select() + `LEFT JOIN clusters c ON c.id = s.cluster_id LEFT JOIN projects p ON p.id = s.project_id
-	LEFT JOIN specs d ON d.owner_id = s.id AND d.version = s.spec_version LEFT JOIN contents o ON o.id = s.content_id `
+	LEFT JOIN specs d ON d.owner_id = ` + revisions.OwnerOf + ` AND d.version = s.spec_version LEFT JOIN contents o ON o.id = s.content_id `
 
 	insertService = putService(serviceTable.All()).Insert("ON CONFLICT DO NOTHING")
 	updateService = putService(serviceTable.Except("cluster_id", "name", "created_at")).Update("id")
@@ -69,12 +70,12 @@ var (
 // revision; both were stored before.
 func putService(w rows.Written[fleet.StoredService]) rows.Written[fleet.StoredService] {
 	return w.Set("spec_version", "{1}").
-		Set("content_id", "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = {id} AND r.number = {revision}), '')")
+		Set("content_id", "COALESCE((SELECT r.content_id FROM revisions r WHERE r.service_id = COALESCE(NULLIF({owner_id}, ''), {id}) AND r.number = {revision}), '')")
 }
 
 // InsertService implements fleet.ServiceStore.
 func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error {
-	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
+	version, err := s.PutSpec(ctx, v.Owner(), v.Spec, v.Secrets)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (s *Store) InsertService(ctx context.Context, v fleet.StoredService) error 
 
 // UpdateService implements fleet.ServiceStore.
 func (s *Store) UpdateService(ctx context.Context, v fleet.StoredService) error {
-	version, err := s.PutSpec(ctx, v.ID, v.Spec, v.Secrets)
+	version, err := s.PutSpec(ctx, v.Owner(), v.Spec, v.Secrets)
 	if err != nil {
 		return err
 	}
@@ -128,6 +129,9 @@ func noService(name string) error {
 
 // DeleteService implements fleet.ServiceStore.
 func (s *Store) DeleteService(ctx context.Context, id string) error {
+	if err := s.NameFreed(ctx, id); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		"DELETE FROM statuses WHERE service_id = $1",
 		"DELETE FROM test_runs WHERE service_id = $1",

@@ -86,7 +86,9 @@ func fillLists(b *testing.B, s *store.Store) (ids, clusters []string) {
 				Content: fleet.Content{RepositoryID: "repo_1", SourceRevision: fmt.Sprintf("%040d", i), Digest: fmt.Sprintf("axle1:%064d", i), Message: "one", Author: "eve"},
 			}}
 			v.Revision = 0
-			err := errors.Join(s.InsertCluster(ctx, c), s.InsertService(ctx, v), s.InsertRevision(ctx, r, 10), s.UpdateService(ctx, listedService(i)))
+			err := errors.Join(s.InsertCluster(ctx, c), s.InsertService(ctx, v))
+			_, bad := s.InsertRevision(ctx, r, 10)
+			err = errors.Join(err, bad, s.UpdateService(ctx, listedService(i)))
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -51,7 +52,7 @@ const (
 		WHERE h.source_id IN (%) AND h.error = '' AND r.checked_at > $`
 	reportedQuery  = "SELECT service_id, tarball_digest, spec_digest FROM statuses WHERE hash <> '' AND service_id IN "
 	createdQuery   = "SELECT id FROM services WHERE id IN (%) AND created_at > $"
-	declaredQuery  = "SELECT DISTINCT service_id FROM revisions WHERE service_id IN (%) AND cause NOT IN ('create', 'commit') AND created_at > $"
+	declaredQuery  = "SELECT DISTINCT s.id FROM services s JOIN revisions r ON r.service_id = " + revisions.OwnerOf + " WHERE s.id IN (%) AND r.cause NOT IN ('create', 'commit') AND r.created_at > $"
 	followingQuery = `SELECT id FROM services WHERE source_id = $1 UNION SELECT id FROM services WHERE repository_id = $1
 		UNION SELECT service_id FROM service_sources WHERE source_id = $1 UNION SELECT service_id FROM service_sources WHERE repository_id = $1`
 )

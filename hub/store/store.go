@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/artifacts"
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
+	"github.com/axle-cd/axle/hub/store/globals"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
@@ -53,6 +54,7 @@ type Store struct {
 	*recipes
 	*statusTable
 	*compared
+	*globalTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -109,6 +111,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	}
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
+	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
 	s.configTable, s.rolloutTable = configuration.New(s.db), rollouts.New(s.db)
 	return s, nil
@@ -149,6 +152,7 @@ type (
 	recipes      = artifacts.Table
 	statusTable  = statuses.Table
 	compared     = previews.Table
+	globalTable  = globals.Table
 )
 
 // Close ends what is running and closes the database; calls after it are

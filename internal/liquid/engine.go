@@ -48,6 +48,19 @@ func (e *Engine) Bindings() map[string]any { return e.bindings }
 // such as a random text.
 func (e *Engine) Generated() bool { return e.generated }
 
+// Check returns the *Error of a template that cannot be parsed.
+func (e *Engine) Check(text []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Error{Message: fmt.Sprintf("invalid template: %v", r)}
+		}
+	}()
+	if _, bad := e.engine.ParseTemplateLocation(text, "", 1); bad != nil {
+		return toError(bad)
+	}
+	return nil
+}
+
 // Render returns the rendered text; its error is an *Error.
 func (e *Engine) Render(text []byte) (out []byte, err error) {
 	// A template must not be able to end the program with a value that the library

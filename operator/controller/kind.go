@@ -139,5 +139,5 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return []kind{projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), groups()}
+	return []kind{projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), groups()}
 }

@@ -38,6 +38,7 @@ type Item struct {
 	// Context replaces the values of a context, and creates it with Context.Context.
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
+	Global  *hubv1.ApplyGlobalServiceRequest
 	// Request is what creates an object of the kinds that only the operator reads.
 	Request proto.Message
 
@@ -174,7 +175,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ServiceDeployment"}
+	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "GlobalService", "ServiceDeployment"}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -221,9 +222,11 @@ func (d document) item(values Values) (*Item, error) {
 		return d.service(values)
 	case "Group", "NamespaceCredentials":
 		return d.ofOperator(values)
+	case "GlobalService":
+		return d.global(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext and ServiceDeployment%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment and GlobalService%s", d.where, d.meta.Kind, d.why())
 	}
 }

@@ -128,7 +128,7 @@ func (f *Follower) advanceBatch(ctx context.Context, sourceIDs []string, after s
 	}
 	revised := make([]fleet.Revised, len(services))
 	for i, s := range services {
-		revised[i] = fleet.Revised{ServiceID: s.ID, SpecDigest: s.SpecDigest, Namespace: s.Namespace, Cause: fleet.CauseCommit, Made: fleet.Made{Content: heads[s.SourceID].Content}}
+		revised[i] = fleet.Revised{ServiceID: s.ID, OwnerID: s.OwnerID, SpecDigest: s.SpecDigest, Namespace: s.Namespace, Cause: fleet.CauseCommit, Made: fleet.Made{Content: heads[s.SourceID].Content}}
 		services[i].Revision++
 		services[i].Desired = heads[s.SourceID].Content
 	}
@@ -206,7 +206,7 @@ func (f *Follower) storeRevised(ctx context.Context, revised []fleet.Revised, se
 		case len(services) <= eachTold:
 			err = errors.Join(told(ctx, s), event.Record(ctx, event.Entry{
 				Kind: "service.revised", Object: "service " + s.Ref().String(), By: "hub", Cluster: s.ClusterID, Service: s.ID,
-				Message: fmt.Sprintf("revision %d: %s", s.Revision, s.Desired.Title()),
+				Message: revisionText(s) + s.Desired.Title(),
 			}))
 		case bySource[s.SourceID] > eachTold:
 			// Append each source once, whatever the number of services.
@@ -231,6 +231,15 @@ func (f *Follower) storeRevised(ctx context.Context, revised []fleet.Revised, se
 	}
 	message := fmt.Sprintf("%d services: %s", len(services), last.Desired.Title())
 	return event.Record(ctx, event.Entry{Kind: "services.revised", Object: object, By: "hub", Message: message})
+}
+
+// revisionText begins the message of a revision. The number of a shared one is
+// known to the database only.
+func revisionText(s fleet.Service) string {
+	if s.OwnerID != "" {
+		return ""
+	}
+	return fmt.Sprintf("revision %d: ", s.Revision)
 }
 
 func told(ctx context.Context, s fleet.Service) error {

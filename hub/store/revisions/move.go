@@ -2,6 +2,8 @@ package revisions
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/store/query"
@@ -18,10 +20,58 @@ func (t *Table) Revise(ctx context.Context, all []fleet.Revised, at int64, keep 
 	if err != nil {
 		return err
 	}
-	var revised query.Values
+	var own, shared query.Values
+	owners := map[string]bool{}
 	for i, r := range all {
-		revised.Add(r.ServiceID, r.SpecDigest, r.Namespace, contents[i], r.Cause)
+		list := &own
+		if r.OwnerID != "" {
+			list, owners[r.OwnerID] = &shared, true
+		}
+		list.Add(r.ServiceID, r.SpecDigest, r.Namespace, contents[i], r.Cause)
 	}
+	if err := t.reviseOwn(ctx, own, at, keep); err != nil {
+		return err
+	}
+	if err := t.reviseShared(ctx, shared, at); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(owners)) {
+		if err := t.trim(ctx, id, keep); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reviseShared gives services the revision of their template with their spec and
+// the new content. There is one however many services get it, and it is newer than
+// those that they had: content that comes back is a new revision.
+func (t *Table) reviseShared(ctx context.Context, revised query.Values, at int64) error {
+	return revised.Each(func(list string, args []any) error {
+		with := "WITH v(id, spec_digest, namespace, content_id, cause) AS (VALUES " + list + ") "
+		when := "CAST(" + query.Placeholders(len(args)+1, 1) + " AS BIGINT)"
+		args = append(args, at)
+		_, err := t.db.Exec(ctx, with+`INSERT INTO revisions (service_id, number, content_id, spec_version, spec_digest, cause, actor, created_at)
+			SELECT w.owner_id, (SELECT COALESCE(max(x.number), 0) FROM revisions x WHERE x.service_id = w.owner_id)
+				+ row_number() OVER (PARTITION BY w.owner_id ORDER BY w.spec_version, w.content_id),
+				w.content_id, w.spec_version, '', w.cause, CASE WHEN w.cause = 'commit' THEN '' ELSE w.declared_by END, `+when+`
+			FROM (SELECT s.owner_id, s.spec_version, v.content_id, max(v.cause) AS cause, max(s.declared_by) AS declared_by, max(s.revision) AS revision
+				FROM v JOIN services s ON s.id = v.id GROUP BY s.owner_id, s.spec_version, v.content_id) w
+			WHERE NOT EXISTS (SELECT 1 FROM revisions r WHERE r.service_id = w.owner_id AND r.spec_version = w.spec_version
+				AND r.content_id = w.content_id AND r.number > w.revision)`, args...)
+		if err != nil {
+			return err
+		}
+		_, err = t.db.Exec(ctx, with+`UPDATE services SET revision = (SELECT max(r.number) FROM revisions r WHERE r.service_id = services.owner_id
+				AND r.spec_version = services.spec_version AND r.content_id = v.content_id),
+			undelivered = 0, content_id = v.content_id, spec_digest = v.spec_digest, namespace = v.namespace, revised_at = `+when+`
+			FROM v WHERE services.id = v.id`, args...)
+		return err
+	})
+}
+
+// reviseOwn creates the next revision of services that share none.
+func (t *Table) reviseOwn(ctx context.Context, revised query.Values, at int64, keep int) error {
 	return revised.Each(func(list string, args []any) error {
 		with := "WITH v(id, spec_digest, namespace, content_id, cause) AS (VALUES " + list + ") "
 		number := "CAST(" + query.Placeholders(len(args)+1, 1) + " AS BIGINT)"
@@ -60,6 +110,7 @@ var Advanced = rows.Of("services s", func(c *rows.Columns, s *fleet.Service) {
 	rows.Col(c, "source_id", &s.SourceID)
 	rows.Col(c, "spec_digest", &s.SpecDigest)
 	rows.Col(c, "revision", &s.Revision)
+	rows.Col(c, "owner_id", &s.OwnerID)
 })
 
 // ServicesToAdvance implements fleet.MoveStore.

@@ -1,6 +1,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/axle-cd/axle/hub/fleet"
@@ -23,8 +24,27 @@ func New(db query.DB, c clock.Clock) *Table { return &Table{db, c} }
 // Revisions are the rows of revisions, read with r for the revision, o for its
 // content and d for its spec.
 var (
-	Revisions = rows.Of("revisions r", func(c *rows.Columns, r *fleet.StoredRevision) {
-		rows.Col(c, "service_id", &r.ServiceID)
+	Revisions = revisionsOf("service_id")
+	// Present are the revisions of services s, which may share those of another.
+	Present = revisionsOf("s.id")
+
+	selectRevisions = Revisions.Select() + joins
+	// insertRevision is given the content's id and the spec's version.
+	insertRevision = Revisions.All().Set("content_id", "{1}").Set("spec_version", "{2}").Insert("")
+)
+
+const joins = "JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version "
+
+// OwnerOf is the owner of the specs and revisions of a service s.
+const OwnerOf = "CASE WHEN s.owner_id = '' THEN s.id ELSE s.owner_id END"
+
+// ownerOf is the same for the service $1.
+const ownerOf = "COALESCE((SELECT NULLIF(s.owner_id, '') FROM services s WHERE s.id = $1), $1)"
+
+// revisionsOf defines the table with an expression for the service.
+func revisionsOf(service string) *rows.Table[fleet.StoredRevision] {
+	return rows.Of("revisions r", func(c *rows.Columns, r *fleet.StoredRevision) {
+		rows.Col(c, service, &r.ServiceID)
 		rows.Col(c, "number", &r.Number)
 		rows.Col(c, "o.repository_id", &r.RepositoryID)
 		rows.Col(c, "o.source_revision", &r.SourceRevision)
@@ -42,10 +62,7 @@ var (
 		rows.Col(c, "COALESCE(d.secrets, '')", &r.Secrets)
 		rows.List(c, "o.parts", &r.Parts)
 	}).Then(madeBy)
-	selectRevisions = Revisions.Select() + "JOIN contents o ON o.id = r.content_id LEFT JOIN specs d ON d.owner_id = r.service_id AND d.version = r.spec_version "
-	// insertRevision is given the content's id and the spec's version.
-	insertRevision = Revisions.All().Set("content_id", "{1}").Set("spec_version", "{2}").Insert("")
-)
+}
 
 // madeBy sets who made the revision: for a commit, its author.
 func madeBy(r *fleet.StoredRevision) {
@@ -57,23 +74,46 @@ func madeBy(r *fleet.StoredRevision) {
 // InsertRevision implements fleet.RevisionStore. It writes to the service's row
 // first, so that of two transactions that want the same number the later one is
 // retried.
-func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep int) error {
+func (t *Table) InsertRevision(ctx context.Context, r fleet.StoredRevision, keep int) (number int64, err error) {
 	if _, err := t.db.Exec(ctx, "UPDATE services SET revision = revision WHERE id = $1", r.ServiceID); err != nil {
-		return err
+		return 0, err
 	}
-	version, err := t.PutSpec(ctx, r.ServiceID, r.Spec, r.Secrets)
+	owner := cmp.Or(r.OwnerID, r.ServiceID)
+	version, err := t.PutSpec(ctx, owner, r.Spec, r.Secrets)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	content, err := t.putContents(ctx, []fleet.Made{{Content: r.Content, Parts: r.Parts}})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = insertRevision.Exec(ctx, t.db, &r, content[0], version)
-	if err != nil {
-		return err
+	if r.OwnerID != "" {
+		number, known, err := t.shared(ctx, r, version, content[0])
+		if err != nil || known {
+			return number, err
+		}
+		r.ServiceID, r.SpecDigest, r.Number = r.OwnerID, "", number
 	}
-	return t.trim(ctx, r.ServiceID, keep)
+	if _, err := insertRevision.Exec(ctx, t.db, &r, content[0], version); err != nil {
+		return 0, err
+	}
+	return r.Number, t.trim(ctx, owner, keep)
+}
+
+// shared returns the revision of a template that has a spec and a content. known
+// is set if another service made it after the one that this service had; otherwise
+// it is the next number.
+func (t *Table) shared(ctx context.Context, r fleet.StoredRevision, version int64, content string) (number int64, known bool, err error) {
+	type numbers struct{ last, same int64 }
+	found, _, err := query.One(ctx, t.db, func(row query.Scan) (v numbers, err error) {
+		err = row(&v.last, &v.same)
+		return v, err
+	}, `SELECT COALESCE(max(number), 0), COALESCE(max(CASE WHEN spec_version = $2 AND content_id = $3 AND number >= $4 THEN number END), 0)
+		FROM revisions WHERE service_id = $1`, r.OwnerID, version, content, r.Number)
+	if found.same > 0 {
+		return found.same, true, err
+	}
+	return found.last + 1, false, err
 }
 
 // PutSpec stores an owner's declaration, with the names of its documents, and
@@ -113,7 +153,7 @@ func (t *Table) PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, se
 
 // Revision implements fleet.RevisionStore.
 func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (fleet.StoredRevision, error) {
-	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 AND r.number = $2", serviceID, number)
+	r, found, err := query.One(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" AND r.number = $2", serviceID, number)
 	if err == nil && !found {
 		return r, errcode.New(errcode.NotFound, "service %s has no revision %d", serviceID, number)
 	}
@@ -124,8 +164,8 @@ func (t *Table) Revision(ctx context.Context, serviceID string, number int64) (f
 func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[string]fleet.StoredRevision, error) {
 	present := map[string]fleet.StoredRevision{}
 	err := query.Chunks(serviceIDs, func(args []any) error {
-		part, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+`WHERE r.service_id IN (`+query.Placeholders(1, len(args))+`)
-			AND r.number = (SELECT s.revision FROM services s WHERE s.id = r.service_id)`, args...)
+		part, err := query.All(ctx, t.db, Present.Reader(), Present.Select()+joins+`JOIN services s ON r.service_id = `+OwnerOf+`
+			AND r.number = s.revision WHERE s.id IN (`+query.Placeholders(1, len(args))+")", args...)
 		for _, r := range part {
 			present[r.ServiceID] = r
 		}
@@ -136,7 +176,7 @@ func (t *Table) PresentRevisions(ctx context.Context, serviceIDs []string) (map[
 
 // Revisions implements fleet.RevisionStore.
 func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revision, error) {
-	stored, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = $1 ORDER BY r.number DESC", serviceID)
+	stored, err := query.All(ctx, t.db, Revisions.Reader(), selectRevisions+"WHERE r.service_id = "+ownerOf+" ORDER BY r.number DESC", serviceID)
 	if err != nil {
 		return nil, err
 	}
@@ -148,24 +188,32 @@ func (t *Table) Revisions(ctx context.Context, serviceID string) ([]fleet.Revisi
 }
 
 // trim removes all but the newest revisions, and the specs that nothing refers
-// to any more.
-func (t *Table) trim(ctx context.Context, serviceID string, keep int) error {
+// to any more. Of a template it leaves those that a service has now.
+func (t *Table) trim(ctx context.Context, ownerID string, keep int) error {
 	_, err := t.db.Exec(ctx, `DELETE FROM revisions WHERE service_id = $1 AND number <=
-		(SELECT max(number) FROM revisions WHERE service_id = $1) - $2`, serviceID, keep)
+		(SELECT max(number) FROM revisions WHERE service_id = $1) - $2 AND NOT EXISTS (SELECT 1 FROM services s
+			WHERE s.owner_id = $1 AND s.owner_id <> '' AND s.revision = revisions.number)`, ownerID, keep)
 	if err != nil {
 		return err
 	}
-	_, err = t.db.Exec(ctx, `DELETE FROM specs WHERE owner_id = $1
+	return t.TrimSpecs(ctx, ownerID)
+}
+
+// TrimSpecs removes the specs of a service or a template that nothing refers to.
+func (t *Table) TrimSpecs(ctx context.Context, ownerID string) error {
+	_, err := t.db.Exec(ctx, `DELETE FROM specs WHERE owner_id = $1
 		AND version NOT IN (SELECT spec_version FROM revisions WHERE service_id = $1)
-		AND version NOT IN (SELECT spec_version FROM services WHERE id = $1)`, serviceID)
+		AND version NOT IN (SELECT spec_version FROM services WHERE id = $1)
+		AND version NOT IN (SELECT s.spec_version FROM services s WHERE s.owner_id = $1 AND s.owner_id <> '')
+		AND version NOT IN (SELECT spec_version FROM global_services WHERE id = $1)`, ownerID)
 	return err
 }
 
-// Forget removes the history of a deleted service.
-func (t *Table) Forget(ctx context.Context, serviceID string) error {
-	if _, err := t.db.Exec(ctx, "DELETE FROM revisions WHERE service_id = $1", serviceID); err != nil {
+// Forget removes the revisions and specs of a service or a template.
+func (t *Table) Forget(ctx context.Context, ownerID string) error {
+	if _, err := t.db.Exec(ctx, "DELETE FROM revisions WHERE service_id = $1", ownerID); err != nil {
 		return err
 	}
-	_, err := t.db.Exec(ctx, "DELETE FROM specs WHERE owner_id = $1", serviceID)
+	_, err := t.db.Exec(ctx, "DELETE FROM specs WHERE owner_id = $1", ownerID)
 	return err
 }

@@ -283,8 +283,8 @@ func (s *Table) DeleteRepository(ctx context.Context, id string) error {
 			SELECT id FROM services WHERE repository_id = $1
 			UNION SELECT v.id FROM sources o JOIN services v ON v.source_id = o.id WHERE o.repository_id = $1
 			UNION SELECT service_id FROM service_sources WHERE repository_id = $1
-			UNION SELECT r.service_id FROM contents o JOIN revisions r ON r.content_id = o.id
-				JOIN services v ON v.id = r.service_id AND v.revision = r.number
+			UNION SELECT v.id FROM contents o JOIN revisions r ON r.content_id = o.id
+				JOIN services v ON v.revision = r.number AND (v.id = r.service_id OR v.owner_id = r.service_id AND v.owner_id <> '')
 				WHERE o.repository_id = $1 OR o.id IN (SELECT content_id FROM content_parts WHERE repository_id = $1)) u`, id)
 		if err != nil {
 			return err

@@ -1,4 +1,9 @@
-package console
+// Package federationapi serves the API calls about trusts, and exchanges tokens of
+// other issuers. hub/console authorizes the callers and registers it;
+// hub/identity/federation decides.
+//
+// Invariant: an address exchanges at most 5 tokens a second, after a burst of 100.
+package federationapi
 
 import (
 	"context"
@@ -9,6 +14,8 @@ import (
 	"golang.org/x/time/rate"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -31,15 +38,22 @@ const (
 	exchangeAddresses = 10_000
 )
 
-type trusts struct {
-	*Server
+// API implements the calls. The exported fields are required.
+type API struct {
+	Trusts *federation.Trusts
+	// Caller returns who calls, and Exchanged answers an exchange.
+	Caller    func(ctx context.Context) identity.Principal
+	Exchanged func(ctx context.Context, made identity.CreatedToken) *connect.Response[hubv1.CreatedToken]
+
 	mu   sync.Mutex
 	from map[string]*rate.Limiter
 }
 
+var _ hubv1connect.FederationHandler = (*API)(nil)
+
 // allow takes one exchange from the limit of the caller's address. Too many
 // attempts delay only that address.
-func (s *trusts) allow(source string) error {
+func (s *API) allow(source string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limiter := s.from[source]
@@ -63,8 +77,9 @@ func trust(t federation.Trust) *hubv1.Trust {
 	}
 }
 
-func (s *trusts) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
-	all, err := s.config.Trusts.Trusts(ctx)
+// List implements hubv1connect.FederationHandler.
+func (s *API) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRequest]) (*connect.Response[hubv1.ListTrustsResponse], error) {
+	all, err := s.Trusts.Trusts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +90,10 @@ func (s *trusts) List(ctx context.Context, _ *connect.Request[hubv1.ListTrustsRe
 	return connect.NewResponse(out), nil
 }
 
-func (s *trusts) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
+// Create implements hubv1connect.FederationHandler.
+func (s *API) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrustRequest]) (*connect.Response[hubv1.Trust], error) {
 	m := r.Msg
-	made, err := s.config.Trusts.CreateTrust(ctx, caller(ctx), federation.Trust{
+	made, err := s.Trusts.CreateTrust(ctx, s.Caller(ctx), federation.Trust{
 		Name: m.GetName(), Issuer: m.GetIssuer(), Audience: m.GetAudience(), Claims: m.GetClaims(), Account: m.GetAccount(), Scopes: m.GetScopes(),
 		Lifetime: m.GetLifetimeMicros(), CAPEM: m.GetCaPem(),
 	})
@@ -87,14 +103,16 @@ func (s *trusts) Create(ctx context.Context, r *connect.Request[hubv1.CreateTrus
 	return connect.NewResponse(trust(made)), nil
 }
 
-func (s *trusts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
-	if err := s.config.Trusts.DeleteTrust(ctx, caller(ctx), r.Msg.GetName()); err != nil {
+// Delete implements hubv1connect.FederationHandler.
+func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteTrustRequest]) (*connect.Response[hubv1.DeleteTrustResponse], error) {
+	if err := s.Trusts.DeleteTrust(ctx, s.Caller(ctx), r.Msg.GetName()); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.DeleteTrustResponse{}), nil
 }
 
-func (s *trusts) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
+// Exchange implements hubv1connect.FederationHandler.
+func (s *API) Exchange(ctx context.Context, r *connect.Request[hubv1.ExchangeRequest]) (*connect.Response[hubv1.CreatedToken], error) {
 	if err := s.allow(address.Host(r.Peer().Addr)); err != nil {
 		return nil, err
 	}
@@ -104,10 +122,9 @@ func (s *trusts) Exchange(ctx context.Context, r *connect.Request[hubv1.Exchange
 	if t := r.Msg.GetSubjectTokenType(); t != "" && t != typeJWT && t != typeIDToken {
 		return nil, errcode.New(errcode.Invalid, "subject_token_type: use %s or %s", typeJWT, typeIDToken)
 	}
-	made, err := s.config.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
+	made, err := s.Trusts.Exchange(ctx, r.Msg.GetTrust(), r.Msg.GetSubjectToken())
 	if err != nil {
 		return nil, err
 	}
-	noteCaller(ctx, made.Principal())
-	return createdToken(made), nil
+	return s.Exchanged(ctx, made), nil
 }

@@ -1,0 +1,314 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// globalView is a global service as -o json and -o yaml show it.
+type globalView struct {
+	Name           string              `json:"name"`
+	Project        string              `json:"project"`
+	Tags           map[string]string   `json:"tags"`
+	Distro         string              `json:"distro"`
+	Mgmt           *bool               `json:"mgmt,omitempty"`
+	IgnoreClusters []string            `json:"ignoreClusters"`
+	Cascade        string              `json:"cascade"`
+	Reparent       bool                `json:"reparent"`
+	Context        string              `json:"context,omitempty"`
+	Repository     string              `json:"repository,omitempty"`
+	Ref            string              `json:"ref,omitempty"`
+	Folder         string              `json:"folder,omitempty"`
+	Chart          string              `json:"chart,omitempty"`
+	ChartVersion   string              `json:"chartVersion,omitempty"`
+	Deleting       bool                `json:"deleting"`
+	State          *globalState        `json:"state,omitempty"`
+	ManagedBy      command.ManagerView `json:"managedBy"`
+	DeclaredBy     string              `json:"declaredBy"`
+	UpdatedAt      string              `json:"updatedAt"`
+	UpdatedAge     string              `json:"updatedAge"`
+	ID             string              `json:"id"`
+}
+
+type globalState struct {
+	Services int32            `json:"services"`
+	Ready    int32            `json:"ready"`
+	Sync     map[string]int32 `json:"sync"`
+	Health   map[string]int32 `json:"health"`
+	Failing  int32            `json:"failing"`
+	Pending  bool             `json:"pending"`
+	Failures []globalFailure  `json:"failures"`
+}
+
+type globalFailure struct {
+	Cluster string `json:"cluster"`
+	Message string `json:"message"`
+}
+
+func newGlobalView(a *command.App, g *hubv1.GlobalService) globalView {
+	in, spec := g.GetSettings(), g.GetSpec()
+	v := globalView{
+		Name: g.GetName(), Project: in.GetProject(), Tags: in.GetTags(), Distro: in.GetDistro(), IgnoreClusters: append([]string{}, in.GetIgnoreClusters()...),
+		Cascade: in.GetCascade(), Reparent: in.GetReparent(), Context: in.GetContext(), Repository: spec.GetRepository(), Ref: spec.GetGit().GetRef(),
+		Folder: spec.GetGit().GetFolder(), Chart: spec.GetHelm().GetChart(), ChartVersion: spec.GetHelm().GetVersion(), Deleting: g.GetDeleting(),
+		ManagedBy: command.NewManagerView(g.GetManagedBy()), DeclaredBy: g.GetDeclaredBy(), UpdatedAt: fields.Stamp(g.GetUpdatedAt()), UpdatedAge: a.Age(g.GetUpdatedAt()), ID: g.GetId(),
+	}
+	if v.Tags == nil {
+		v.Tags = map[string]string{}
+	}
+	if in != nil {
+		v.Mgmt = in.Mgmt
+	}
+	if s := g.GetState(); s != nil {
+		v.State = &globalState{Services: s.GetServices(), Ready: s.GetReady(), Sync: s.GetSync(), Health: s.GetHealth(), Failing: s.GetFailing(), Pending: s.GetPending(), Failures: []globalFailure{}}
+		for _, f := range s.GetFailures() {
+			v.State.Failures = append(v.State.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
+		}
+	}
+	return v
+}
+
+// selects describes the selectors on one line.
+func (v globalView) selects() string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(v.Tags)) {
+		all = append(all, key+"="+v.Tags[key])
+	}
+	if v.Distro != "" {
+		all = append(all, "distro "+v.Distro)
+	}
+	if v.Mgmt != nil && !*v.Mgmt {
+		all = append(all, "not the hub's own")
+	}
+	for _, handle := range v.IgnoreClusters {
+		all = append(all, "not "+handle)
+	}
+	return cmp.Or(strings.Join(all, ", "), "all clusters")
+}
+
+func (v globalView) delivers() string {
+	return strings.TrimSpace(strings.Join([]string{v.Repository, v.Ref, v.Folder, v.Chart, v.ChartVersion}, " "))
+}
+
+func printGlobals(a *command.App, all []*hubv1.GlobalService) error {
+	views := []globalView{}
+	for _, g := range all {
+		views = append(views, newGlobalView(a, g))
+	}
+	return command.PrintList(a, views, func(v globalView) string { return v.Name },
+		command.Col("NAME", func(v globalView) string { return v.Name }),
+		command.Col("PROJECT", func(v globalView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("CLUSTERS", globalView.selects),
+		command.Col("CASCADE", func(v globalView) string { return cmp.Or(v.Cascade, "none") }),
+		command.Col("UPDATED", func(v globalView) string { return command.Ago(v.UpdatedAge) }),
+		command.Wide("MANAGED BY", func(v globalView) string { return v.ManagedBy.String() }),
+	)
+}
+
+func printGlobal(a *command.App, g *hubv1.GlobalService) error {
+	return command.PrintOne(a, newGlobalView(a, g), func(v globalView) string { return v.Name },
+		command.Col("Name", func(v globalView) string { return v.Name }),
+		command.Col("Project", func(v globalView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("Clusters", globalView.selects),
+		command.Col("Delivers", globalView.delivers),
+		command.Col("Cascade", func(v globalView) string { return cmp.Or(v.Cascade, "none") }),
+		command.Col("State", func(v globalView) string {
+			switch {
+			case v.State == nil:
+				return ""
+			case v.Deleting:
+				return fmt.Sprintf("is being deleted; %s left", output.Count(v.State.Services, "service"))
+			}
+			text := fmt.Sprintf("%d of %s ready", v.State.Ready, output.Count(v.State.Services, "service"))
+			if v.State.Pending {
+				text += "; the last change has not reached all clusters"
+			}
+			return text
+		}),
+		command.Col("Sync", func(v globalView) string {
+			return counted(v.State, func(s *globalState) map[string]int32 { return s.Sync })
+		}),
+		command.Col("Health", func(v globalView) string {
+			return counted(v.State, func(s *globalState) map[string]int32 { return s.Health })
+		}),
+		command.Col("Failing", func(v globalView) string {
+			var lines []string
+			if v.State != nil {
+				for _, f := range v.State.Failures {
+					lines = append(lines, f.Cluster+": "+f.Message)
+				}
+			}
+			return strings.Join(lines, "\n")
+		}),
+		command.Col("Managed by", func(v globalView) string { return v.ManagedBy.String() }),
+		command.Col("Updated", func(v globalView) string { return fmt.Sprintf("by %s %s", v.DeclaredBy, command.Ago(v.UpdatedAge)) }),
+	)
+}
+
+func counted(s *globalState, of func(*globalState) map[string]int32) string {
+	if s == nil {
+		return ""
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(of(s))) {
+		all = append(all, fmt.Sprintf("%s %d", name, of(s)[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// GlobalServices returns the command axle globalservices.
+func GlobalServices(a *command.App) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List global services", Args: command.NoArgs,
+		Example: "  axle globalservices list -o wide",
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			var all []*hubv1.GlobalService
+			request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
+			for {
+				page, err := client.GlobalServices.List(c.Context(), connect.NewRequest(request))
+				if err != nil {
+					return err
+				}
+				all = append(all, page.Msg.GetGlobalServices()...)
+				if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+					return printGlobals(a, all)
+				}
+			}
+		}),
+	}
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show global services, and how their services are", Args: command.AtLeast(1),
+		Example: "  axle globalservices get web\n  axle globalservices get web -o json | jq .state",
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.GlobalService], error) {
+			return client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: name}))
+		}, printGlobal, printGlobals),
+	}
+	management := command.Management()
+	remove := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete global services; --cascade said what happens to their services", Args: command.AtLeast(1),
+		Example: "  axle globalservices delete web",
+		RunE: command.Removes(a, "global service", "is being deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: management}))
+			return err
+		}),
+	}
+	command.TakeOverFlag(remove, management)
+	return command.Noun("globalservices", "Manage global services, one service on every selected cluster", []string{"globalservice", "globals"}, list, get, globalWrite(a, true), globalWrite(a, false), remove)
+}
+
+// globalFlags are the flags of a global service beside those of its template.
+type globalFlags struct {
+	specFlags
+	settings    hubv1.GlobalServiceSettings
+	mgmt        bool
+	contextFile string
+}
+
+func (g *globalFlags) flags(c *cobra.Command) {
+	g.specFlags.flags(c)
+	f := c.Flags()
+	f.StringToStringVar(&g.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
+	f.StringVar(&g.settings.Distro, "distro", "", "only clusters of this vendor: GENERIC, EKS, AKS, GKE, RKE, K3S or OPENSHIFT")
+	f.StringVar(&g.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
+	f.BoolVar(&g.mgmt, "mgmt", true, "with =false: not the hub's own cluster")
+	f.StringSliceVar(&g.settings.IgnoreClusters, "ignore-cluster", nil, "handle of a cluster to leave out; may be repeated")
+	f.StringVar(&g.settings.Cascade, "cascade", "", "for services that are no longer wanted: delete, or detach to leave their objects on the cluster (default: they stay)")
+	f.BoolVar(&g.settings.Reparent, "reparent", false, "take over services with this name that others created")
+	f.StringVar(&g.contextFile, "context-file", "", "YAML or JSON file with an object, context in the template's Liquid")
+	command.Complete(c, "distro", "GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT")
+	command.Complete(c, "cascade", "delete", "detach")
+}
+
+// request is what the flags declare.
+func (g *globalFlags) request(c *cobra.Command, name string) (*hubv1.ApplyGlobalServiceRequest, error) {
+	spec, _, err := g.build(c)
+	if err != nil {
+		return nil, err
+	}
+	if spec.GetGit() == nil && spec.GetHelm().GetChart() == "" && len(spec.GetSources()) == 0 {
+		return nil, exitcode.Usagef("name what to deliver: --repo NAME --ref REF --folder FOLDER, or a chart with --chart-url URL --chart NAME, or --source")
+	}
+	if c.Flags().Changed("mgmt") {
+		g.settings.Mgmt = &g.mgmt
+	}
+	if g.contextFile != "" {
+		text, err := os.ReadFile(g.contextFile)
+		if err != nil {
+			return nil, errcode.New(errcode.Invalid, "%w", err)
+		}
+		object, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, errcode.New(errcode.Invalid, "--context-file %s: %w", g.contextFile, err)
+		}
+		g.settings.Context = string(object)
+	}
+	return &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: &g.settings, Spec: spec, Management: command.Management()}, nil
+}
+
+// globalWrite is the command create, or apply, which also replaces.
+func globalWrite(a *command.App, create bool) *cobra.Command {
+	var flags globalFlags
+	var dryRun, takeOver bool
+	c := &cobra.Command{
+		Use: "apply NAME", Short: "Create a global service, or replace it by what the flags say",
+		Example: "  axle globalservices apply web --tag tier=edge --repo fleet --ref v2 --folder apps/web --cascade delete",
+		Args:    command.Exactly(1),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			request, err := flags.request(c, args[0])
+			if err != nil {
+				return err
+			}
+			request.DryRun, request.Management.TakeOver = dryRun, takeOver
+			if create {
+				_, err := client.GlobalServices.Get(c.Context(), connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: args[0]}))
+				if err == nil {
+					return errcode.New(errcode.Conflict, "global service %s exists already; axle globalservices apply replaces it", args[0])
+				}
+				if !sdk.IsNotFound(err) {
+					return err
+				}
+			}
+			done, err := client.GlobalServices.Apply(c.Context(), connect.NewRequest(request))
+			if err != nil {
+				return err
+			}
+			note := ""
+			if dryRun {
+				note = " (dry run, nothing stored)"
+			}
+			fmt.Fprintf(a.Err, "global service %s %s%s\n", args[0], done.Msg.GetResult(), note)
+			return printGlobal(a, done.Msg.GetGlobalService())
+		}),
+	}
+	flags.flags(c)
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
+	if create {
+		c.Use, c.Short = "create NAME", "Run one service on every selected cluster"
+		c.Long = `Run one service on every selected cluster. All selectors that are given must match;
+without any, every cluster is selected, those that register later too. The refs, the
+folders, the chart and its version, values files and --bind may contain Liquid with
+cluster and context.`
+		c.Example = `  axle globalservices create web --tag tier=edge --repo fleet --ref main --folder apps/web
+  axle globalservices create agent --project shop --distro EKS --repo fleet --ref main --folder 'clusters/{{ cluster.handle }}' --cascade delete`
+		return c
+	}
+	c.Flags().BoolVar(&takeOver, "take-over", false, "change it although the operator, Terraform or axle apply manages it; people manage it from then on")
+	return c
+}

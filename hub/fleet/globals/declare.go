@@ -1,0 +1,289 @@
+package globals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/partial"
+)
+
+// Config holds what Globals needs. All fields are required.
+type Config struct {
+	Fleet   fleet.Templates
+	Rows    fleet.Store
+	Moves   fleet.MoveStore
+	Sources fleet.Sources
+	Writer  fleet.Writer
+	Store   Store
+	Work    WorkStore
+	Targets TargetStore
+	States  StateStore
+	Clock   clock.Clock
+	Log     *slog.Logger
+}
+
+// Globals manages global services. Its methods are safe for concurrent use.
+type Globals struct{ config Config }
+
+// New returns the global services of a fleet.
+func New(c Config) *Globals { return &Globals{c} }
+
+func (g *Globals) now() int64 { return clock.Micros(g.config.Clock.Now()) }
+
+// Request declares a global service.
+type Request struct {
+	Name string
+	// Project is a name; empty is all clusters of the hub.
+	Project   string
+	Selectors Selectors
+	Cascade   Cascade
+	Reparent  bool
+	// Interval is in microseconds.
+	Interval int64
+	// Context is a JSON object; empty is none.
+	Context string
+	Spec    fleet.Spec
+	// DryRun checks everything and stores nothing.
+	DryRun bool
+}
+
+var errDryRun = errors.New("dry run")
+
+func noun(name string) string { return "global service " + name }
+
+// Get returns a global service. NotFound.
+func (g *Globals) Get(ctx context.Context, name string) (Global, error) {
+	return g.config.Store.GlobalByName(ctx, name)
+}
+
+// State returns how the targets of a global service are, with up to 100 clusters on
+// which one could not be made.
+func (g *Globals) State(ctx context.Context, id string) (State, error) {
+	state, err := g.config.States.TargetState(ctx, id)
+	if err != nil {
+		return state, err
+	}
+	state.Failures, err = g.config.States.Failures(ctx, id, 100)
+	return state, err
+}
+
+// List returns a page in order of name, without templates, and the name after
+// which the next one begins, empty at the end.
+func (g *Globals) List(ctx context.Context, after string, size int, reach *identity.Reach) ([]Global, string, error) {
+	if size <= 0 {
+		size = 100
+	}
+	size = min(size, 500)
+	all, err := g.config.Store.Globals(ctx, after, size+1, reach)
+	if err != nil || len(all) <= size {
+		return all, "", err
+	}
+	return all[:size], all[size-1].Name, nil
+}
+
+// Apply creates or changes a global service by its name. Its targets follow within
+// moments; see Spread.
+func (g *Globals) Apply(ctx context.Context, by string, r Request) (Global, fleet.Outcome, error) {
+	if err := r.check(); err != nil {
+		return Global{}, "", err
+	}
+	// A retry of the transaction takes values out of the spec again.
+	spec, out, outcome := r.Spec, Global{}, fleet.Outcome("")
+	err := g.config.Fleet.Declaring(ctx, r.DryRun, false, func(ctx context.Context) (err error) {
+		r.Spec = spec
+		if out, outcome, err = g.apply(ctx, by, r); err == nil && r.DryRun {
+			return errDryRun
+		}
+		return err
+	})
+	if err != nil && !(r.DryRun && errors.Is(err, errDryRun)) {
+		return Global{}, "", err
+	}
+	return out, outcome, nil
+}
+
+// check returns an Invalid error for what can never work.
+func (r *Request) check() error {
+	invalid := func(at, format string, args ...any) error {
+		return errcode.New(errcode.Invalid, "%s: %s", at, fmt.Sprintf(format, args...))
+	}
+	if r.Selectors.Distro != "" && !slices.Contains(Distros, r.Selectors.Distro) {
+		return invalid("distro", "%.40q is not one of %v", r.Selectors.Distro, Distros)
+	}
+	if len(r.Selectors.Tags) > 100 || len(r.Selectors.IgnoreClusters) > 10_000 {
+		return invalid("tags", "at most 100 tags and 10000 ignored clusters")
+	}
+	if !slices.Contains([]Cascade{Orphan, Delete, Detach}, r.Cascade) {
+		return invalid("cascade", "%.40q is not delete or detach", r.Cascade)
+	}
+	if len(r.Context) > 64<<10 {
+		return invalid("context", "is larger than 64 KiB")
+	}
+	if _, err := object(r.Context); err != nil {
+		return err
+	}
+	normal, err := partial.Normal(r.Spec)
+	if err != nil {
+		return err
+	}
+	r.Spec = normal
+	checked, err := sample(r.Spec)
+	if err != nil {
+		return err
+	}
+	return fleet.Validate(r.Name, checked)
+}
+
+func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, fleet.Outcome, error) {
+	before, err := g.config.Store.GlobalByName(ctx, r.Name)
+	exists := err == nil
+	if err != nil && !errcode.Is(err, errcode.NotFound) {
+		return before, "", err
+	}
+	if before.Deleting {
+		return before, "", errcode.New(errcode.Conflict, "%s is being deleted; wait until it is gone", noun(r.Name))
+	}
+	next := before
+	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
+	next.Interval, next.Context, next.Spec = r.Interval, r.Context, r.Spec
+	if !exists {
+		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
+	}
+	if err := g.enter(ctx, &next, r.Project); err != nil {
+		return before, "", err
+	}
+	if err := g.declare(ctx, &next, before); err != nil {
+		return before, "", err
+	}
+	changed := !exists || !reflect.DeepEqual(next, before)
+	if exists {
+		if next.ManagedBy, err = managed.Write(ctx, noun(r.Name), before.ManagedBy, changed); err != nil {
+			return before, "", err
+		}
+		if reflect.DeepEqual(next, before) {
+			return before, fleet.Unchanged, nil
+		}
+	}
+	next.DeclaredBy, next.UpdatedAt = by, g.now()
+	kind, message, outcome := "global_service.created", "", fleet.Created
+	if exists {
+		kind, message, outcome = "global_service.updated", managed.TookOver(before.ManagedBy, next.ManagedBy), fleet.Updated
+	}
+	if message != "" {
+		kind = "global_service.taken_over"
+	}
+	err = g.put(ctx, &next, kind, by, message)
+	return next, outcome, err
+}
+
+// put stores a changed global service, and what has to be compared.
+func (g *Globals) put(ctx context.Context, next *Global, kind, by, message string) (err error) {
+	next.Version++
+	if next.SpecVersion, err = g.config.Store.PutGlobal(ctx, *next); err != nil {
+		return err
+	}
+	if err := g.config.Work.AddWork(ctx, Work{GlobalID: next.ID, Edition: g.now()}); err != nil {
+		return err
+	}
+	if err := event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: next.ID}); err != nil {
+		return err
+	}
+	return event.Record(ctx, event.Entry{Kind: kind, Object: noun(next.Name), By: by, Message: message})
+}
+
+// enter puts a global service into a project by name, or into the hub as a whole.
+func (g *Globals) enter(ctx context.Context, next *Global, project string) error {
+	next.ProjectID, next.Project = "", ""
+	if project == "" {
+		return nil
+	}
+	p, err := g.config.Rows.ProjectByName(ctx, project, false)
+	if err != nil {
+		return err
+	}
+	if _, err := g.config.Fleet.ProjectByID(ctx, p.ID); err != nil {
+		return err
+	}
+	next.ProjectID, next.Project = p.ID, p.Name
+	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: p.ID})
+}
+
+// declare stores the values of a template, and finds its sources where they are
+// the same on all clusters.
+func (g *Globals) declare(ctx context.Context, next *Global, before Global) error {
+	contexts := next.Spec.Contexts
+	t := next.template()
+	t.Secrets = before.Secrets
+	if before.ID == "" {
+		t.Secrets = ""
+	}
+	plain, err := sample(next.Spec)
+	if err != nil {
+		return err
+	}
+	t.Spec.Contexts = plain.Contexts
+	if err := g.config.Fleet.TakeValues(ctx, &t, before.template().Service); err != nil {
+		return err
+	}
+	if !hasLiquid(next.Spec) {
+		if err := g.config.Fleet.FollowSources(ctx, &t.Service, next.finds()); err != nil {
+			return err
+		}
+	}
+	next.Spec, next.Secrets = t.Spec, t.Secrets
+	next.Spec.Contexts = contexts
+	return nil
+}
+
+// Delete deletes a global service after its targets, as its cascade says. It is
+// being deleted until they are released. Conflict when its template is protected
+// and they would be deleted.
+func (g *Globals) Delete(ctx context.Context, by, name string) error {
+	return g.config.Writer.Write(ctx, func(ctx context.Context) error {
+		v, err := g.config.Store.GlobalByName(ctx, name)
+		if err != nil || v.Deleting {
+			return err
+		}
+		if v.Spec.Protect && v.Cascade != Orphan {
+			return errcode.New(errcode.Conflict, "%s is protected; set protect to false first", noun(name))
+		}
+		if v.ManagedBy, err = managed.Write(ctx, noun(name), v.ManagedBy, true); err != nil {
+			return err
+		}
+		v.Deleting, v.UpdatedAt = true, g.now()
+		return g.put(ctx, &v, "global_service.deleting", by, cmp.Or(string(v.Cascade), "its services stay without an owner"))
+	})
+}
+
+// Reconfigure updates a template with the values that it takes from elsewhere, as
+// fleet.Reconfigure does for a service.
+func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) (changed bool, err error) {
+	err = g.config.Fleet.Declaring(ctx, false, refresh, func(ctx context.Context) error {
+		changed = false
+		before, err := g.config.Store.GlobalByID(ctx, id)
+		if err != nil || before.Deleting {
+			return err
+		}
+		next := before
+		if err := g.declare(ctx, &next, before); err != nil || next.Secrets == before.Secrets {
+			return err
+		}
+		changed, next.UpdatedAt = true, g.now()
+		return g.put(ctx, &next, "global_service.reconfigured", by, "values that it takes from elsewhere changed")
+	})
+	if errcode.Is(err, errcode.NotFound) {
+		return false, nil
+	}
+	return changed, err
+}

@@ -1,0 +1,204 @@
+// Package globals stores in the hub's database global services, what has to be
+// compared for them, and the rows of their targets, many in one statement.
+// hub/store embeds its Table.
+//
+// It begins no transaction and decides nothing: hub/fleet/globals says which
+// targets are made, changed and released. Single services are hub/store's.
+//
+// Invariants: a statement about targets is about up to 500 of them, and writes no
+// more per target than its row. A change of a cluster costs one look-up while
+// there are no global services.
+package globals
+
+import (
+	"context"
+	"strings"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/globals"
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/store/query"
+	"github.com/axle-cd/axle/hub/store/rows"
+	"github.com/axle-cd/axle/internal/clock"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// History is the part of hub/store/revisions that templates need.
+type History interface {
+	PutSpec(ctx context.Context, ownerID string, spec fleet.Spec, secrets string) (int64, error)
+	TrimSpecs(ctx context.Context, ownerID string) error
+	Forget(ctx context.Context, ownerID string) error
+}
+
+// Table holds all global services. Its methods are safe for concurrent use.
+type Table struct {
+	db      query.DB
+	history History
+	clock   clock.Clock
+}
+
+// New returns the global services in a database.
+func New(db query.DB, h History, c clock.Clock) *Table { return &Table{db, h, c} }
+
+var (
+	_ globals.Store       = (*Table)(nil)
+	_ globals.WorkStore   = (*Table)(nil)
+	_ globals.TargetStore = (*Table)(nil)
+	_ globals.StateStore  = (*Table)(nil)
+)
+
+// Globals are the rows of global services.
+var (
+	Globals = rows.Of("global_services g", func(c *rows.Columns, g *globals.Global) {
+		rows.Col(c, "id", &g.ID)
+		rows.Col(c, "name", &g.Name)
+		rows.Col(c, "project_id", &g.ProjectID)
+		rows.Col(c, "COALESCE(p.name, '')", &g.Project)
+		rows.JSON(c, "selectors", &g.Selectors)
+		rows.Col(c, "cascade", &g.Cascade)
+		rows.Col(c, "reparent", &g.Reparent)
+		rows.Col(c, "interval", &g.Interval)
+		rows.Col(c, "context", &g.Context)
+		rows.Col(c, "spec_version", &g.SpecVersion)
+		rows.Col(c, "version", &g.Version)
+		rows.Col(c, "deleting", &g.Deleting)
+		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &g.ManagedBy.ID)
+		rows.Col(c, "declared_by", &g.DeclaredBy)
+		rows.Col(c, "created_at", &g.CreatedAt)
+		rows.Col(c, "updated_at", &g.UpdatedAt)
+		rows.JSON(c, "COALESCE(d.spec, '')", &g.Spec)
+		rows.Col(c, "COALESCE(d.secrets, '')", &g.Secrets)
+	})
+	selectGlobal = Globals.Select() + "LEFT JOIN projects p ON p.id = g.project_id LEFT JOIN specs d ON d.owner_id = g.id AND d.version = g.spec_version "
+	// A list has no templates.
+	SelectGlobals = strings.NewReplacer("COALESCE(d.spec, '')", "''", "COALESCE(d.secrets, '')", "''").Replace(Globals.Select()) +
+		"LEFT JOIN projects p ON p.id = g.project_id "
+	putGlobal = Globals.All().Keep("name", "created_at").Upsert("id")
+)
+
+func (t *Table) global(ctx context.Context, where, value string) (globals.Global, error) {
+	g, found, err := query.One(ctx, t.db, Globals.Reader(), selectGlobal+where, value)
+	if err == nil && !found {
+		return g, errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", value)
+	}
+	return g, err
+}
+
+// GlobalByName implements globals.Store.
+func (t *Table) GlobalByName(ctx context.Context, name string) (globals.Global, error) {
+	return t.global(ctx, "WHERE g.name = $1", name)
+}
+
+// GlobalByID implements globals.Store.
+func (t *Table) GlobalByID(ctx context.Context, id string) (globals.Global, error) {
+	return t.global(ctx, "WHERE g.id = $1", id)
+}
+
+// Globals implements globals.Store.
+func (t *Table) Globals(ctx context.Context, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
+	where, args := "WHERE g.name > $1", []any{after}
+	if reach != nil && !reach.Everywhere {
+		where += " AND g.project_id IN (" + query.Placeholders(2, len(reach.Projects)) + ")"
+		for _, id := range reach.Projects {
+			args = append(args, id)
+		}
+		if len(reach.Projects) == 0 {
+			return nil, nil
+		}
+	}
+	if reach != nil && reach.Only != "" {
+		args = append(args, reach.Only)
+		where += " AND g.project_id = " + query.Placeholders(len(args), 1)
+	}
+	args = append(args, limit)
+	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+where+" ORDER BY g.name LIMIT "+query.Placeholders(len(args), 1), args...)
+}
+
+// PutGlobal implements globals.Store.
+func (t *Table) PutGlobal(ctx context.Context, g globals.Global) (int64, error) {
+	version, err := t.history.PutSpec(ctx, g.ID, g.Spec, g.Secrets)
+	if err != nil {
+		return 0, err
+	}
+	g.SpecVersion = version
+	if _, err := putGlobal.Exec(ctx, t.db, &g); err != nil {
+		return 0, err
+	}
+	return version, t.history.TrimSpecs(ctx, g.ID)
+}
+
+// ForgetGlobal implements globals.Store.
+func (t *Table) ForgetGlobal(ctx context.Context, id string) (bool, error) {
+	left, _, err := query.One(ctx, t.db, query.Value[int64], LeftQuery, id)
+	if err != nil || left > 0 {
+		return false, err
+	}
+	for _, statement := range []string{
+		"DELETE FROM global_failures WHERE global_id = $1",
+		"DELETE FROM config_uses WHERE service_id = $1",
+		"DELETE FROM global_services WHERE id = $1",
+	} {
+		if _, err := t.db.Exec(ctx, statement, id); err != nil {
+			return false, err
+		}
+	}
+	return true, t.history.Forget(ctx, id)
+}
+
+// PendingWork implements globals.WorkStore.
+func (t *Table) PendingWork(ctx context.Context, limit int) ([]globals.Work, error) {
+	return query.All(ctx, t.db, func(row query.Scan) (w globals.Work, err error) {
+		err = row(&w.GlobalID, &w.ClusterID, &w.Edition)
+		return w, err
+	}, "SELECT global_id, cluster_id, edition FROM global_pending ORDER BY global_id, cluster_id LIMIT $1", limit)
+}
+
+// onWork makes work that is there already another edition.
+const onWork = " ON CONFLICT (global_id, cluster_id) DO UPDATE SET edition = global_pending.edition + 1"
+
+// AddWork implements globals.WorkStore.
+func (t *Table) AddWork(ctx context.Context, w globals.Work) error {
+	_, err := t.db.Exec(ctx, "INSERT INTO global_pending (global_id, cluster_id, edition) VALUES ($1, $2, $3)"+onWork, w.GlobalID, w.ClusterID, w.Edition)
+	return err
+}
+
+// WorkDone implements globals.WorkStore.
+func (t *Table) WorkDone(ctx context.Context, w globals.Work) error {
+	_, err := t.db.Exec(ctx, "DELETE FROM global_pending WHERE global_id = $1 AND cluster_id = $2 AND edition = $3", w.GlobalID, w.ClusterID, w.Edition)
+	return err
+}
+
+// ClusterChanged asks for a comparison of a cluster before its row is written, if
+// what selects it or is in templates differs.
+func (t *Table) ClusterChanged(ctx context.Context, c fleet.Cluster) error {
+	tags, err := query.JSON(c.Tags)
+	if err != nil {
+		return err
+	}
+	return t.look(ctx, c.ID, `NOT EXISTS (SELECT 1 FROM clusters WHERE id = $1 AND handle = $3 AND project_id = $4 AND tags = $5 AND metadata = $6
+		AND distro = $7 AND kubernetes_version = $8 AND cluster_uid = $9)`,
+		c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.ClusterUID)
+}
+
+// NameFreed asks for a comparison of a cluster on which a service is gone whose
+// name a global service has.
+func (t *Table) NameFreed(ctx context.Context, serviceID string) error {
+	cluster, found, err := query.One(ctx, t.db, query.Value[string],
+		"SELECT s.cluster_id FROM services s JOIN global_services g ON g.name = s.name WHERE s.id = $1", serviceID)
+	if err != nil || !found {
+		return err
+	}
+	return t.look(ctx, cluster, "1 = 1")
+}
+
+// look adds the work of a cluster under a condition, whose arguments begin at $3.
+func (t *Table) look(ctx context.Context, clusterID, condition string, args ...any) error {
+	n, err := t.db.Exec(ctx, `INSERT INTO global_pending (global_id, cluster_id, edition) SELECT '', CAST($1 AS TEXT), CAST($2 AS BIGINT)
+		WHERE EXISTS (SELECT 1 FROM global_services) AND `+condition+onWork, append([]any{clusterID, clock.Micros(t.clock.Now())}, args...)...)
+	if err != nil || n == 0 {
+		return err
+	}
+	return event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: clusterID})
+}

@@ -1,0 +1,110 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+func globalServices() kind {
+	return kind{
+		name: "GlobalService", protection: "globalservice", object: &v1alpha1.GlobalService{}, list: &v1alpha1.GlobalServiceList{}, hub: globalCalls{},
+		common: func(o client.Object) common {
+			g := o.(*v1alpha1.GlobalService)
+			return common{&g.Status.Status, g.Spec.Reconciliation}
+		},
+		references: globalReferences,
+		refersTo:   []string{"GitRepository", "Project", secretKind},
+		resolve: func(o client.Object, r resolved) {
+			r.project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
+		},
+	}
+}
+
+func globalReferences(o client.Object) []reference {
+	g := o.(*v1alpha1.GlobalService)
+	refs := toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef)
+	t := g.Spec.Template
+	if t == nil {
+		return refs
+	}
+	refs = append(refs, toGlobal("spec.template.repositoryRef", "GitRepository", t.RepositoryRef)...)
+	if t.Helm != nil {
+		refs = append(refs, toGlobal("spec.template.helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+	}
+	for i, source := range t.Sources {
+		// The repository of a chart is one of the hub; its kind has no controller yet.
+		if source.Chart == nil {
+			refs = append(refs, toGlobal(fmt.Sprintf("spec.template.sources[%d].repositoryRef", i), "GitRepository", source.RepositoryRef)...)
+		}
+	}
+	return append(refs, toSecret("spec.template.configurationRef", t.ConfigurationRef, g.Namespace)...)
+}
+
+type globalCalls struct{}
+
+func (globalCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
+	have, err := c.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: item.Name}))
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	return foundGlobal(have.Msg), nil
+}
+
+// same asks the hub, which alone can compare secrets.
+func (globalCalls) same(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (bool, error) {
+	asked := proto.CloneOf(item.Global)
+	asked.DryRun = true
+	answer, err := c.GlobalServices.Apply(ctx, connect.NewRequest(asked))
+	if err != nil {
+		return false, err
+	}
+	return answer.Msg.GetResult() == "unchanged", nil
+}
+
+// write reads the object again, because only Get counts the services.
+func (g globalCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *found) (*found, error) {
+	if _, err := c.GlobalServices.Apply(ctx, connect.NewRequest(item.Global)); err != nil {
+		return nil, err
+	}
+	return g.read(ctx, c, item)
+}
+
+// remove asks for the deletion, and waits until the services are released.
+func (globalCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	have, err := c.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: name}))
+	if err != nil || have.Msg.GetDeleting() {
+		return false, err
+	}
+	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
+		return false, &ofOthers{now}
+	}
+	_, err = c.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return false, err
+}
+
+func foundGlobal(g *hubv1.GlobalService) *found {
+	s := g.GetState()
+	f := &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy(), show: func(o client.Object) {
+		status := &o.(*v1alpha1.GlobalService).Status
+		status.Clusters, status.ReadyClusters = s.GetServices(), s.GetReady()
+	}}
+	switch {
+	case len(s.GetFailures()) > 0:
+		first := s.GetFailures()[0]
+		f.waits = fmt.Sprintf("%d clusters do not have the service as it is declared; %s: %s", s.GetFailing(), first.GetCluster(), first.GetMessage())
+	case s.GetPending():
+		f.waits = "the last change has not reached all clusters"
+	case s.GetReady() < s.GetServices():
+		f.waits = fmt.Sprintf("%d of %d services are synced and healthy", s.GetReady(), s.GetServices())
+	}
+	return f
+}

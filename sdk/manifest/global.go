@@ -1,0 +1,73 @@
+package manifest
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/api/spec/kind"
+	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// global converts a GlobalService. In the hub it has the name of its services: that
+// of the template, of the spec, or of the object.
+func (d document) global(values Values) (*Item, error) {
+	var object v1alpha1.GlobalService
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	invalid := func(format string, args ...any) (*Item, error) {
+		return nil, errcode.New(errcode.Invalid, "%s: GlobalService %q: "+format, append([]any{d.where, object.Name}, args...)...)
+	}
+	spec, template := object.Spec, object.Spec.Template
+	if template == nil {
+		return invalid("spec.template is missing; spec.serviceRef, which copies a ServiceDeployment, has no effect yet")
+	}
+	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: *template})
+	if err != nil {
+		return invalid("%w", err)
+	}
+	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
+	if template.ConfigurationRef != nil {
+		if declared.Secrets, err = d.secret(values, template.ConfigurationRef, object.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	settings := &hubv1.GlobalServiceSettings{
+		Tags: spec.Tags, Distro: value(spec.Distro), Mgmt: spec.Mgmt, IgnoreClusters: spec.IgnoreClusters, Reparent: value(spec.Reparent),
+	}
+	if spec.ProjectRef != nil {
+		settings.Project = spec.ProjectRef.Name
+	}
+	if spec.Interval != nil {
+		interval, err := time.ParseDuration(*spec.Interval)
+		if err != nil {
+			return invalid("spec.interval: %w", err)
+		}
+		settings.IntervalMicros = interval.Microseconds()
+	}
+	if c := spec.Cascade; c != nil {
+		switch {
+		case value(c.Delete):
+			settings.Cascade = "delete"
+		case value(c.Detach):
+			settings.Cascade = "detach"
+		}
+	}
+	if spec.Context != nil && spec.Context.Raw != nil {
+		settings.Context = strings.TrimSpace(string(spec.Context.Raw.Raw))
+	}
+	out := &hubv1.ServiceSpec{}
+	convert.Copy(out, declared)
+	name := cmp.Or(value(template.Name), value(spec.Name), object.Name)
+	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where, Global: &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: settings, Spec: out}, NotActing: set(map[string]bool{
+		"spec.providerRef":                      spec.ProviderRef != nil,
+		"spec.serviceRef":                       spec.ServiceRef != nil,
+		"spec.reconciliation":                   spec.Reconciliation != nil,
+		"spec.template.helm.valuesFrom":         template.Helm != nil && template.Helm.ValuesFrom != nil,
+		"spec.template.helm.valuesConfigMapRef": template.Helm != nil && template.Helm.ValuesConfigMapRef != nil,
+	})}, nil
+}
