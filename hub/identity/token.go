@@ -22,6 +22,11 @@ const (
 	TokenFederated TokenKind = "federated"
 )
 
+// OperatorTrust is what the tokens end with that the operator gets for those of its
+// ServiceAccount. No trust has this id. Unlike those of a CI, they create tokens for other
+// accounts: the operator writes them to Secrets.
+const OperatorTrust = "operator:"
+
 const (
 	// APILifetime is the default life of an API token: long enough for a
 	// quarter, short enough that a forgotten one ends.

@@ -1,6 +1,6 @@
 // Package controller writes custom resources of a management cluster to the hub:
-// Project, GitRepository, HelmRepository, Cluster, ServiceContext and
-// ServiceDeployment. Package operator starts it.
+// Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment,
+// Group and ServiceAccount. Package operator starts it.
 //
 // One reconciler serves all kinds. It is a list of named steps (reconcile.go); a kind
 // is a value with its types and its calls of the hub (one file each). What an object
@@ -13,5 +13,6 @@
 // killed operator leaves nothing behind that its successor does not know. 8 workers a
 // kind by default, one reconcile of one object at a time. Every retry has full
 // jitter and a bound of 5 min. Secrets are read when they are needed and not cached;
-// only names and versions of Secrets and ConfigMaps of the admin namespaces are.
+// only names and versions of Secrets and ConfigMaps of the admin namespaces are. A
+// Secret that the operator did not create is not written.
 package controller

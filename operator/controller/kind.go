@@ -34,7 +34,9 @@ type kind struct {
 	// release deletes what must go before the object of that name in the hub; false
 	// means to wait for it, and *ofOthers that nothing is deleted.
 	release func(ctx context.Context, p *pass, name string) (bool, error)
-	hub     upstream
+	// token returns the token that an object wants in a Secret, nil for none.
+	token func(client.Object) (*wantedToken, error)
+	hub   upstream
 }
 
 // common are the parts of an object that every kind has.
@@ -79,6 +81,8 @@ type reference struct {
 	kind  string
 	// at has no namespace for a cluster-scoped kind, whatever the reference says.
 	at types.NamespacedName
+	// written says that the operator writes it, and that it need not exist.
+	written bool
 }
 
 // key is the reference's key in the index of references.
@@ -139,5 +143,7 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return []kind{projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), groups()}
+	return []kind{
+		projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), groups(), serviceAccounts(),
+	}
 }

@@ -37,6 +37,9 @@ func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error)
 	if err := p.tenancy.MayName(ctx, ref.field, from, ref.object()); err != nil {
 		return nil, err
 	}
+	if ref.written {
+		return nil, nil
+	}
 	var object client.Object
 	reader := p.direct
 	switch ref.kind {

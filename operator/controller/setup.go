@@ -141,6 +141,7 @@ func changed(e event.UpdateEvent) bool {
 	own := func(o client.Object) map[string]string {
 		annotations := maps.Clone(o.GetAnnotations())
 		delete(annotations, nameAnnotation)
+		delete(annotations, tokenSecret)
 		return annotations
 	}
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew))

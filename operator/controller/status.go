@@ -65,6 +65,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 		p.set(readonly, status.Readonly, reasonReadonly, cond(status.Readonly, whose(p.have), "the object is managed here"))
 		p.set(ready, p.have.waits == "", reasonReady, cmp.Or(p.have.waits, "ready"))
 	}
+	showToken(p, err)
 	if equality.Semantic.DeepEqual(before, p.object) {
 		return nil
 	}

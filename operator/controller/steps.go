@@ -160,13 +160,22 @@ func hash(item *manifest.Item) (string, error) {
 
 // unchanged ends the reconcile, without a call of the hub, if the hub has what the
 // object declares and no check is due.
-func (p *pass) unchanged(context.Context) (bool, error) {
+func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
 	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
 		return false, nil
 	}
+	if p.token != nil {
+		want, err := p.token(p.object)
+		if err != nil || want != nil && !want.stands(ctx, p) {
+			return err != nil, err
+		}
+	}
 	wait, due := p.due.wait(p.key, func() (first bool) { return meta.IsStatusConditionTrue(status.Conditions, ready) }, p.interval())
-	p.after, p.untouched = wait, !due
+	if !due {
+		p.untouched = true
+		p.after = sooner(p.after, wait)
+	}
 	return !due, nil
 }
 
@@ -261,7 +270,7 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 		}
 		if same {
 			p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-			return true, nil
+			return true, issueToken(ctx, p)
 		}
 	}
 	have, err := p.kind.hub.write(ctx, p.hub, p.item, p.have)
@@ -274,5 +283,5 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 	}
 	p.have, p.wrote = have, true
 	p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-	return true, nil
+	return true, issueToken(ctx, p)
 }

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -14,7 +15,28 @@ func (d document) ofOperator(values Values) (*Item, error) {
 	if _, inFiles := values.(files); inFiles || d.meta.Kind == "NamespaceCredentials" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
 	}
+	if d.meta.Kind == "ServiceAccount" {
+		return d.serviceAccount()
+	}
 	return d.group()
+}
+
+// AccountName is the name in the hub of the service account of an e-mail. Names of
+// service accounts have no @, so that none is mistaken for a person.
+func AccountName(email string) string { return strings.Replace(strings.ToLower(email), "@", ".at.", 1) }
+
+func (d document) serviceAccount() (*Item, error) {
+	var object v1alpha1.ServiceAccount
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	name := AccountName(object.Spec.Email)
+	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where,
+		Request: &hubv1.CreateServiceAccountRequest{Name: name},
+		NotActing: set(map[string]bool{
+			"spec.scopes": len(object.Spec.Scopes) > 0, "spec.assumeBindings": object.Spec.AssumeBindings != nil, "spec.reconciliation": object.Spec.Reconciliation != nil,
+		}),
+	}, nil
 }
 
 func (d document) group() (*Item, error) {

@@ -179,6 +179,7 @@ var cells = map[string]cell{
 	"HelmRepository spec.auth.aws.secretAccessKeySecretRef":        helm("AWS", "aws: {accessKey: AKIA, secretAccessKeySecretRef: %s}"),
 	"HelmRepository spec.auth.azure.clientSecretSecretRef":         helm("AZURE", "azure: {clientId: a, tenantId: b, clientSecretSecretRef: %s}"),
 	"HelmRepository spec.auth.gcp.applicationCredentialsSecretRef": helm("GCP", "gcp: {applicationCredentialsSecretRef: %s}"),
+	"ServiceAccount spec.tokenSecretRef":                           {kinds.Deployments, "ServiceAccount", "Secret", "{email: edge@example.test, tokenSecretRef: {name: token, namespace: %s}}"},
 	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
 	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
 	"ServiceContext spec.secretRef":                                {kinds.Deployments, "ServiceContext", "Secret", "{secretRef: {name: values, namespace: %s}}"},
@@ -285,6 +286,7 @@ func (b *bed) neighbours() {
 	b.apply(credentials("foreign", b.namespace, b.foreign))
 	ask(b, b.people.Clusters.Create, &hubv1.CreateClusterRequest{Name: "edge-1"})
 	for _, namespace := range []string{b.namespace, b.foreign} {
+		b.writable(namespace)
 		b.secret("values", namespace, map[string]string{
 			"password": "a", "token": "b", "secretAccessKey": "c", "clientSecret": "d", "applicationCredentials": cloudKey(b.T),
 		})

@@ -159,6 +159,13 @@ func TestOperatorWithServiceAccountToken(t *testing.T) {
 	if len(records.GetRecords()) == 0 {
 		t.Error("nothing was done as operator")
 	}
+	// It makes tokens for other accounts, though its own one was exchanged.
+	b.writable(own)
+	b.account("edge", "email: edge, tokenSecretRef: {name: edge, namespace: "+own+"}")
+	if _, who := b.written("edge", own, ""); who.GetName() != "edge" {
+		t.Errorf("the token acts as %v", who)
+	}
+
 	// One login serves many calls.
 	before := b.gate.count("Federation/Exchange")
 	for i := range 5 {

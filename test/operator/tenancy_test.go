@@ -30,8 +30,19 @@ func (b *bed) tenant(account, cluster string) string {
 // opened lets the operator read the Secrets and ConfigMaps of a namespace.
 func (b *bed) opened(namespace string) {
 	b.Helper()
-	b.apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: axle-operator-tenant, namespace: " + namespace + "}\n" +
-		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: axle-operator-tenant}\n" +
+	b.bind("axle-operator-tenant", namespace)
+}
+
+// writable lets the operator write the Secrets of a namespace.
+func (b *bed) writable(namespace string) {
+	b.Helper()
+	b.bind("axle-operator-secrets", namespace)
+}
+
+func (b *bed) bind(role, namespace string) {
+	b.Helper()
+	b.apply("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: " + role + ", namespace: " + namespace + "}\n" +
+		"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: " + role + "}\n" +
 		"subjects: [{kind: ServiceAccount, name: axle-operator, namespace: " + b.namespace + "}]")
 }
 

@@ -15,8 +15,6 @@ const (
 	// operatorLifetime is the longest life of the operator's token: after so long, a
 	// ServiceAccount that was deleted is out.
 	operatorLifetime = time.Minute
-	// OperatorTrust is what the operator's tokens end with. No trust has this name.
-	OperatorTrust = "operator:"
 )
 
 // Operator lets one ServiceAccount of the hub's own cluster act as a service account
@@ -62,7 +60,7 @@ func (ts *Trusts) exchangeOperator(ctx context.Context, said assertion.Assertion
 		}
 		made = ts.credentials.Mint(identity.Token{
 			Kind: identity.TokenFederated, Name: "operator", Scopes: scopes,
-			OwnerID: account.ID, OwnerName: account.Name, OwnerKind: account.Kind, OwnerAdmin: account.Admin, EndsWith: OperatorTrust,
+			OwnerID: account.ID, OwnerName: account.Name, OwnerKind: account.Kind, OwnerAdmin: account.Admin, EndsWith: identity.OperatorTrust,
 		}, lifetime)
 		return ts.credentials.Insert(ctx, made.Token)
 	})
