@@ -62,6 +62,9 @@ type Client struct {
 	Logins          hubv1connect.LoginsClient
 	Providers       hubv1connect.ProvidersClient
 
+	// URL is that of the hub, without a slash at the end.
+	URL string
+
 	transport *http.Transport
 }
 
@@ -112,7 +115,7 @@ func New(c Config) (*Client, error) {
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 
-		transport: transport,
+		URL: base, transport: transport,
 	}, nil
 }
 

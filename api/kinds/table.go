@@ -59,7 +59,7 @@ var All = []Kind{
 		"spec.assumeBindings", "spec.scopes",
 	}},
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
-	{Group: Deployments, Name: "FederatedCredential", Level: Stored, Says: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create."},
+	{Group: Deployments, Name: "FederatedCredential", Level: Full, Says: "An issuer whose tokens act as a service account of the hub."},
 	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},
 	{Group: Deployments, Name: "DeploymentSettings", Level: Stored, Says: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub."},
 	{Group: Deployments, Name: "NotificationSink", Level: Stored, Says: "No notification is sent: the hub has no notifications yet."},

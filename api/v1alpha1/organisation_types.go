@@ -156,26 +156,24 @@ type NamespaceCredentialsStatus struct {
 	TokenSHA *string `json:"tokenSHA,omitempty"`
 }
 
-// FederatedCredential lets tokens of another issuer act as a user or service
-// account of the hub.
+// FederatedCredential lets tokens of another issuer act as a service account of
+// the hub.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axfc
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axfc
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type FederatedCredential struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec FederatedCredentialSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   FederatedCredentialSpec `json:"spec"`
+	Status Status                  `json:"status,omitempty"`
 }
 
 // FederatedCredentialSpec says which tokens are accepted, and which identity
@@ -185,15 +183,16 @@ type FederatedCredentialSpec struct {
 	// changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="issuer cannot be changed: create another credential"
 	Issuer string `json:"issuer"`
-	// User is the e-mail of the identity that the tokens get. It cannot be
+	// User is the e-mail of the ServiceAccount that the tokens act as. It cannot be
 	// changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="user cannot be changed: create another credential"
 	User string `json:"user"`
 	// ClaimsLike is a JSON object of regular expressions, one for each claim
-	// that a token must have.
+	// that a token must have. Each matches the whole claim. Only aud is a plain text:
+	// the audience, which is the hub's URL if it is unset.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ClaimsLike *runtime.RawExtension `json:"claimsLike,omitempty"`
-	// Scopes of the tokens.
+	// Scopes of the tokens: read, write or admin; unset is read.
 	Scopes []string `json:"scopes,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

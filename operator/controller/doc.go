@@ -1,6 +1,6 @@
 // Package controller writes custom resources of a management cluster to the hub:
 // Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment,
-// Group and ServiceAccount. Package operator starts it.
+// Group, ServiceAccount and FederatedCredential. Package operator starts it.
 //
 // One reconciler serves all kinds. It is a list of named steps (reconcile.go); a kind
 // is a value with its types and its calls of the hub (one file each). What an object

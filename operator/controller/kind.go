@@ -145,5 +145,6 @@ func value[T any](p *T) T {
 func all() []kind {
 	return []kind{
 		projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), groups(), serviceAccounts(),
+		federatedCredentials(),
 	}
 }

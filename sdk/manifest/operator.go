@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"encoding/json"
 	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -15,10 +16,36 @@ func (d document) ofOperator(values Values) (*Item, error) {
 	if _, inFiles := values.(files); inFiles || d.meta.Kind == "NamespaceCredentials" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
 	}
-	if d.meta.Kind == "ServiceAccount" {
+	switch d.meta.Kind {
+	case "FederatedCredential":
+		return d.federatedCredential()
+	case "ServiceAccount":
 		return d.serviceAccount()
+	default:
+		return d.group()
 	}
-	return d.group()
+}
+
+// federatedCredential is a trust. Its audience is empty if the object names none.
+func (d document) federatedCredential() (*Item, error) {
+	var object v1alpha1.FederatedCredential
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	request := &hubv1.CreateTrustRequest{
+		Name: object.Name, Issuer: object.Spec.Issuer, Account: AccountName(object.Spec.User), Scopes: object.Spec.Scopes, Claims: map[string]string{},
+	}
+	if object.Spec.ClaimsLike != nil {
+		if err := json.Unmarshal(object.Spec.ClaimsLike.Raw, &request.Claims); err != nil {
+			return nil, errcode.New(errcode.Invalid, "%s: FederatedCredential %q: spec.claimsLike is not a JSON object of texts", d.where, object.Name)
+		}
+	}
+	request.Audience = request.GetClaims()["aud"]
+	delete(request.GetClaims(), "aud")
+	for claim, expression := range request.GetClaims() {
+		request.Claims[claim] = "/" + expression + "/"
+	}
+	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Request: request}, nil
 }
 
 // AccountName is the name in the hub of the service account of an e-mail. Names of

@@ -204,3 +204,65 @@ func TestTokenIsRenewed(t *testing.T) {
 	first, _ := b.written("short", b.namespace, "")
 	b.written("short", b.namespace, first)
 }
+
+func TestFederatedCredential(t *testing.T) {
+	b := newBed(t)
+	ask(b, b.people.ServiceAccounts.Create, &hubv1.CreateServiceAccountRequest{Name: "other"})
+	ask(b, b.people.Federation.Create, &hubv1.CreateTrustRequest{Name: "theirs", Issuer: "https://ci.example", Audience: "hub", Account: "other", Claims: map[string]string{"sub": "a"}})
+	b.operate()
+	declare := func(name, spec string) *v1alpha1.FederatedCredential {
+		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: FederatedCredential\nmetadata: {name: " + name + "}\nspec: {issuer: 'https://ci.example', user: edge@example.test, " + spec + "}")
+		return &v1alpha1.FederatedCredential{ObjectMeta: meta1(name, "")}
+	}
+	trust := func() *hubv1.Trust {
+		for _, one := range ask(b, b.people.Federation.List, &hubv1.ListTrustsRequest{}).GetTrusts() {
+			if one.GetName() == "ci" {
+				return one
+			}
+		}
+		return nil
+	}
+	c := declare("ci", "claimsLike: {sub: 'repo:platform/.*'}")
+	b.want(c, "Synchronized", "False", "Error", "service account \"edge.at.example.test\" does not exist")
+	b.account("edge", "email: edge@example.test")
+	b.synchronized(c)
+	have := trust()
+	if have.GetAudience() != b.gate.URL || have.GetClaims()["sub"] != "/repo:platform/.*/" || have.GetAccount() != "edge.at.example.test" || strings.Join(have.GetScopes(), " ") != "read" || *c.Status.ID != have.GetId() {
+		t.Errorf("trust %v, status %+v", have, c.Status)
+	}
+	b.idle(c)
+
+	declare("ci", "claimsLike: {sub: 'repo:platform/.*', aud: fleet}, scopes: [read, write]")
+	b.synchronized(c)
+	if have := trust(); have.GetAudience() != "fleet" || len(have.GetClaims()) != 1 || strings.Join(have.GetScopes(), " ") != "read write" {
+		t.Errorf("after the change: %v", have)
+	}
+	declare("ci", "claimsLike: {sub: '.*'}")
+	b.want(c, "Synchronized", "False", "Error", "claims")
+	declare("ci", "claimsLike: {sub: a}, scopes: [root]")
+	b.want(c, "Synchronized", "False", "Error", "root")
+	eventually.For(b, limit, "what was refused leaves the trust as it was", func() error {
+		if have := trust(); have.GetAudience() != "fleet" {
+			return fmt.Errorf("the hub has %v", have)
+		}
+		return nil
+	})
+
+	// One of others is neither shown as this one nor taken over.
+	theirs := declare("theirs", "claimsLike: {sub: b}")
+	b.want(theirs, "Synchronized", "False", "Error", "exists in the hub and was not created by this object")
+	b.deleted(theirs)
+
+	declare("ci", "claimsLike: {sub: a}")
+	b.synchronized(c)
+	b.gate.setDown(true)
+	if err := b.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	b.want(c, "Synchronized", "False", "Error", "cannot reach the hub")
+	b.gate.setDown(false)
+	b.gone(c)
+	if have := trust(); have != nil {
+		t.Errorf("still there: %v", have)
+	}
+}

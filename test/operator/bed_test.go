@@ -152,7 +152,7 @@ func (b *bed) install() {
 
 func lists() []client.ObjectList {
 	return []client.ObjectList{
-		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
+		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.FederatedCredentialList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
 		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
 	}
 }
@@ -262,6 +262,8 @@ func statusOf(object client.Object) *v1alpha1.Status {
 		return &o.Status
 	case *v1alpha1.GitRepository:
 		return &o.Status.Status
+	case *v1alpha1.FederatedCredential:
+		return &o.Status
 	case *v1alpha1.ServiceAccount:
 		return &o.Status
 	case *v1alpha1.Group:
