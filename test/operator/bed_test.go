@@ -142,7 +142,7 @@ func (b *bed) install() {
 }
 
 func lists() []client.ObjectList {
-	return []client.ObjectList{&v1alpha1.ServiceDeploymentList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{}}
+	return []client.ObjectList{&v1alpha1.ServiceDeploymentList{}, &v1alpha1.GlobalServiceList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{}}
 }
 
 // clean removes all objects, so that the next test's operator finds none.
@@ -248,6 +248,8 @@ func statusOf(object client.Object) *v1alpha1.Status {
 	case *v1alpha1.Cluster:
 		return &o.Status.Status
 	case *v1alpha1.ServiceDeployment:
+		return &o.Status.Status
+	case *v1alpha1.GlobalService:
 		return &o.Status.Status
 	}
 	panic(fmt.Sprintf("%T has no status", object))
