@@ -266,3 +266,30 @@ func TestFederatedCredential(t *testing.T) {
 		t.Errorf("still there: %v", have)
 	}
 }
+
+// An operator that ends between the hub's token and the Secret leaves a token that
+// nobody knows; its successor writes another one.
+func TestKilledBeforeTheTokenIsWritten(t *testing.T) {
+	b := newBed(t)
+	b.writable(b.namespace)
+	made, dead := make(chan struct{}), make(chan struct{})
+	b.gate.setAfter("ServiceAccounts/CreateToken", func() { close(made); <-dead })
+	stop := b.operate()
+	a := b.account("edge", "email: edge, tokenSecretRef: {name: edge, namespace: "+b.namespace+"}")
+	<-made
+	b.gate.setAfter("ServiceAccounts/CreateToken", nil)
+	stop()
+	close(dead)
+	var secret corev1.Secret
+	if err := b.Get(t.Context(), client.ObjectKey{Namespace: b.namespace, Name: "edge"}, &secret); !apierrors.IsNotFound(err) {
+		t.Fatalf("the operator was not killed in between: %v", err)
+	}
+	b.operate()
+	b.synchronized(a)
+	if _, who := b.written("edge", b.namespace, ""); who.GetName() != "edge" {
+		t.Errorf("the token acts as %v", who)
+	}
+	if n := b.gate.count("ServiceAccounts/Create"); n != 1 {
+		t.Errorf("%d accounts were created", n)
+	}
+}
