@@ -81,6 +81,9 @@ bench-push: kubedev ## from a webhook until three API servers have the change, 1
 bench-operator: kubedev ## the operator with thousands of custom resources (CRS NAME)
 	@go run ./cmd/dev bench-operator --crs $(or $(CRS),5000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
+	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -121,4 +124,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build docs images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo test build docs images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

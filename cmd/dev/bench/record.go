@@ -155,6 +155,9 @@ and ratios of them do not.
 	if err := proxyPage(&page, filepath.Join(b.out, "proxy")); err != nil {
 		return err
 	}
+	if err := fanoutPage(&page, filepath.Join(b.out, "fanout")); err != nil {
+		return err
+	}
 	if err := operatorPage(&page, filepath.Join(b.out, "operator")); err != nil {
 		return err
 	}

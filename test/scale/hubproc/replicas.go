@@ -330,6 +330,9 @@ func (h *Replicas) Forget() float64 {
 	return float64(last) / 1e6
 }
 
+// DatabaseURL is that of the Postgres, empty on SQLite.
+func (h *Replicas) DatabaseURL() string { return h.url }
+
 // DatabaseCPU is that of the database's processes, those that ended too.
 func (h *Replicas) DatabaseCPU() time.Duration {
 	if h.database == nil {
