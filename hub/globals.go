@@ -23,5 +23,8 @@ func (c configured) Reconfigure(ctx context.Context, id, by string, refresh bool
 	if strings.HasPrefix(id, globals.Prefix) {
 		return c.globals.Reconfigure(ctx, id, by, refresh)
 	}
+	if made, err := c.globals.Retake(ctx, id); made || err != nil {
+		return made, err
+	}
 	return c.services.Reconfigure(ctx, id, by, refresh)
 }

@@ -91,6 +91,9 @@ func (s *Store) DeleteCluster(ctx context.Context, id string) error {
 	if err := s.ForgetCluster(ctx, id); err != nil {
 		return err
 	}
+	if err := s.ClusterGone(ctx, id); err != nil {
+		return err
+	}
 	_, err := s.exec(ctx, "DELETE FROM clusters WHERE id = $1", id)
 	return err
 }

@@ -116,7 +116,7 @@ func fanoutPage(page *bytes.Buffer, dir string) error {
 Measured by ` + "`make bench-fanout`" + `: a hub on Postgres, both as processes, and simulated
 agents. A global service runs on all clusters. It is edited, and then its source gets a
 commit. CPU and rows of the feed are those until each target has its revision. Rows are
-those of services, revisions, specs, contents, heads, the feed and events.
+those of services, revisions, specs, contents, heads and the feed.
 
 Not shown: what the hub takes to answer the agents that fetch and report the change,
 which is spread over their poll interval.

@@ -266,6 +266,25 @@ func (g *Globals) Delete(ctx context.Context, by, name string) error {
 	})
 }
 
+// Retake compares the cluster of a service again if a global service made it, since
+// values that it takes from elsewhere changed, and reports whether one did.
+func (g *Globals) Retake(ctx context.Context, serviceID string) (made bool, err error) {
+	err = g.config.Writer.Write(ctx, func(ctx context.Context) error {
+		s, err := g.config.Rows.ServiceByID(ctx, serviceID)
+		if made = err == nil && s.ManagedBy.Tool == managed.Hub; !made || err != nil {
+			return err
+		}
+		if err := g.config.Work.AddWork(ctx, Work{ClusterID: s.ClusterID, Edition: g.now()}); err != nil {
+			return err
+		}
+		return event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: s.ClusterID})
+	})
+	if errcode.Is(err, errcode.NotFound) {
+		return false, nil
+	}
+	return made, err
+}
+
 // Reconfigure updates a template with the values that it takes from elsewhere, as
 // fleet.Reconfigure does for a service.
 func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) (changed bool, err error) {

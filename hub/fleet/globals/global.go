@@ -1,6 +1,7 @@
 package globals
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -94,7 +95,7 @@ func (g Global) finds() string {
 // template is the global service as hub/fleet declares services.
 func (g Global) template() fleet.StoredService {
 	return fleet.StoredService{
-		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.finds(), Project: g.Project, Spec: g.Spec, ManagedBy: g.ManagedBy},
+		Service: fleet.Service{ID: g.ID, Name: g.Name, ProjectID: g.finds(), Project: cmp.Or(g.Project, fleet.DefaultProject), Spec: g.Spec, ManagedBy: g.ManagedBy},
 		Secrets: g.Secrets,
 	}
 }

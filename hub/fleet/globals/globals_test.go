@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/fleet/globals"
@@ -14,78 +15,6 @@ import (
 	"github.com/axle-cd/axle/hub/store/storetest"
 	"github.com/axle-cd/axle/internal/errcode"
 )
-
-// bed is a fleet with global services.
-type bed struct {
-	*fleettest.Fleet
-	*globals.Globals
-	t *testing.T
-	d storetest.Database
-}
-
-func newBed(t *testing.T, d storetest.Database) *bed {
-	t.Helper()
-	b := &bed{Fleet: fleettest.New(t, d), t: t, d: d}
-	b.Globals = b.Global(b.Store)
-	b.Upstream.Commit(fleettest.SourceID("repo_main", "main", "web"), 1)
-	return b
-}
-
-// request is a global service of the folder web on the clusters with tier=dev.
-func request() globals.Request {
-	return globals.Request{Name: "web", Selectors: globals.Selectors{Tags: map[string]string{"tier": "dev"}}, Spec: fleettest.Spec("web")}
-}
-
-func (b *bed) apply(r globals.Request) globals.Global {
-	b.t.Helper()
-	g, _, err := b.Apply(b.t.Context(), "ann", r)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.spread()
-	return g
-}
-
-func (b *bed) spread() {
-	b.t.Helper()
-	if err := b.Spread(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b *bed) target(cluster string) fleet.ServiceView {
-	b.t.Helper()
-	return b.Must(b.Service(b.t.Context(), fleet.Ref{Cluster: cluster, Name: "web"}))
-}
-
-func (b *bed) wantNone(cluster string) {
-	b.t.Helper()
-	if v, err := b.Service(b.t.Context(), fleet.Ref{Cluster: cluster, Name: "web"}); !errcode.Is(err, errcode.NotFound) {
-		b.t.Errorf("%s has the service %+v, %v", cluster, v.Service, err)
-	}
-}
-
-// count counts rows.
-func (b *bed) count(query string) (n int) {
-	b.t.Helper()
-	if err := b.d.SQL(b.t).QueryRowContext(b.t.Context(), query).Scan(&n); err != nil {
-		b.t.Fatal(err)
-	}
-	return n
-}
-
-func (b *bed) retag(cluster string, tags map[string]string) {
-	b.t.Helper()
-	if _, err := b.UpdateCluster(b.t.Context(), "ann", cluster, fleet.ClusterChange{Tags: &tags}); err != nil {
-		b.t.Fatal(err)
-	}
-	b.spread()
-}
-
-// Apply is that of global services, not that of the feed.
-func (b *bed) Apply(ctx context.Context, by string, r globals.Request) (globals.Global, fleet.Outcome, error) {
-	return b.Globals.Apply(ctx, by, r)
-}
 
 func TestTargetsShareWhatTheirTemplateDeclares(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
@@ -355,6 +284,50 @@ func TestLiquidOfATemplate(t *testing.T) {
 		r.Spec.Git.Folder = "apps/{{ cluster.tags.ring"
 		if _, _, err := b.Apply(t.Context(), "ann", r); !errcode.Is(err, errcode.Invalid) || !strings.Contains(err.Error(), "template.git.folder") {
 			t.Errorf("Liquid that cannot be read: %v", err)
+		}
+	})
+}
+
+// A changed context reaches targets that share their template's values, and those
+// whose template has Liquid in the names of contexts.
+func TestTargetsTakeChangedContexts(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newBed(t, d)
+		b.AddCluster("edge-0")
+		b.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "edge-0", ValueSet: fleet.ValueSet{Values: map[string]any{"color": "red"}}})
+		color := func() string {
+			v := b.target("edge-0")
+			specs, _, err := b.AgentSpecs(t.Context(), v.ClusterID, []string{v.ID})
+			if err != nil || len(specs) != 1 {
+				t.Fatal(specs, err)
+			}
+			return specs[0].Configuration["color"]
+		}
+		r := request()
+		for n, name := range []string{"edge-0", "{{ cluster.handle }}"} {
+			r.Spec.Contexts = []string{name}
+			g := b.apply(r)
+			if got := color(); got != []string{"red", "blue0"}[n] {
+				t.Fatalf("%s: color %s", name, got)
+			}
+			blue := fmt.Sprint("blue", n)
+			b.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "edge-0", ValueSet: fleet.ValueSet{Values: map[string]any{"color": blue}}})
+			users, err := b.Store.UsedBy(t.Context(), fleet.Use{Kind: fleet.UseContext, Name: "edge-0"})
+			if err != nil || len(users) != 1 {
+				t.Fatalf("%s is used by %v, %v", name, users, err)
+			}
+			if users[0] == g.ID {
+				_, err = b.Globals.Reconfigure(t.Context(), g.ID, "ann", false)
+			} else {
+				_, err = b.Retake(t.Context(), users[0])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.spread()
+			if got := color(); got != blue {
+				t.Errorf("%s: color %s after the change", name, got)
+			}
 		}
 	})
 }

@@ -70,11 +70,17 @@ func (g *Globals) finish(ctx context.Context, w Work) error {
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return err
 	}
-	if err := g.config.Work.WorkDone(ctx, w); err != nil || !v.Deleting {
-		return err
+	if !v.Deleting {
+		return g.config.Work.WorkDone(ctx, w)
 	}
 	gone, err := g.config.Store.ForgetGlobal(ctx, v.ID)
-	if err != nil || !gone {
+	if err == nil && !gone {
+		err = errcode.New(errcode.Conflict, "%s has services still", noun(v.Name)) // the work stays
+	}
+	if err != nil {
+		return err
+	}
+	if err := g.config.Work.WorkDone(ctx, w); err != nil {
 		return err
 	}
 	if err := event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: v.ID}); err != nil {
@@ -331,6 +337,12 @@ func (m *matching) prepare(ctx context.Context) error {
 				return err
 			}
 			continue
+		}
+		if !changed && slices.Contains(split, s.ID) {
+			// It is as before, and what it uses was noted for its template.
+			if err := m.config.Fleet.BindValues(ctx, s.Service); err != nil {
+				return err
+			}
 		}
 		if changed {
 			m.targets, m.clusters = append(m.targets, s), append(m.clusters, p.cluster)

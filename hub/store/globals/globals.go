@@ -182,6 +182,16 @@ func (t *Table) ClusterChanged(ctx context.Context, c fleet.Cluster) error {
 		c.Handle, c.ProjectID, tags, c.Metadata, c.Distro, c.KubernetesVersion, c.ClusterUID)
 }
 
+// ClusterGone forgets what was recorded of a cluster.
+func (t *Table) ClusterGone(ctx context.Context, clusterID string) error {
+	for _, statement := range []string{"DELETE FROM global_failures WHERE cluster_id = $1", "DELETE FROM global_pending WHERE global_id = '' AND cluster_id = $1"} {
+		if _, err := t.db.Exec(ctx, statement, clusterID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // NameFreed asks for a comparison of a cluster on which a service is gone whose
 // name a global service has.
 func (t *Table) NameFreed(ctx context.Context, serviceID string) error {

@@ -180,7 +180,7 @@ func (b *bench) number(ctx context.Context, query string, args ...any) (n int64,
 // written is how many rows were written to the tables of services and their sources. The
 // hub's sessions send what they counted some time after a transaction.
 const written = `SELECT COALESCE(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_user_tables WHERE relname IN
-	('services', 'service_sources', 'revisions', 'specs', 'contents', 'heads', 'moved_sources', 'global_services', 'global_pending', 'global_failures', 'outbox', 'events')`
+	('services', 'service_sources', 'revisions', 'specs', 'contents', 'heads', 'moved_sources', 'global_services', 'global_pending', 'global_failures', 'outbox')`
 
 // counted is more than the 10 s after which an idle session sends what it counted.
 const counted = 12 * time.Second
