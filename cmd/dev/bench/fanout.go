@@ -17,6 +17,7 @@ import (
 // benchFanout is one run of the bench-fanout command.
 type benchFanout struct {
 	config fanout.Config
+	agents bool
 	out    string
 	name   string
 	progress
@@ -43,7 +44,8 @@ records the result.`,
 	}
 	f := c.Flags()
 	f.IntVar(&b.config.Clusters, "clusters", 1000, "number of clusters")
-	f.DurationVar(&b.config.Interval, "poll", 20*time.Second, "interval of the agents' polls")
+	f.DurationVar(&b.config.Interval, "poll", 2*time.Minute, "interval of the agents' polls")
+	f.BoolVar(&b.agents, "agents", true, "simulate the agents; with =false only the hub's own work is measured")
 	f.StringVar(&b.name, "name", "", "record the result under this name")
 	f.StringVar(&b.out, "out", filepath.Join("docs", "benchmarks"), "folder of the records")
 	return c
@@ -57,7 +59,9 @@ func (b *benchFanout) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
+	if b.config.Progress = b.say; b.agents {
+		b.config.Player = []string{self, "fleet-player"}
+	}
 	commit := revision(ctx)
 	found, err := fanout.Measure(ctx, b.config)
 	if err != nil {

@@ -82,4 +82,3 @@ func (b *bed) retag(cluster string, tags map[string]string) {
 func (b *bed) Apply(ctx context.Context, by string, r globals.Request) (globals.Global, fleet.Outcome, error) {
 	return b.Globals.Apply(ctx, by, r)
 }
-
