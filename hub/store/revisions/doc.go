@@ -12,4 +12,6 @@
 //   - A commit that moves n services costs five statements per thousand, and
 //     writes one narrow row per service beside the service's own row.
 //   - A service's content is that of its current revision.
+//   - Services that share a template's specs (services.owner_id) share its revisions:
+//     one for each version and content, under the template's id.
 package revisions
