@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -29,6 +31,7 @@ type demo struct {
 	repoURL  string
 	webhook  webhook
 	asked    []asked // the requests to edge-1 both ways
+	operator *exec.Cmd
 }
 
 // service is one service of the demo, and how to read its greeting from an API
@@ -69,9 +72,9 @@ func demoCommand() *cobra.Command {
 func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.chapter("Three Kubernetes API servers, a Git server and a hub start")
+	d.chapter("Four Kubernetes API servers, a Git server and a hub start")
 	d.world, err = world.Start(ctx, world.Config{
-		Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true, TLS: true,
+		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, TLS: true,
 		Hub:      []string{"--repo-poll-interval", "1m"},
 		Progress: d.say,
 	})
@@ -79,6 +82,12 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.world.Close()) }()
+	defer func() {
+		if d.operator != nil {
+			_ = child.Kill(d.operator) // it may have ended itself
+			_ = d.operator.Wait()
+		}
+	}()
 	d.say("the hub is at %s, on SQLite; it polls Git every minute and agents poll it every 30 s here (2 min each by default); what happens sooner came by a hint", d.world.Hub.URL)
 	if err := d.buildTalker(ctx); err != nil {
 		return err
@@ -110,6 +119,9 @@ func (d *demo) story(ctx context.Context) error {
 	}
 	seconds, commit, err := d.change(ctx)
 	if err != nil {
+		return err
+	}
+	if err := d.fleet(ctx); err != nil {
 		return err
 	}
 	if err := d.outage(ctx); err != nil {
@@ -171,7 +183,13 @@ func (d *demo) deliver(ctx context.Context) error {
 	if _, err := git.CommitFolder(ctx, "fleet", "main", "begin with the examples", "examples"); err != nil {
 		return err
 	}
-	if _, err := git.Commit(ctx, "fleet", "main", "say hello", greeting("hello")); err != nil {
+	files := greeting("hello")
+	declared, err := d.located("examples/fleet/declared/repositories.yaml")
+	if err != nil {
+		return err
+	}
+	files["fleet/declared/repositories.yaml"] = declared
+	if _, err := git.Commit(ctx, "fleet", "main", "say hello", files); err != nil {
 		return err
 	}
 	d.repoURL = git.URL("fleet")

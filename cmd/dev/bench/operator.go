@@ -121,7 +121,7 @@ and one GitRepository. The custom resources exist before the operator starts. It
 with its default times. The idle time follows a restart, so that the checks of all
 custom resources (every 30 min) are spread over it, as they are in production. The
 requests leave out the renewals of the lease, one every 2 s. A service that is not
-ready is looked at after 30 s and then after twice that, so one edit includes calls
+ready is looked at after 10 s and then after twice that, so one edit includes calls
 until its agent has applied it.
 
 Not shown: what the hub takes for it; the memory of the API server; namespaces with

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/axle-cd/axle/internal/child"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/world"
+)
+
+// declaredObjects are those of examples/fleet.
+const declaredObjects = 8
+
+// management is the cluster of the operator and of what Git declares for the fleet.
+const management = "mgmt"
+
+// fleet lets one service of the management cluster bring everything else from Git.
+func (d *demo) fleet(ctx context.Context) error {
+	d.chapter("Git declares the fleet: the operator, and one root service that brings the rest")
+	if err := d.manage(ctx); err != nil {
+		return err
+	}
+	if err := d.world.Git.Create(ctx, "apps"); err != nil {
+		return err
+	}
+	if _, err := d.world.Git.CommitFolder(ctx, "apps", "main", "begin with the applications", "examples/apps"); err != nil {
+		return err
+	}
+	root, err := d.located("examples/fleet/root.yaml")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(d.world.Dir, "root.yaml")
+	if err := os.WriteFile(file, []byte(root), 0o600); err != nil {
+		return err
+	}
+	if _, err := d.kubectl(ctx, "apply", "-f", file); err != nil {
+		return err
+	}
+	if err := eventually.Wait(ctx, 4*time.Minute, func() error { return d.ready(ctx) }); err != nil {
+		return err
+	}
+	out, err := d.kubectl(ctx, "get", "servicedeployments,globalservices", "-A")
+	if err != nil {
+		return err
+	}
+	fmt.Print(indent(out))
+	secret, err := d.world.Kubectl(ctx, "edge-1", "--namespace", "settings", "get", "secret/settings", "-o", "go-template={{.data.password | base64decode}}")
+	if err == nil && secret.Out != "correct-horse" {
+		err = fmt.Errorf("the Secret of the service settings has the password %q", secret.Out)
+	}
+	return err
+}
+
+// located reads an example with the URL of the Git server here.
+func (d *demo) located(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	host := strings.TrimSuffix(d.world.Git.URL("fleet"), "fleet.git")
+	return strings.ReplaceAll(string(text), "https://git.example.test/", host), err
+}
+
+// kubectl runs kubectl on the management cluster and prints it as a person would type it.
+func (d *demo) kubectl(ctx context.Context, args ...string) (string, error) {
+	d.say("$ kubectl --context %s %s", management, strings.Join(shown(args), " "))
+	result, err := d.world.Kubectl(ctx, management, args...)
+	return result.Out, err
+}
+
+// manage connects the management cluster and starts the operator for it.
+func (d *demo) manage(ctx context.Context) error {
+	if _, err := d.axle(ctx, "clusters", "connect", management, "--kubeconfig", d.world.Cluster(management).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "30s"); err != nil {
+		return err
+	}
+	for _, command := range []string{
+		"apply --server-side -f deploy/crds", "apply -f deploy/operator/rbac.yaml", "create namespace platform",
+		"create rolebinding axle-operator-admin --namespace platform --clusterrole axle-operator-admin --serviceaccount axle-system:axle-operator",
+		"create secret generic settings --namespace platform --from-literal password=correct-horse",
+	} {
+		if _, err := d.kubectl(ctx, strings.Fields(command)...); err != nil {
+			return err
+		}
+	}
+	for _, command := range []string{"serviceaccounts create operator", "auth bind --global --service-account operator --action read,write,create,git"} {
+		if _, err := d.axle(ctx, strings.Fields(command)...); err != nil {
+			return err
+		}
+	}
+	token, err := d.axle(ctx, "serviceaccounts", "token", "operator", "--scope", "write")
+	if err != nil {
+		return err
+	}
+	return d.operate(ctx, token)
+}
+
+// operate starts the operator as a process, which the end of the demo ends.
+func (d *demo) operate(ctx context.Context, token string) error {
+	program, err := bin.Path(ctx, "axle-operator", bin.Options{})
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := d.world.Cluster(management).KubeconfigFor("system:serviceaccount:axle-system:axle-operator")
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(d.world.Dir, "operator-token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(d.world.Dir, "operator.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := []string{
+		"run", "--kubeconfig", kubeconfig, "--hub-url", d.world.Hub.URL, "--ca-file", d.world.Hub.CA, "--token-file", file,
+		"--admin-namespaces", "platform", "--metrics-listen", "off", "--health-listen", "off",
+	}
+	d.say("$ axle-operator %s", strings.Join(shown(args), " "))
+	d.operator = exec.Command(program, args...)
+	d.operator.Stdout, d.operator.Stderr = log, log
+	return child.Start(d.operator)
+}
+
+// ready returns what the API server says is not ready yet.
+func (d *demo) ready(ctx context.Context) error {
+	result, err := d.world.Kubectl(ctx, management, "get", "servicedeployments,globalservices,gitrepositories,clusters.deployments.plural.sh,servicecontexts", "-A",
+		"-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}:{.status.conditions[?(@.type=="Ready")].message}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	var waits []error
+	lines := strings.Fields(strings.ReplaceAll(strings.TrimSpace(result.Out), " ", "_"))
+	for _, line := range lines {
+		if !strings.Contains(line, "=True:") {
+			waits = append(waits, errors.New(strings.ReplaceAll(line, "_", " ")))
+		}
+	}
+	if len(lines) < declaredObjects {
+		waits = append(waits, fmt.Errorf("%d of %d objects are there", len(lines), declaredObjects))
+	}
+	return errors.Join(waits...)
+}
