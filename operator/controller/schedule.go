@@ -21,7 +21,7 @@ type Timing struct {
 	// Missing is the wait for something that does not exist yet (5 s, 50 to 150 %),
 	// and the first one for a deletion, which doubles up to RetryMax.
 	Missing time.Duration
-	// Pending is the first wait for an object that is not ready (30 s, 50 to 150 %).
+	// Pending is the first wait for an object that is not ready (10 s, 50 to 150 %).
 	// It doubles with each wait, up to the interval.
 	Pending time.Duration
 	// Retry bounds the first wait after an error (1 s); it doubles, up to RetryMax
@@ -39,7 +39,7 @@ func (t Timing) withDefaults() Timing {
 		field *time.Duration
 		is    time.Duration
 	}{
-		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 30 * time.Second},
+		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 10 * time.Second},
 		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute}, {&t.Discover, time.Minute},
 	} {
 		if *d.field == 0 {

@@ -8,6 +8,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,6 +67,9 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 		if err != nil {
 			return err
 		}
+		if err := readable(ctx, m, k); err != nil {
+			return err
+		}
 		r := &reconciler{
 			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, clusterUID: c.ClusterUID, timing: timing,
 			events: m.GetEventRecorder("axle-operator"), due: newSchedule(timing.Pending),
@@ -85,6 +89,16 @@ func served(m manager.Manager, gvk schema.GroupVersionKind) (*meta.RESTMapping, 
 		return nil, errcode.New(errcode.Invalid, "the cluster has no kind %s: apply the CRDs first, with kubectl apply --server-side -f deploy/crds: %w", gvk.Kind, err)
 	}
 	return mapping, nil
+}
+
+// readable fails for a kind that the operator may not list: its cache would wait for the
+// right without an end, and nothing would say so.
+func readable(ctx context.Context, m manager.Manager, k kind) error {
+	err := m.GetAPIReader().List(ctx, k.list.DeepCopyObject().(client.ObjectList), client.Limit(1))
+	if apierrors.IsForbidden(err) {
+		return errcode.New(errcode.Forbidden, "the operator may not read the kind %s: apply the rights of this version first, with kubectl apply -f deploy/operator/rbac.yaml: %w", k.name, err)
+	}
+	return err
 }
 
 // defaultWorkers is how many objects of a kind are reconciled at a time.

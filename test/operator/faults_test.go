@@ -1,14 +1,22 @@
 package operator_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/operator"
 )
 
 const project = "apiVersion: deployments.plural.sh/v1alpha1\nkind: Project\nmetadata: {name: shop}\nspec: {name: shop, description: %s}"
@@ -162,4 +170,28 @@ func TestRestartIsQuiet(t *testing.T) {
 	if now := b.gate.count(); now != before {
 		t.Errorf("%d calls after a restart: %v", now-before, b.gate.since(before))
 	}
+}
+
+// Rights of an older version are told at the start, with the kind and what to do.
+func TestRightsThatAreMissing(t *testing.T) {
+	b := newBed(t)
+	role := &rbacv1.ClusterRole{}
+	if err := b.Get(t.Context(), client.ObjectKey{Name: "axle-operator"}, role); err != nil {
+		t.Fatal(err)
+	}
+	for i := range role.Rules {
+		role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == "globalservices" })
+	}
+	if err := b.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(b, limit, "the API server knows the new rights", func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		err := operator.Run(ctx, operator.Config{HubURL: b.gate.URL, TokenFile: b.tokenFile, Kubeconfig: b.kubeconfig, Namespace: b.namespace, Timing: quick})
+		if !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "may not read the kind GlobalService: apply the rights of this version") {
+			return fmt.Errorf("the operator ended with %v", err)
+		}
+		return nil
+	})
 }
