@@ -65,7 +65,7 @@ func manifests(repository string, clusters, services, total int) (all []*unstruc
 		})
 	}
 	for n := 0; len(all) < total; n++ {
-		add("ServiceContext", fmt.Sprintf("facts-%04d", n), map[string]any{"configuration": map[string]any{"number": int64(n)}})
+		add("ServiceContext", contextName(n), map[string]any{"configuration": map[string]any{"number": int64(n)}})
 	}
 	return all
 }
@@ -125,16 +125,16 @@ func is(object *unstructured.Unstructured, condition string) bool {
 	return false
 }
 
-// edit changes the configuration of a service.
-func (o *objects) edit(ctx context.Context, name string) error {
-	_, err := o.client.Resource(resources["ServiceDeployment"]).Namespace(space).Patch(ctx, name, types.MergePatchType,
+// edit changes the configuration of one.
+func (o *objects) edit(ctx context.Context, kind, name string) error {
+	_, err := o.client.Resource(resources[kind]).Namespace(space).Patch(ctx, name, types.MergePatchType,
 		[]byte(`{"spec":{"configuration":{"edited":"yes"}}}`), metav1.PatchOptions{})
 	return err
 }
 
 // edited returns nil once the hub has the edit.
-func (o *objects) edited(ctx context.Context, name string) error {
-	one, err := o.client.Resource(resources["ServiceDeployment"]).Namespace(space).Get(ctx, name, metav1.GetOptions{})
+func (o *objects) edited(ctx context.Context, kind, name string) error {
+	one, err := o.client.Resource(resources[kind]).Namespace(space).Get(ctx, name, metav1.GetOptions{})
 	if err == nil && !is(one, "Synchronized") {
 		err = fmt.Errorf("%s is not Synchronized: %v", name, one.Object["status"])
 	}

@@ -37,8 +37,8 @@ type Config struct {
 	Resources int
 	// Idle is how long the idle operator is watched; zero is two minutes.
 	Idle time.Duration
-	// Player is the command that runs scale.Play: the services' agents. Without it nothing
-	// becomes ready, and nobody waits for it.
+	// Player is the command that runs scale.Play: the services' agents. Without it all
+	// are contexts, and one repository, which need no agent to be ready.
 	Player   []string
 	Progress func(format string, args ...any)
 }
@@ -114,8 +114,22 @@ func Measure(ctx context.Context, c Config) (_ Result, err error) {
 }
 
 // services and clusters of the run: 45 services on each cluster.
-func (b *bench) services() int { return b.Resources * 9 / 10 }
-func (b *bench) clusters() int { return max(1, b.services()/45) }
+func (b *bench) services() int {
+	if len(b.Player) == 0 {
+		return 0
+	}
+	return b.Resources * 9 / 10
+}
+
+func (b *bench) clusters() int { return (b.services() + 44) / 45 }
+
+// edited is one of those that are edited.
+func (b *bench) edited(n int) (kind, name string) {
+	if len(b.Player) == 0 {
+		return "ServiceContext", contextName(n)
+	}
+	return "ServiceDeployment", serviceName(n)
+}
 
 // prepare logs in, installs what the operator needs, and lets the agents register.
 func (b *bench) prepare(ctx context.Context) error {
@@ -151,11 +165,6 @@ func (b *bench) prepare(ctx context.Context) error {
 		return err
 	}
 	if len(b.Player) == 0 {
-		for n := range b.clusters() {
-			if _, err := b.people.Cluster(ctx, scale.PlayedName(n), nil); err != nil {
-				return err
-			}
-		}
 		return nil
 	}
 	b.Progress("%d agents come, simulated", b.clusters())
@@ -217,7 +226,7 @@ func (b *bench) load(ctx context.Context) (err error) {
 func (b *bench) untilReady(ctx context.Context) error {
 	err := eventually.Wait(ctx, loaded, func() error {
 		_, ready, err := b.objects.states(ctx)
-		if err == nil && ready < b.result.Resources && len(b.Player) > 0 {
+		if err == nil && ready < b.result.Resources {
 			err = fmt.Errorf("%d of %d custom resources are Ready", ready, b.result.Resources)
 		}
 		return err
@@ -236,18 +245,15 @@ func (b *bench) untilStill(ctx context.Context) error {
 	})
 }
 
-// edit changes a field of one service.
+// edit changes a field of one.
 func (b *bench) edit(ctx context.Context) error {
-	b.Progress("one service is edited")
+	b.Progress("one is edited")
 	mark, err := b.w.Cluster(management).AuditMark()
 	if err != nil {
 		return err
 	}
 	began, before := time.Now(), b.gate.count()
-	if err := b.objects.edit(ctx, serviceName(0)); err != nil {
-		return err
-	}
-	if err := eventually.Wait(ctx, people.Settled, func() error { return b.objects.edited(ctx, serviceName(0)) }); err != nil {
+	if err := b.change(ctx, 0); err != nil {
 		return err
 	}
 	b.result.EditSeconds = time.Since(began).Seconds()
@@ -257,6 +263,15 @@ func (b *bench) edit(ctx context.Context) error {
 	b.result.EditCalls = b.gate.count() - before
 	b.result.EditRequests, err = b.requests(mark)
 	return err
+}
+
+// change edits one and waits until the hub has the edit.
+func (b *bench) change(ctx context.Context, n int) error {
+	kind, name := b.edited(n)
+	if err := b.objects.edit(ctx, kind, name); err != nil {
+		return err
+	}
+	return eventually.Wait(ctx, people.Settled, func() error { return b.objects.edited(ctx, kind, name) })
 }
 
 // restart starts the operator again and watches it idle, when the checks of all are
@@ -269,10 +284,7 @@ func (b *bench) restart(ctx context.Context) error {
 		return err
 	}
 	// One edit that arrives says that all caches are filled and its lease is held.
-	if err := b.objects.edit(ctx, serviceName(1)); err != nil {
-		return err
-	}
-	if err := eventually.Wait(ctx, people.Settled, func() error { return b.objects.edited(ctx, serviceName(1)) }); err != nil {
+	if err := b.change(ctx, 1); err != nil {
 		return err
 	}
 	b.result.RestartCPU, b.result.RestartCalls = b.process.use().CPU.Seconds(), b.gate.count()-before
@@ -310,6 +322,7 @@ func (b *bench) requests(mark int64) (n int, err error) {
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 func serviceName(n int) string { return fmt.Sprintf("app-%04d", n) }
+func contextName(n int) string { return fmt.Sprintf("facts-%04d", n) }
 
 // tail is the end of the operator's log.
 func (p *process) tail() string {

@@ -8,8 +8,8 @@ import (
 	"github.com/axle-cd/axle/test/scale/operator"
 )
 
-// Sixty custom resources are measured as five thousand are, without agents. What does
-// not depend on their number is checked: an edit costs a few calls, and a restart none.
+// Sixty custom resources are measured as five thousand are, of kinds without agents. What
+// does not depend on their number is checked: an edit costs a few calls, a restart none.
 func TestOperatorCallsForChangesAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
@@ -20,7 +20,7 @@ func TestOperatorCallsForChangesAlone(t *testing.T) {
 	if got.Resources != 60 || got.LoadCalls < got.Resources || got.LoadCPU <= 0 || got.RSS <= 0 {
 		t.Errorf("load: %+v", got)
 	}
-	// An edit reads its service and writes it; checks of others may fall into the time.
+	// An edit reads its object and writes it; a check of the repository may fall into the time.
 	if got.EditCalls < 2 || got.EditCalls > 6 {
 		t.Errorf("an edit made %d calls, want 2 to 6: %+v", got.EditCalls, got)
 	}
