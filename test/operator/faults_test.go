@@ -186,7 +186,7 @@ func TestRightsThatAreMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.For(b, limit, "the API server knows the new rights", func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 		defer cancel()
 		err := operator.Run(ctx, operator.Config{HubURL: b.gate.URL, TokenFile: b.tokenFile, Kubeconfig: b.kubeconfig, Namespace: b.namespace, Timing: quick})
 		if !errcode.Is(err, errcode.Forbidden) || !strings.Contains(err.Error(), "may not read the kind GlobalService: apply the rights of this version") {
