@@ -84,8 +84,8 @@ func (globalCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, n
 	if err != nil || have.Msg.GetDeleting() {
 		return false, err
 	}
-	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
-		return false, &ofOthers{now}
+	if err := others(have, nil, by); err != nil {
+		return false, err
 	}
 	_, err = c.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return false, err

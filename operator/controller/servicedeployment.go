@@ -93,8 +93,8 @@ func (serviceCalls) remove(ctx context.Context, c *sdk.Client, o client.Object, 
 	if err != nil || have.Msg.GetDeleting() {
 		return false, err
 	}
-	if now := have.Msg.GetManagedBy(); !proto.Equal(now, by) {
-		return false, &ofOthers{now}
+	if err := others(have, nil, by); err != nil {
+		return false, err
 	}
 	detach := value(o.(*v1alpha1.ServiceDeployment).Spec.Detach)
 	_, err = c.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: ref, Detach: detach, Management: &hubv1.Management{By: by}}))

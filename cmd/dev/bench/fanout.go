@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -52,50 +49,40 @@ records the result.`,
 }
 
 func (b *benchFanout) run(ctx context.Context) error {
-	if err := recordable(ctx, b.name); err != nil {
-		return err
-	}
-	self, err := os.Executable()
+	self, err := player()
 	if err != nil {
 		return err
 	}
 	if b.config.Progress = b.say; b.agents {
-		b.config.Player = []string{self, "fleet-player"}
+		b.config.Player = self
 	}
-	commit := revision(ctx)
-	found, err := fanout.Measure(ctx, b.config)
-	if err != nil {
-		return err
-	}
-	r := &fanoutRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
-	if b.name != "" {
-		if err := errors.Join(writeRecord(filepath.Join(b.out, "fanout"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("\n%d clusters, %d cores\n", found.Clusters, r.Machine.Cores)
-	if err := printValues(r.values(), ""); err != nil {
-		return err
-	}
-	return lastLine(found)
+	return fanoutSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (fanout.Result, error) { return fanout.Measure(ctx, b.config) })
 }
 
-// fanoutRecord is what is kept of one run.
-type fanoutRecord struct {
-	Name    string        `json:"name"`
-	Date    string        `json:"date"`
-	Commit  string        `json:"commit"`
-	Machine machine       `json:"machine"`
-	Result  fanout.Result `json:"result"`
+var fanoutSubject = &subject[fanout.Result]{
+	folder: "fanout", values: fanoutValues,
+	head: func(f fanout.Result) string { return fmt.Sprintf("%d clusters", f.Clusters) },
+	said: func(f fanout.Result) string { return fmt.Sprintf("%d clusters", f.Clusters) },
+	about: `
+## fanout
+
+Measured by ` + "`make bench-fanout`" + `: a hub on Postgres, both as processes, and simulated
+agents. A global service runs on all clusters. It is edited, and then its source gets a
+commit. CPU and rows of the feed are those until each target has its revision. Rows are
+those of services, revisions, specs, contents, heads and the feed.
+
+Not shown: what the hub takes to answer the agents that fetch and report the change,
+which is spread over their poll interval.
+`,
 }
 
-// values are the numbers of one run.
-func (r *fanoutRecord) values() []value {
+// fanoutValues are the numbers of one run.
+func fanoutValues(f fanout.Result) []value {
 	var all []value
 	for _, one := range []struct {
 		what string
 		c    fanout.Change
-	}{{"edit", r.Result.Edit}, {"commit", r.Result.Change}} {
+	}{{"edit", f.Edit}, {"commit", f.Change}} {
 		all = append(all,
 			value{What: one.what + ": CPU of the hub", Value: one.c.HubCPU, Unit: "s"},
 			value{What: one.what + ": CPU of the database", Value: one.c.DatabaseCPU, Unit: "s"},
@@ -106,32 +93,4 @@ func (r *fanoutRecord) values() []value {
 		)
 	}
 	return all
-}
-
-// fanoutPage writes the tables of all recorded runs.
-func fanoutPage(page *bytes.Buffer, dir string) error {
-	records, err := readRecords[fanoutRecord](dir)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	page.WriteString(`
-## fanout
-
-Measured by ` + "`make bench-fanout`" + `: a hub on Postgres, both as processes, and simulated
-agents. A global service runs on all clusters. It is edited, and then its source gets a
-commit. CPU and rows of the feed are those until each target has its revision. Rows are
-those of services, revisions, specs, contents, heads and the feed.
-
-Not shown: what the hub takes to answer the agents that fetch and report the change,
-which is spread over their poll interval.
-`)
-	for _, r := range records {
-		m := r.Machine
-		fmt.Fprintf(page, "\n### %s\n\n%d clusters; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value |\n|---|---|\n",
-			r.Name, r.Result.Clusters, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
-		for _, v := range r.values() {
-			fmt.Fprintf(page, "| %s | %s |\n", v.What, v.number())
-		}
-	}
-	return nil
 }

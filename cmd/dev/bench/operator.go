@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -49,44 +46,38 @@ records the result.`,
 }
 
 func (b *benchOperator) run(ctx context.Context) error {
-	if err := recordable(ctx, b.name); err != nil {
-		return err
-	}
-	self, err := os.Executable()
+	self, err := player()
 	if err != nil {
 		return err
 	}
-	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
-	commit := revision(ctx)
-	found, err := operator.Measure(ctx, b.config)
-	if err != nil {
-		return err
-	}
-	r := &operatorRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
-	if b.name != "" {
-		if err := errors.Join(writeRecord(filepath.Join(b.out, "operator"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("\n%d custom resources, %d cores\n", found.Resources, r.Machine.Cores)
-	if err := printValues(r.values(), ""); err != nil {
-		return err
-	}
-	return lastLine(found)
+	b.config.Player, b.config.Progress = self, b.say
+	return operatorSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (operator.Result, error) { return operator.Measure(ctx, b.config) })
 }
 
-// operatorRecord is what is kept of one run.
-type operatorRecord struct {
-	Name    string          `json:"name"`
-	Date    string          `json:"date"`
-	Commit  string          `json:"commit"`
-	Machine machine         `json:"machine"`
-	Result  operator.Result `json:"result"`
+var operatorSubject = &subject[operator.Result]{
+	folder: "operator", values: operatorValues,
+	head: func(f operator.Result) string { return fmt.Sprintf("%d custom resources", f.Resources) },
+	said: func(f operator.Result) string { return fmt.Sprintf("%d custom resources", f.Resources) },
+	about: `
+## operator
+
+Measured by ` + "`make bench-operator`" + `: a real API server, a hub and the operator as
+processes. Nine of ten custom resources are ServiceDeployments, 45 for each simulated
+agent, which report all services as healthy; the others are Clusters, ServiceContexts
+and one GitRepository. The custom resources exist before the operator starts. It runs
+with its default times. The idle time follows a restart, so that the checks of all
+custom resources (every 30 min) are spread over it, as they are in production. The
+requests leave out the renewals of the lease, one every 2 s. A service that is not
+ready is looked at after 10 s and then after twice that, so one edit includes calls
+until its agent has applied it.
+
+Not shown: what the hub takes for it; the memory of the API server; namespaces with
+credentials of their own; Secrets.
+`,
 }
 
-// values are the numbers of one run.
-func (r *operatorRecord) values() []value {
-	f := r.Result
+// operatorValues are the numbers of one run.
+func operatorValues(f operator.Result) []value {
 	return []value{
 		{What: "load: CPU of the operator", Value: f.LoadCPU, Unit: "s"},
 		{What: "load: until all are in the hub", Value: f.LoadSeconds, Unit: "s"},
@@ -103,37 +94,4 @@ func (r *operatorRecord) values() []value {
 		{What: "memory, idle", Value: f.RSS, Unit: "MiB"},
 		{What: "memory, largest", Value: f.Peak, Unit: "MiB"},
 	}
-}
-
-// operatorPage writes the tables of all recorded runs.
-func operatorPage(page *bytes.Buffer, dir string) error {
-	records, err := readRecords[operatorRecord](dir)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	page.WriteString(`
-## operator
-
-Measured by ` + "`make bench-operator`" + `: a real API server, a hub and the operator as
-processes. Nine of ten custom resources are ServiceDeployments, 45 for each simulated
-agent, which report all services as healthy; the others are Clusters, ServiceContexts
-and one GitRepository. The custom resources exist before the operator starts. It runs
-with its default times. The idle time follows a restart, so that the checks of all
-custom resources (every 30 min) are spread over it, as they are in production. The
-requests leave out the renewals of the lease, one every 2 s. A service that is not
-ready is looked at after 10 s and then after twice that, so one edit includes calls
-until its agent has applied it.
-
-Not shown: what the hub takes for it; the memory of the API server; namespaces with
-credentials of their own; Secrets.
-`)
-	for _, r := range records {
-		m := r.Machine
-		fmt.Fprintf(page, "\n### %s\n\n%d custom resources; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value |\n|---|---|\n",
-			r.Name, r.Result.Resources, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
-		for _, v := range r.values() {
-			fmt.Fprintf(page, "| %s | %s |\n", v.What, v.number())
-		}
-	}
-	return nil
 }

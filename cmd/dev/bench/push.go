@@ -1,11 +1,8 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -50,51 +47,45 @@ records the result.`,
 }
 
 func (b *benchPush) run(ctx context.Context) error {
-	if err := recordable(ctx, b.name); err != nil {
-		return err
-	}
-	self, err := os.Executable()
+	self, err := player()
 	if err != nil {
 		return err
 	}
-	b.config.Player, b.config.Progress = []string{self, "fleet-player"}, b.say
-	commit := revision(ctx)
-	found, err := push.Measure(ctx, b.config)
-	if err != nil {
-		return err
-	}
-	r := &pushRecord{Name: b.name, Date: b.started.UTC().Format(time.RFC3339), Commit: commit, Machine: thisMachine(), Result: found}
-	if b.name != "" {
-		if err := errors.Join(writeRecord(filepath.Join(b.out, "push"), r.Name, r), (&bench{out: b.out}).index()); err != nil {
-			return err
-		}
-	}
-	fmt.Printf("\nfrom the delivery of the webhook; %d API servers, %d simulated agents, %d cores\n", found.Clusters, found.Agents, r.Machine.Cores)
-	if err := printValues(r.values(), ""); err != nil {
-		return err
-	}
-	return lastLine(found)
+	b.config.Player, b.config.Progress = self, b.say
+	return pushSubject.measure(ctx, b.out, b.name, b.started, func(ctx context.Context) (push.Result, error) { return push.Measure(ctx, b.config) })
 }
 
-// pushRecord is what is kept of one run.
-type pushRecord struct {
-	Name    string      `json:"name"`
-	Date    string      `json:"date"`
-	Commit  string      `json:"commit"`
-	Machine machine     `json:"machine"`
-	Result  push.Result `json:"result"`
+var pushSubject = &subject[push.Result]{
+	folder: "push", values: pushValues, budgets: true,
+	head: func(f push.Result) string {
+		return fmt.Sprintf("%d pushes over %d repositories, %d API servers, %d simulated agents", f.All.Count, f.Repositories, f.Clusters, f.Agents)
+	},
+	said: func(f push.Result) string {
+		return fmt.Sprintf("from the delivery of the webhook; %d API servers, %d simulated agents", f.Clusters, f.Agents)
+	},
+	about: `
+## push
+
+Measured by ` + "`make bench-push`" + `: from the delivery of a webhook until an API server tells
+its watchers about the change. Everything runs as processes on one machine, with TLS
+to the hub. Nothing polls. The pushes are spread over enough repositories that none
+has to wait: the hub looks at one repository four times at once, and then every 15 s.
+
+Not shown: the way from a Git host to the hub; clusters without a tunnel, which wait
+for their poll.
+`,
 }
 
-// values sets each number beside what is promised.
-func (r *pushRecord) values() (all []value) {
+// pushValues sets each number beside what is promised.
+func pushValues(f push.Result) (all []value) {
 	for _, one := range []struct {
 		what     string
 		spread   *push.Spread
 		promised bool
 	}{
-		{"applied by an API server", &r.Result.Applied, true},
-		{"applied by the last of them", &r.Result.All, true},
-		{"content verified by a simulated agent", r.Result.Played, false},
+		{"applied by an API server", &f.Applied, true},
+		{"applied by the last of them", &f.All, true},
+		{"content verified by a simulated agent", f.Played, false},
 	} {
 		if one.spread == nil {
 			continue
@@ -106,32 +97,4 @@ func (r *pushRecord) values() (all []value) {
 		all = append(all, p50, p99, value{What: fmt.Sprintf("%s, most of %d", one.what, one.spread.Count), Value: one.spread.Max, Unit: "s"})
 	}
 	return all
-}
-
-// pushPage writes the tables of all recorded runs.
-func pushPage(page *bytes.Buffer, dir string) error {
-	records, err := readRecords[pushRecord](dir)
-	if err != nil || len(records) == 0 {
-		return err
-	}
-	page.WriteString(`
-## push
-
-Measured by ` + "`make bench-push`" + `: from the delivery of a webhook until an API server tells
-its watchers about the change. Everything runs as processes on one machine, with TLS
-to the hub. Nothing polls. The pushes are spread over enough repositories that none
-has to wait: the hub looks at one repository four times at once, and then every 15 s.
-
-Not shown: the way from a Git host to the hub; clusters without a tunnel, which wait
-for their poll.
-`)
-	for _, r := range records {
-		m := r.Machine
-		fmt.Fprintf(page, "\n### %s\n\n%d pushes over %d repositories, %d API servers, %d simulated agents; %s, commit %.12s; %s, %d cores, load %s.\n\n| measured | value | budget |\n|---|---|---|\n",
-			r.Name, r.Result.All.Count, r.Result.Repositories, r.Result.Clusters, r.Result.Agents, r.Date, r.Commit, m.CPU, m.Cores, m.Load)
-		for _, v := range r.values() {
-			fmt.Fprintf(page, "| %s | %s | %s |\n", v.What, v.number(), v.budget())
-		}
-	}
-	return nil
 }

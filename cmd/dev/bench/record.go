@@ -155,13 +155,13 @@ and ratios of them do not.
 	if err := proxyPage(&page, filepath.Join(b.out, "proxy")); err != nil {
 		return err
 	}
-	if err := fanoutPage(&page, filepath.Join(b.out, "fanout")); err != nil {
+	if err := fanoutSubject.page(&page, b.out); err != nil {
 		return err
 	}
-	if err := operatorPage(&page, filepath.Join(b.out, "operator")); err != nil {
+	if err := operatorSubject.page(&page, b.out); err != nil {
 		return err
 	}
-	if err := pushPage(&page, filepath.Join(b.out, "push")); err != nil {
+	if err := pushSubject.page(&page, b.out); err != nil {
 		return err
 	}
 	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
