@@ -122,8 +122,11 @@ func (s *Seeded) brokenRepositories(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A name that is both a branch and a tag is not decided by chance.
-	err = errors.Join(s.World.Git.SetRef(ctx, "fleet", "refs/heads/release", id), s.World.Git.Tag(ctx, "fleet", "release", id))
+	// A name that is both a branch and a tag is not decided by chance. The hub
+	// reads again before a service follows it: a read between the two would
+	// know the branch alone and deliver it.
+	err = errors.Join(s.World.Git.SetRef(ctx, "fleet", "refs/heads/release", id), s.World.Git.Tag(ctx, "fleet", "release", id),
+		s.Refresh(ctx, "fleet"))
 	return errors.Join(err, s.AddRepository(ctx, "never-answered", "http://127.0.0.1:9/never.git"))
 }
 
