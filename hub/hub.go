@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
+	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
@@ -53,23 +54,25 @@ type Hub struct {
 	tls             *tls.Config
 	metricsListener net.Listener
 
-	store    *store.Store
-	feed     *event.Feed
-	cache    *gitcache.Cache
-	values   *config.Keeper
-	fleet    *fleet.Fleet
-	callers  wiring.Parts
-	audit    *audit.Log
-	desired  *desired.Index
-	heads    *heads
-	globals  *globals.Globals
-	replicas *replicas
-	setup    *setup
-	declared *declared.Providers
-	login    *login.Server
-	agents   *agents
-	tunnels  *tunnel.Tunnels
-	proxy    *authproxy.Proxy
+	store   *store.Store
+	feed    *event.Feed
+	cache   *gitcache.Cache
+	values  *config.Keeper
+	fleet   *fleet.Fleet
+	callers wiring.Parts
+	audit   *audit.Log
+	desired *desired.Index
+	heads   *heads
+	globals *globals.Globals
+	// namespaces are managed with globals.
+	namespaces *namespaces.Namespaces
+	replicas   *replicas
+	setup      *setup
+	declared   *declared.Providers
+	login      *login.Server
+	agents     *agents
+	tunnels    *tunnel.Tunnels
+	proxy      *authproxy.Proxy
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -201,6 +204,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 		Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
 		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Clock: c.Clock, Log: c.Log,
 	})
+	h.namespaces = namespaces.New(namespaces.Config{Globals: h.globals, Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Store: h.store})
 	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
 	return nil
 }

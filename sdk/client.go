@@ -66,6 +66,8 @@ type Client struct {
 	URL string
 
 	transport *http.Transport
+
+	ManagedNamespaces hubv1connect.ManagedNamespacesClient
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -116,6 +118,8 @@ func New(c Config) (*Client, error) {
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 
 		URL: base, transport: transport,
+
+		ManagedNamespaces: hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 	}, nil
 }
 

@@ -74,6 +74,11 @@ var scopes = map[string]finder{
 	hubv1connect.GlobalServicesApplyProcedure:  ofGlobalSpec,
 	hubv1connect.GlobalServicesDeleteProcedure: ofGlobal,
 
+	hubv1connect.ManagedNamespacesListProcedure:   anywhere,
+	hubv1connect.ManagedNamespacesGetProcedure:    ofNamespace,
+	hubv1connect.ManagedNamespacesApplyProcedure:  ofNamespaceSpec,
+	hubv1connect.ManagedNamespacesDeleteProcedure: ofNamespace,
+
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,
 	hubv1connect.ContextsCreateProcedure: ofContextSet,
