@@ -62,12 +62,12 @@ type Client struct {
 	Logins          hubv1connect.LoginsClient
 	Providers       hubv1connect.ProvidersClient
 
+	ManagedNamespaces hubv1connect.ManagedNamespacesClient
+
 	// URL is that of the hub, without a slash at the end.
 	URL string
 
 	transport *http.Transport
-
-	ManagedNamespaces hubv1connect.ManagedNamespacesClient
 }
 
 // New returns a Client. Errors are Invalid and name what to change.
@@ -117,9 +117,9 @@ func New(c Config) (*Client, error) {
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 
-		URL: base, transport: transport,
-
 		ManagedNamespaces: hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
+
+		URL: base, transport: transport,
 	}, nil
 }
 

@@ -38,6 +38,9 @@ func (e *Engine) Limit(l Limits) *Engine {
 	return e
 }
 
+// Steps are those of the last template.
+func (e *Engine) Steps() int { return e.steps }
+
 // step counts work.
 func (e *Engine) step(n int) error {
 	if e.steps += n; e.limits.Steps > 0 && e.steps > e.limits.Steps {
