@@ -31,7 +31,9 @@ var All = []Kind{
 		"spec.bindings", "spec.cloud", "spec.cloudSettings", "spec.disableAI", "spec.nodePools", "spec.projectRef", "spec.protect",
 		"spec.providerRef", "spec.version",
 	}},
-	{Group: Deployments, Name: "ClusterSync", Level: Stored, Says: "No Cluster object is created: the operator does not read this kind yet."},
+	{Group: Deployments, Name: "ClusterSync", Level: Full, Says: "A Cluster object for each selected cluster of the hub.", NotActing: []string{
+		"spec.clusterSpec.spec.cloud", "spec.clusterSpec.spec.nodePools", "spec.clusterSpec.spec.providerRef", "spec.clusterSpec.spec.version",
+	}},
 	{Group: Deployments, Name: "BootstrapToken", Level: Stored, Says: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap."},
 	{Group: Deployments, Name: "Provider", Level: Stored, Says: "No cluster is created: the hub has no cluster templates yet."},
 	{Group: Deployments, Name: "ClusterRestore", Level: Stored, Says: "Nothing is restored: the hub has no backups of clusters yet."},

@@ -2,23 +2,23 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ClusterSync creates a Cluster object for every selected cluster of the hub.
+// ClusterSync creates a Cluster object for every selected cluster of the hub, and
+// deletes it when the cluster is gone or not selected any more. Clusters that wait for
+// approval get none.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axcs
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axcs
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterSync struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ClusterSyncSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Cluster object is created: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ClusterSyncSpec `json:"spec"`
+	Status Status          `json:"status,omitempty"`
 }
 
 // ClusterSyncSpec says which clusters are selected, and how their objects
@@ -29,9 +29,9 @@ type ClusterSyncSpec struct {
 	// Tags that a cluster must all have.
 	Tags map[string]string `json:"tags,omitempty"`
 	// ClusterSpec is the template of the objects: Liquid with the variable
-	// cluster.
+	// cluster, which has id, handle, name, project, tags, metadata, distro and version.
 	ClusterSpec ClusterTemplate `json:"clusterSpec"`
-	// Reconciliation sets how often the object is compared with the hub.
+	// Reconciliation sets how often the clusters of the hub are listed.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 
@@ -47,14 +47,15 @@ type ClusterTemplate struct {
 type TemplateReference struct {
 	// Name of the object.
 	Name string `json:"name"`
-	// Namespace of the object; unset is the ClusterSync's own.
+	// Namespace of the object; unset is the ClusterSync's own. Another one is only for
+	// admin namespaces.
 	Namespace *string `json:"namespace,omitempty"`
 }
 
 // ClusterTemplateSpec is the template of a Cluster's spec. Fields that are not
 // strings in a Cluster are JSON in a string here.
 type ClusterTemplateSpec struct {
-	// Handle of the cluster.
+	// Handle of the cluster; unset is the handle in the hub.
 	Handle *string `json:"handle,omitempty"`
 	// Version is deprecated. Does not act.
 	Version *string `json:"version,omitempty"`

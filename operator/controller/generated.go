@@ -13,7 +13,7 @@ import (
 
 // addGenerated adds the controllers of the kinds that make objects of this cluster.
 func addGenerated(ctx context.Context, m manager.Manager, who *tenancy.Tenancy, uid string, timing Timing) error {
-	for _, k := range []kind{{name: "GeneratedSecret", list: &v1alpha1.GeneratedSecretList{}}} {
+	for _, k := range []kind{{name: "GeneratedSecret", list: &v1alpha1.GeneratedSecretList{}}, {name: "ClusterSync", list: &v1alpha1.ClusterSyncList{}}} {
 		_, err := served(m, v1alpha1.GroupVersion.WithKind(k.name))
 		if err == nil {
 			err = readable(ctx, m, k)
@@ -26,5 +26,5 @@ func addGenerated(ctx context.Context, m manager.Manager, who *tenancy.Tenancy, 
 		Cluster: m.GetClient(), Direct: m.GetAPIReader(), Tenancy: who, ClusterUID: uid, Interval: timing.interval, Missing: timing.Missing, Limit: timing.Limit,
 		Options: options(defaultWorkers, timing), Events: m.GetEventRecorder("axle-operator"),
 	}
-	return errors.Join(generated.AddSecrets(ctx, m, c))
+	return errors.Join(generated.AddSecrets(ctx, m, c), generated.AddSyncs(m, c))
 }

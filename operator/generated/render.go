@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
 )
@@ -71,4 +72,48 @@ func hash(template string, configuration map[string]string) (string, error) {
 	text, err := json.Marshal(inputs)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
+}
+
+// texts renders the templates of a ClusterSync for one cluster of the hub. The first
+// error ends it.
+type texts struct {
+	values map[string]any
+	left   int
+	err    error
+}
+
+// maxClusterSteps are the steps of all templates for one cluster.
+const maxClusterSteps = 1000
+
+func newTexts(c *hubv1.Cluster) (*texts, error) {
+	metadata := map[string]any{}
+	if c.GetMetadata() != "" {
+		if err := json.Unmarshal([]byte(c.GetMetadata()), &metadata); err != nil {
+			return nil, errcode.New(errcode.Internal, "the hub's metadata of the cluster is not a JSON object: %w", err)
+		}
+	}
+	tags := map[string]any{}
+	for key, value := range c.GetTags() {
+		tags[key] = value
+	}
+	return &texts{left: maxClusterSteps, values: map[string]any{"cluster": map[string]any{
+		"id": c.GetId(), "handle": c.GetHandle(), "name": c.GetName(), "project": c.GetProject(), "tags": tags, "metadata": metadata,
+		"distro": c.GetDistro(), "version": c.GetKubernetesVersion(),
+	}}}, nil
+}
+
+// text renders a template; nil is empty.
+func (t *texts) text(field string, template *string) string {
+	if t.err != nil || template == nil {
+		return ""
+	}
+	engine := liquid.New(t.values, time.Time{}).Limit(liquid.Limits{Steps: max(t.left, 1), Bytes: maxValue})
+	out, err := engine.Render([]byte(*template))
+	switch t.left -= engine.Steps(); {
+	case err != nil:
+		t.err = errcode.New(errcode.Invalid, "spec.clusterSpec.%s: %w", field, err)
+	case engine.Generated():
+		t.err = errcode.New(errcode.Invalid, "spec.clusterSpec.%s: a filter whose result differs each time cannot be used here", field)
+	}
+	return string(out)
 }

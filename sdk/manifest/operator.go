@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -13,7 +14,7 @@ import (
 // ofOperator converts the kinds that only the operator reads. In files they are an
 // error: what they need, such as Secrets to write, is in the management cluster.
 func (d document) ofOperator(values Values) (*Item, error) {
-	if _, inFiles := values.(files); inFiles || d.meta.Kind == "NamespaceCredentials" || d.meta.Kind == "GeneratedSecret" {
+	if _, inFiles := values.(files); inFiles || slices.Contains([]string{"ClusterSync", "GeneratedSecret", "NamespaceCredentials"}, d.meta.Kind) {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
 	}
 	switch d.meta.Kind {

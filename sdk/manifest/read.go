@@ -222,7 +222,7 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
+	case "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
 	case "GlobalService":
 		return d.global(values)

@@ -179,6 +179,7 @@ var cells = map[string]cell{
 	"GlobalService spec.template.repositoryRef":                    {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
 	"GlobalService spec.template.helm.repositoryRef":               {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
 	"GlobalService spec.template.sources[].repositoryRef":          {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}"},
+	"ClusterSync spec.projectRef":                                  {kinds.Deployments, "ClusterSync", "", "{projectRef: {name: shop, namespace: %s}, tags: {tier: none}, clusterSpec: {metadata: {name: x}}}"},
 	"GeneratedSecret spec.configurationRef":                        {kinds.Deployments, "GeneratedSecret", "Secret", "{template: {a: '{{ configuration.password }}'}, configurationRef: {name: values, namespace: %s}}"},
 	"HelmRepository spec.auth.basic.passwordSecretRef":             helm("BASIC", "basic: {username: a, passwordSecretRef: %s}"),
 	"HelmRepository spec.auth.bearer.tokenSecretRef":               helm("BEARER", "bearer: {tokenSecretRef: %s}"),
