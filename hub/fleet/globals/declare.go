@@ -11,6 +11,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
@@ -142,7 +143,7 @@ func (r *Request) check() error {
 	if err != nil {
 		return err
 	}
-	return fleet.Validate(r.Name, checked)
+	return specrules.Validate(r.Name, checked)
 }
 
 func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, fleet.Outcome, error) {
