@@ -97,7 +97,7 @@ var harmless = []struct {
 	{[]string{"Services/", "GlobalServices/"}, syncConfig("prune"), "off deletes less; on deletes what the service owns, with its own rights, which a deletion of the service does too"},
 	{[]string{"Services/", "GlobalServices/"}, []string{"spec.namespace", "spec.service_account"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
 	{[]string{"GlobalServices/Apply"}, []string{"settings.tags", "settings.distro", "settings.mgmt", "settings.ignore_clusters"}, "narrows the clusters of the project, or of the hub, that it may select anyway"},
-	{[]string{"GlobalServices/Apply"}, []string{"settings.cascade", "settings.reparent", "settings.interval_micros", "settings.context"}, "what happens to services of that project, each of which the caller may change and delete too"},
+	{[]string{"GlobalServices/Apply"}, []string{"settings.cascade", "settings.reparent", "settings.interval_micros", "settings.context", "settings.rollout.*"}, "what happens to services of that project, each of which the caller may change and delete too"},
 	{[]string{"Services/Preview"}, []string{"source_ref", "repository", "refresh", "files", "request", "changed_only"}, "what the service is compared with, by whoever may change it to that; the repository is one that it follows, and what is not is answered as if it were not there"},
 	{[]string{"Services/", "GlobalServices/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
 	{[]string{"Services/", "GlobalServices/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},

@@ -69,10 +69,12 @@ var scopes = map[string]finder{
 	hubv1connect.ServicesConfigProcedure:        ofService,
 	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
 
-	hubv1connect.GlobalServicesListProcedure:   anywhere,
-	hubv1connect.GlobalServicesGetProcedure:    ofGlobal,
-	hubv1connect.GlobalServicesApplyProcedure:  ofGlobalSpec,
-	hubv1connect.GlobalServicesDeleteProcedure: ofGlobal,
+	hubv1connect.GlobalServicesListProcedure:       anywhere,
+	hubv1connect.GlobalServicesGetProcedure:        ofGlobal,
+	hubv1connect.GlobalServicesApplyProcedure:      ofGlobalSpec,
+	hubv1connect.GlobalServicesDeleteProcedure:     ofGlobal,
+	hubv1connect.GlobalServicesGetRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesPauseRolloutProcedure: ofGlobal,
+	hubv1connect.GlobalServicesResumeRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesAbortRolloutProcedure: ofGlobal,
 
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,

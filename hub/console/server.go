@@ -63,6 +63,7 @@ type Config struct {
 	Trusts    *federation.Trusts
 	Fleet     *fleet.Fleet
 	Globals   *globals.Globals
+	Rollouts  *globals.Rollouts
 	Cache     *gitcache.Cache
 	Previews  *preview.Previews
 	Agents    AgentUpgrades
@@ -161,7 +162,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &globalsapi.API{
-		Globals: s.config.Globals, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() },
+		Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() },
 	}))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
@@ -30,8 +31,12 @@ type Config struct {
 	Work    WorkStore
 	Targets TargetStore
 	States  StateStore
-	Clock   clock.Clock
-	Log     *slog.Logger
+	Holds   HoldStore
+	// Rollouts and Waves store the rollouts of changed templates.
+	Rollouts fanout.RolloutStore
+	Waves    fanout.TargetStore
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Globals manages global services. Its methods are safe for concurrent use.
@@ -54,7 +59,9 @@ type Request struct {
 	Interval int64
 	// Context is a JSON object; empty is none.
 	Context string
-	Spec    fleet.Spec
+	// Plan says how a changed template rolls out; nil is everywhere at once.
+	Plan *fanout.Plan
+	Spec fleet.Spec
 	// DryRun checks everything and stores nothing.
 	DryRun bool
 }
@@ -134,6 +141,13 @@ func (r *Request) check() error {
 	if _, err := object(r.Context); err != nil {
 		return err
 	}
+	if r.Plan != nil {
+		plan, err := r.Plan.Normal()
+		if err != nil {
+			return invalid("rollout", "%s", err)
+		}
+		r.Plan = &plan
+	}
 	normal, err := partial.Normal(r.Spec)
 	if err != nil {
 		return err
@@ -157,7 +171,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	}
 	next := before
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
-	next.Interval, next.Context, next.Spec = r.Interval, r.Context, r.Spec
+	next.Interval, next.Context, next.Spec, next.Plan = r.Interval, r.Context, r.Spec, r.Plan
 	if !exists {
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
@@ -167,6 +181,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if err := g.declare(ctx, &next, before); err != nil {
 		return before, "", err
 	}
+	next.hold(before)
 	changed := !exists || !reflect.DeepEqual(next, before)
 	if exists {
 		if next.ManagedBy, err = managed.Write(ctx, noun(r.Name), before.ManagedBy, changed); err != nil {
@@ -194,13 +209,18 @@ func (g *Globals) put(ctx context.Context, next *Global, kind, by, message strin
 	if next.SpecVersion, err = g.config.Store.PutGlobal(ctx, *next); err != nil {
 		return err
 	}
-	if err := g.config.Work.AddWork(ctx, Work{GlobalID: next.ID, Edition: g.now()}); err != nil {
-		return err
-	}
-	if err := event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: next.ID}); err != nil {
+	if err := g.compareAll(ctx, next.ID); err != nil {
 		return err
 	}
 	return event.Record(ctx, event.Entry{Kind: kind, Object: noun(next.Name), By: by, Message: message})
+}
+
+// compareAll asks for the comparison of a global service with all clusters.
+func (g *Globals) compareAll(ctx context.Context, id string) error {
+	if err := g.config.Work.AddWork(ctx, Work{GlobalID: id, Edition: g.now()}); err != nil {
+		return err
+	}
+	return event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: id})
 }
 
 // enter puts a global service into a project by name, or into the hub as a whole.
@@ -262,7 +282,7 @@ func (g *Globals) Delete(ctx context.Context, by, name string) error {
 		if v.ManagedBy, err = managed.Write(ctx, noun(name), v.ManagedBy, true); err != nil {
 			return err
 		}
-		v.Deleting, v.UpdatedAt = true, g.now()
+		v.Deleting, v.UpdatedAt, v.Held = true, g.now(), 0
 		return g.put(ctx, &v, "global_service.deleting", by, cmp.Or(string(v.Cascade), "its services stay without an owner"))
 	})
 }
@@ -299,6 +319,7 @@ func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) 
 		if err := g.declare(ctx, &next, before); err != nil || next.Secrets == before.Secrets {
 			return err
 		}
+		next.hold(before)
 		changed, next.UpdatedAt = true, g.now()
 		return g.put(ctx, &next, "global_service.reconfigured", by, "values that it takes from elsewhere changed")
 	})

@@ -46,6 +46,7 @@ var (
 	_ globals.WorkStore   = (*Table)(nil)
 	_ globals.TargetStore = (*Table)(nil)
 	_ globals.StateStore  = (*Table)(nil)
+	_ globals.HoldStore   = (*Table)(nil)
 )
 
 // Globals are the rows of global services.
@@ -61,6 +62,9 @@ var (
 		rows.Col(c, "interval", &g.Interval)
 		rows.Col(c, "context", &g.Context)
 		rows.Col(c, "spec_version", &g.SpecVersion)
+		rows.Sparse(c, "plan", &g.Plan, "null")
+		rows.Col(c, "held_version", &g.Held)
+		rows.Col(c, "held_context", &g.HeldContext)
 		rows.Col(c, "version", &g.Version)
 		rows.Col(c, "deleting", &g.Deleting)
 		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
