@@ -58,12 +58,39 @@ type GlobalServiceSpec struct {
 	// Cascade says what happens to the services of a cluster that is no longer
 	// selected, and to all services when this object is deleted.
 	Cascade *Cascade `json:"cascade,omitempty"`
+	// Rollout brings changes of the template to the clusters in waves; unset is all
+	// clusters at once. Axle's own field.
+	Rollout *GlobalRollout `json:"rollout,omitempty"`
 	// Interval between two full comparisons, a Go duration. It does not act: changes
 	// are applied when they happen.
 	// +kubebuilder:default="10m"
 	Interval *string `json:"interval,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// GlobalRollout says how a changed template reaches the clusters. A wave begins
+// when the clusters of the waves before were healthy for the soak time.
+type GlobalRollout struct {
+	// Waves, each a number of clusters or a percentage such as 10%, cumulative.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:Pattern=`^[0-9]+%?$`
+	Waves []string `json:"waves"`
+	// MaxUnavailable is how many clusters may have the change and not be healthy
+	// yet, a number or a percentage; unset is the whole wave.
+	// +kubebuilder:validation:Pattern=`^[0-9]+%?$`
+	MaxUnavailable *string `json:"maxUnavailable,omitempty"`
+	// Soak is how long a wave must be healthy before the next one begins, a Go
+	// duration; unset is 15m.
+	Soak *string `json:"soak,omitempty"`
+	// FailAfter is how long a cluster may take to become healthy, a Go duration;
+	// unset is 10m.
+	FailAfter *string `json:"failAfter,omitempty"`
+	// MaxFailed is the percentage of a wave's clusters that may fail before the
+	// rollout stops; unset is 5%.
+	// +kubebuilder:validation:Pattern=`^[0-9]+%$`
+	MaxFailed *string `json:"maxFailed,omitempty"`
 }
 
 // TemplateContext holds values for the Liquid of a template.

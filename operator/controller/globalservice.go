@@ -101,6 +101,8 @@ func foundGlobal(g *hubv1.GlobalService) *found {
 	case len(s.GetFailures()) > 0:
 		first := s.GetFailures()[0]
 		f.waits = fmt.Sprintf("%d clusters do not have the service as it is declared; %s: %s", s.GetFailing(), first.GetCluster(), first.GetMessage())
+	case g.GetRollingOut():
+		f.waits = "a change of the template does not run on all clusters; axle rollouts get " + g.GetName() + " shows its rollout"
 	case s.GetPending():
 		f.waits = "the last change has not reached all clusters"
 	case s.GetReady() < s.GetServices():

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,6 +59,9 @@ func (d document) global(values Values) (*Item, error) {
 			settings.Cascade = "detach"
 		}
 	}
+	if settings.Rollout, err = rollout(spec.Rollout); err != nil {
+		return invalid("spec.rollout.%w", err)
+	}
 	if spec.Context != nil && spec.Context.Raw != nil {
 		settings.Context = strings.TrimSpace(string(spec.Context.Raw.Raw))
 	}
@@ -70,4 +75,33 @@ func (d document) global(values Values) (*Item, error) {
 		"spec.template.helm.valuesFrom":         template.Helm != nil && template.Helm.ValuesFrom != nil,
 		"spec.template.helm.valuesConfigMapRef": template.Helm != nil && template.Helm.ValuesConfigMapRef != nil,
 	})}, nil
+}
+
+// rollout converts the plan of a rollout. Errors begin with the field.
+func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
+	if in == nil {
+		return nil, nil
+	}
+	out = &hubv1.RolloutPlan{Waves: in.Waves, MaxUnavailable: value(in.MaxUnavailable)}
+	for name, of := range map[string]struct {
+		text *string
+		to   *int64
+	}{"soak": {in.Soak, &out.SoakMicros}, "failAfter": {in.FailAfter, &out.FailAfterMicros}} {
+		if of.text == nil {
+			continue
+		}
+		d, err := time.ParseDuration(*of.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		*of.to = d.Microseconds()
+	}
+	if in.MaxFailed != nil {
+		n, err := strconv.ParseInt(strings.TrimSuffix(*in.MaxFailed, "%"), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("maxFailed: %q is not a percentage", *in.MaxFailed)
+		}
+		out.FailPercent = int32(n)
+	}
+	return out, nil
 }
