@@ -172,11 +172,8 @@ func named(object any, kind string) any {
 	return object
 }
 
-// exported are the kinds of files.
-var exportedKinds = []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "GlobalService", "ServiceDeployment"}
-
 func TestExportIsTheInverseOfRead(t *testing.T) {
-	for _, kind := range exportedKinds {
+	for _, kind := range manifest.ExportedKinds {
 		t.Run(kind, func(t *testing.T) { goesRound(t, filled(kind)) })
 	}
 }
@@ -188,7 +185,7 @@ func FuzzExport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		kind := exportedKinds[r.IntN(len(exportedKinds))]
+		kind := manifest.ExportedKinds[r.IntN(len(manifest.ExportedKinds))]
 		object := filled(kind)
 		spec := reflect.ValueOf(object).Elem().FieldByName("Spec")
 		thin(spec, r)
