@@ -105,3 +105,18 @@ func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
 	}
 	return out, nil
 }
+
+// exportedRollout is the inverse of rollout.
+func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
+	out := &v1alpha1.GlobalRollout{Waves: in.GetWaves(), MaxUnavailable: unlessZero(in.GetMaxUnavailable())}
+	if soak := in.GetSoakMicros(); soak != 0 {
+		out.Soak = unlessZero((time.Duration(soak) * time.Microsecond).String())
+	}
+	if late := in.GetFailAfterMicros(); late != 0 {
+		out.FailAfter = unlessZero((time.Duration(late) * time.Microsecond).String())
+	}
+	if percent := in.GetFailPercent(); percent != 0 {
+		out.MaxFailed = unlessZero(strconv.Itoa(int(percent)) + "%")
+	}
+	return out
+}

@@ -142,11 +142,9 @@ func (r *Request) check() error {
 		return err
 	}
 	if r.Plan != nil {
-		plan, err := r.Plan.Normal()
-		if err != nil {
+		if _, err := r.Plan.Normal(); err != nil {
 			return invalid("rollout", "%s", err)
 		}
-		r.Plan = &plan
 	}
 	normal, err := partial.Normal(r.Spec)
 	if err != nil {

@@ -144,7 +144,7 @@ func (r *Rollouts) continued(ctx context.Context, id string) (time.Duration, err
 		}
 	}
 	if last, err = r.config.Rollouts.LatestRollout(ctx, noun(v.Name)); err != nil || last.Phase != fanout.Done {
-		return min(restless, max(time.Second, v.Plan.Soak/4)), err
+		return min(restless, max(time.Second, last.Plan.Soak/4)), err
 	}
 	return resting, r.end(ctx, v)
 }
