@@ -26,6 +26,7 @@ var questions = map[string]string{
 	"projects delete":          "Delete %s (project)",
 	"providers delete":         "Delete %s (login provider, with its sessions and group memberships)",
 	"repos delete":             "Delete %s (repository)",
+	"rollouts abort":           "Take all clusters of %s back to what they had (rollout)",
 	"serviceaccounts delete":   "Delete %s (service account, with its tokens)",
 	"servicecontexts delete":   "Delete %s (service context, with its values)",
 	"services approve-prune":   "Delete the objects that the held prune of %s named",

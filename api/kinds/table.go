@@ -114,7 +114,7 @@ var All = []Kind{
 	{Group: Axle, Name: "ClusterRegistration", Level: Stored, Says: "The hub creates no cluster: the operator does not read this kind yet. Use axle clusters create."},
 	{Group: Axle, Name: "RegistrationToken", Level: Stored, Says: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap."},
 	{Group: Axle, Name: "ProjectLimits", Level: Stored, Says: "No limit changes: the operator does not read this kind yet. Use axle projects update."},
-	{Group: Axle, Name: "RolloutPolicy", Level: Stored, Says: "No change is rolled out in waves: the hub has no global services yet."},
+	{Group: Axle, Name: "RolloutPolicy", Level: Stored, Says: "No plan changes: the operator does not read this kind yet. Use spec.rollout of a GlobalService."},
 	{Group: Axle, Name: "AgentUpgrade", Level: Stored, Says: "No agent is upgraded: the operator does not read this kind yet. Use axle agents upgrade."},
 	{Group: Axle, Name: "HubSettings", Level: Stored, Says: "No setting changes: the operator does not read this kind yet. Use axle hub sync-windows set."},
 	{Group: Axle, Name: "Outputs", Level: Stored, Says: "The hub stores no outputs: the operator does not read this kind yet. Use axle outputs put."},

@@ -2,9 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ClusterSync creates a Cluster object for every selected cluster of the hub, and
-// deletes it when the cluster is gone or not selected any more. Clusters that wait for
-// approval get none.
+// ClusterSync creates a Cluster object for every selected cluster of the hub that
+// needs no approval, and deletes it when the cluster is gone or not selected any more.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axcs

@@ -75,8 +75,7 @@ type GeneratedSecret struct {
 
 // GeneratedSecretSpec says what the Secret holds, and where it is written.
 type GeneratedSecretSpec struct {
-	// Template is the data by key. The values are Liquid templates, with all filters,
-	// and without capture.
+	// Template is the data by key. The values are Liquid templates without capture.
 	Template map[string]string `json:"template,omitempty"`
 	// ConfigurationRef is a Secret whose data the template reads as configuration.
 	// One of another namespace needs a ReferenceGrant.

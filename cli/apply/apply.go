@@ -3,7 +3,9 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -13,6 +15,8 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -38,6 +42,10 @@ type applying struct {
 	management *hubv1.Management
 	views      []appliedView
 	failed     int
+	// problems are the errors in full: a table has room for their beginning.
+	problems []string
+	// plan is what a dry run found.
+	plan plan.Plan
 }
 
 // Command returns the command axle apply.
@@ -59,20 +67,9 @@ services, contexts, repositories and projects that the set manages and the files
 not declare, and only after everything else was applied.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/\n  axle apply -f fleet/ --set fleet --prune --dry-run\n  axle apply -f fleet/ --set fleet --take-over",
 		Args:    command.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			switch {
-			case len(r.files) == 0:
-				return exitcode.Usagef("name what to apply with -f FILE|DIR|-")
-			case r.prune && r.set == "":
-				return exitcode.Usagef("--prune needs --set NAME: it deletes what the set manages and the files do not declare")
-			case r.set != "":
-				r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
-			}
-			items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) })
+		RunE: func(c *cobra.Command, _ []string) error {
+			items, err := r.open()
 			if err != nil {
-				return err
-			}
-			if r.client, err = a.Client(); err != nil {
 				return err
 			}
 			r.apply(c.Context(), items)
@@ -88,6 +85,24 @@ not declare, and only after everything else was applied.`,
 	return c
 }
 
+// open checks the arguments, reads the files and connects to the hub.
+func (r *applying) open() ([]manifest.Item, error) {
+	switch {
+	case len(r.files) == 0:
+		return nil, exitcode.Usagef("name what to apply with -f FILE|DIR|-")
+	case r.prune && r.set == "":
+		return nil, exitcode.Usagef("--prune needs --set NAME: it deletes what the set manages and the files do not declare")
+	case r.set != "":
+		r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
+	}
+	items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.app.In, maxInput)) })
+	if err != nil {
+		return nil, err
+	}
+	r.client, err = r.app.Client()
+	return items, err
+}
+
 // apply sends one object after the other.
 func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 	r.views = []appliedView{}
@@ -98,11 +113,13 @@ func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 			// The hub cannot check a reference to what this dry run did not add.
 			view.Result = "not checked, its " + needed + " is new"
 			r.views = append(r.views, view)
+			r.planNew(ctx, item, view)
 			continue
 		}
-		if err := r.item(ctx, item, &view); err != nil {
+		if err := r.one(ctx, item, &view); err != nil {
 			r.failed++
 			view.Result = "failed: " + err.Error()
+			r.problems = append(r.problems, fmt.Sprintf("%s: %s %s: %s", item.Where, item.Kind, item.Name, errcode.Message(err)))
 		}
 		if view.Result == "created" {
 			added[item.Kind+"/"+item.Name] = true
@@ -119,6 +136,11 @@ func (r *applying) print() error {
 		command.Col("RESULT", func(v appliedView) string { return v.Result }),
 		command.Col("NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }),
 	)
+	if output.Human(r.app.Output) {
+		for _, problem := range r.problems {
+			fmt.Fprintln(r.app.Err, problem)
+		}
+	}
 	if err == nil && r.failed > 0 {
 		err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", r.failed, len(r.views))
 	}
@@ -142,17 +164,8 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 		item.Repository.Management = r.management
 		return applyRepository(ctx, client, item.Repository, dryRun, view)
 	case item.Cluster != nil:
-		view.Result = "updated"
-		if dryRun {
-			_, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: item.Cluster.GetName()}))
-			return err
-		}
 		item.Cluster.Management = r.management
-		_, err := client.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
-		if sdk.IsNotFound(err) {
-			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
-		}
-		return err
+		return applyCluster(ctx, client, item.Cluster, dryRun, view)
 	case item.Global != nil:
 		item.Global.DryRun, item.Global.Management = dryRun, r.management
 		applied, err := client.GlobalServices.Apply(ctx, connect.NewRequest(item.Global))
@@ -196,8 +209,8 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
 	case have.Msg.GetType() != want.GetType():
 		return errcode.New(errcode.Conflict, "repository %s is of the type %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetType())
-	case want.GetCredentials() == nil && manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil &&
-		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case proto.Size(want.GetCredentials()) == 0 && (want.GetAuth() == "" || want.GetAuth() == have.Msg.GetAuth()) &&
+		manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -209,6 +222,27 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		Name: want.GetName(), Credentials: want.GetCredentials(), Auth: want.GetAuth(),
 		Options: manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()), Management: want.GetManagement(),
 	}))
+	return err
+}
+
+// applyCluster changes what is declared about a registered cluster.
+func applyCluster(ctx context.Context, client *sdk.Client, want *hubv1.UpdateClusterRequest, dryRun bool, view *appliedView) error {
+	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: want.GetName()}))
+	switch {
+	case sdk.IsNotFound(err):
+		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", want.GetName(), want.GetName())
+	case err != nil:
+		return err
+	case (!want.GetSetTags() || maps.Equal(have.Msg.GetTags(), want.GetTags())) && (!want.GetSetMetadata() || manifest.SameJSON(have.Msg.GetMetadata(), want.GetMetadata())) &&
+		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
+		view.Result = "unchanged"
+		return nil
+	}
+	view.Result = "updated"
+	if dryRun {
+		return nil
+	}
+	_, err = client.Clusters.Update(ctx, connect.NewRequest(want))
 	return err
 }
 
@@ -278,7 +312,7 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 		return err
 	case err != nil:
 		return err
-	case len(want.GetContext().GetSecrets()) == 0 && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case !gives(want.GetContext().GetSecrets()) && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}

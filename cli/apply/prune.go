@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -129,6 +130,7 @@ func (r *applying) remove(ctx context.Context, one prunable, name string) {
 		}
 	}
 	r.views = append(r.views, view)
+	r.plan.Add(plan.Object{Kind: one.kind, Name: name, Action: plan.Delete, NotActing: []string{}})
 }
 
 // managed are the names of those objects of a list that a manager has.

@@ -59,6 +59,7 @@ var arguments = map[string]Words{
 	"services delete": services, "logs": services,
 	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
 	"namespaces get": namespaces, "namespaces update": namespaces, "namespaces delete": namespaces,
+	"rollouts get": globalServices, "rollouts pause": globalServices, "rollouts resume": globalServices, "rollouts abort": globalServices,
 	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
 	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
 	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,

@@ -97,7 +97,7 @@ var harmless = []struct {
 	{[]string{"Services/", "GlobalServices/", "ManagedNamespaces/"}, syncConfig("prune"), "off deletes less; on deletes what the service owns, with its own rights, which a deletion of the service does too"},
 	{[]string{"Services/", "GlobalServices/", "ManagedNamespaces/"}, []string{"spec.namespace", "spec.service_account"}, "where on its cluster and as whom: within the limits of the service's project, which the hub and the agent hold it to"},
 	{[]string{"GlobalServices/Apply"}, []string{"settings.tags", "settings.distro", "settings.mgmt", "settings.ignore_clusters"}, "narrows the clusters of the project, or of the hub, that it may select anyway"},
-	{[]string{"GlobalServices/Apply"}, []string{"settings.cascade", "settings.reparent", "settings.interval_micros", "settings.context"}, "what happens to services of that project, each of which the caller may change and delete too"},
+	{[]string{"GlobalServices/Apply"}, []string{"settings.cascade", "settings.reparent", "settings.interval_micros", "settings.context", "settings.rollout.*"}, "what happens to services of that project, each of which the caller may change and delete too"},
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.tags", "settings.distro"}, "narrows the clusters of the project, or of the hub, that it may select anyway"},
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.description", "settings.labels", "settings.annotations", "settings.cascade"}, "how a namespace is that the caller may manage anyway, which a project needs cluster-scoped objects for"},
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.pull_secrets"}, "names in the namespace itself: no Secret is read or copied"},

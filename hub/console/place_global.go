@@ -47,23 +47,24 @@ func ofNamespace(ctx context.Context, s *Server, action identity.Action, message
 	return one(n, err)
 }
 
-// ofGlobalSpec finds the needs of a global service: to change it, or to create
-// things in its project, which covers every cluster that it can select. Without a
-// project it selects clusters of all projects, so it needs the whole hub. What its
-// template uses is checked as for a service.
-func ofGlobalSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
-	m := message.(*hubv1.ApplyGlobalServiceRequest)
-	at, before, err := s.globalPermission(ctx, action, m.GetName())
-	return s.ofTemplate(ctx, at, before, err, m.GetSettings().GetProject(), m.GetSpec())
-}
-
-func ofNamespaceSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
-	m := message.(*hubv1.ApplyManagedNamespaceRequest)
-	at, before, err := s.namespacePermission(ctx, action, m.GetName())
-	return s.ofTemplate(ctx, at, before, err, m.GetSettings().GetProject(), m.GetSpec())
-}
-
-func (s *Server) ofTemplate(ctx context.Context, at permission, before globals.Global, err error, project string, template *hubv1.ServiceSpec) ([]permission, error) {
+// ofTemplate finds the needs of a global service, or of a managed namespace with a
+// service: to change it, or to create things in its project, which covers every cluster
+// that it can select. Without a project it selects clusters of all projects, so it needs
+// the whole hub. What its template uses is checked as for a service.
+func ofTemplate(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	var at permission
+	var before globals.Global
+	var template *hubv1.ServiceSpec
+	var project string
+	var err error
+	switch m := message.(type) {
+	case *hubv1.ApplyGlobalServiceRequest:
+		template, project = m.GetSpec(), m.GetSettings().GetProject()
+		at, before, err = s.globalPermission(ctx, action, m.GetName())
+	case *hubv1.ApplyManagedNamespaceRequest:
+		template, project = m.GetSpec(), m.GetSettings().GetProject()
+		at, before, err = s.namespacePermission(ctx, action, m.GetName())
+	}
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return nil, err
 	}

@@ -159,37 +159,25 @@ func (c *specCall) sources(ctx context.Context) (permissions []permission, err e
 	return permissions, nil
 }
 
-// valueSets requires seeing the contexts and outputs of other projects that the spec
-// names, although a service may use none of them: the answer must not reveal
-// one that the caller may not see.
+// valueSets requires seeing the contexts of other projects that the spec names,
+// although a service may use none of them: the answer must not reveal one that the
+// caller may not see. Outputs need nothing: those of another project are as if they
+// did not exist, and the service waits.
 func (c *specCall) valueSets(ctx context.Context) (permissions []permission, err error) {
 	had := c.had()
-	look := func(kind, name, field string) error {
-		b, err := c.config.ValueSetByName(ctx, kind, name)
-		switch {
-		case errcode.Is(err, errcode.NotFound):
-			return nil
-		case err != nil:
-			return err
-		case b.ProjectID != "" && b.ProjectID != c.projectID:
-			permissions = append(permissions, permission{action: identity.ActionRead, scope: valueSetScope(b), missing: config.NoValueSetAt(kind, name, field)})
-		}
-		return nil
-	}
 	for i, name := range c.after.Contexts {
 		if slices.Contains(had.Contexts, name) {
 			continue
 		}
-		if err := look(config.KindContext, name, fmt.Sprintf(config.ContextField, i)); err != nil {
-			return permissions, err
-		}
-	}
-	for i, in := range c.after.Imports {
-		if slices.Contains(had.Imports, in) {
+		b, err := c.config.ValueSetByName(ctx, config.KindContext, name)
+		switch {
+		case errcode.Is(err, errcode.NotFound):
 			continue
-		}
-		if err := look(config.KindOutputs, in.Stack, fmt.Sprintf(config.ImportField, i)); err != nil {
+		case err != nil:
 			return permissions, err
+		case b.ProjectID != "" && b.ProjectID != c.projectID:
+			missing := config.NoValueSetAt(name, fmt.Sprintf(config.ContextField, i))
+			permissions = append(permissions, permission{action: identity.ActionRead, scope: valueSetScope(b), missing: missing})
 		}
 	}
 	return permissions, nil

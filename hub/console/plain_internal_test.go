@@ -26,7 +26,7 @@ func TestPackedObjectsAreCleaned(t *testing.T) {
 		}
 		return w.EncodeAll(text, nil)
 	}
-	all, err := components(pack(&hubv1.ComponentList{Components: []*hubv1.Component{{Kind: evil, Name: evil, Message: "one\n" + evil}}}))
+	all, err := packed.Components(pack(&hubv1.ComponentList{Components: []*hubv1.Component{{Kind: evil, Name: evil, Message: "one\n" + evil}}}))
 	if err != nil || len(all) != 1 || all[0].GetName() != "evil" || all[0].GetKind() != "evil" || all[0].GetMessage() != "one\nevil" {
 		t.Errorf("%q, %v", all, err)
 	}

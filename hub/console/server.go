@@ -58,14 +58,14 @@ type Replica struct {
 
 // Config holds the server's dependencies. All parts are required; texts may be empty.
 type Config struct {
-	Identity  *identity.Directory
-	Accounts  *account.Accounts
-	AgentKeys *agentkey.Keys
-	Trusts    *federation.Trusts
-	Fleet     *fleet.Fleet
-	Globals   *globals.Globals
-	// Namespaces manages namespaces with Globals.
+	Identity   *identity.Directory
+	Accounts   *account.Accounts
+	AgentKeys  *agentkey.Keys
+	Trusts     *federation.Trusts
+	Fleet      *fleet.Fleet
+	Globals    *globals.Globals
 	Namespaces *namespaces.Namespaces
+	Rollouts   *globals.Rollouts
 	Cache      *gitcache.Cache
 	Previews   *preview.Previews
 	Agents     AgentUpgrades
@@ -163,7 +163,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
-	templates := globalsapi.API{Globals: s.config.Globals, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
+	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))

@@ -8,6 +8,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
+	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
@@ -21,7 +22,7 @@ func answer(v fleet.ServiceView, err error) (*connect.Response[hubv1.Service], e
 		return nil, err
 	}
 	out := service(v)
-	if out.Components, err = components(v.Status.Components); err != nil {
+	if out.Components, err = packed.Components(v.Status.Components); err != nil {
 		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	return connect.NewResponse(out), nil

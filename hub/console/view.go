@@ -1,10 +1,10 @@
 package console
 
 import (
+	"cmp"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/console/management"
-	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
@@ -16,7 +16,7 @@ func service(v fleet.ServiceView) *hubv1.Service {
 	return &hubv1.Service{
 		Id: v.ID, Cluster: v.Cluster, Name: v.Name, Namespace: v.Namespace, Project: v.Project, Spec: spec,
 		DesiredRevision: v.Desired.SourceRevision, DesiredDigest: v.Desired.Digest, AppliedRevision: v.Status.SourceRevision, AppliedDigest: v.Status.TarballDigest,
-		Sync: string(v.Sync), Reason: v.Reason, Health: orUnknown(string(v.Status.Health)), Freshness: orUnknown(string(v.Freshness)),
+		Sync: string(v.Sync), Reason: v.Reason, Health: cmp.Or(string(v.Status.Health), "Unknown"), Freshness: cmp.Or(string(v.Freshness), "Unknown"),
 		PolledAt: v.PolledAt, ReportedAt: v.ReportedAt, Message: v.Message,
 		Revision: v.Revision, Paused: v.Paused, PinnedRevision: v.PinnedRevision, Deleting: v.Deleting != "", NotActing: v.NotActing,
 		CommitMessage: v.Desired.Message, CommitAuthor: v.Desired.Author, CommittedAt: v.Desired.CommittedAt,
@@ -27,13 +27,6 @@ func service(v fleet.ServiceView) *hubv1.Service {
 		},
 		Errors: serviceErrors(v), Sources: serviceSources(v), ManagedBy: management.Out(v.ManagedBy),
 	}
-}
-
-func orUnknown(text string) string {
-	if text == "" {
-		return "Unknown"
-	}
-	return text
 }
 
 func serviceSources(v fleet.ServiceView) []*hubv1.ServiceSource {
@@ -65,11 +58,4 @@ func serviceErrors(v fleet.ServiceView) []*hubv1.ServiceError {
 		out = append(out, &hubv1.ServiceError{Source: e.Source, Message: e.Message, Since: e.Since, Warning: e.Warning})
 	}
 	return out
-}
-
-// components unpacks the list that an agent sent.
-func components(data []byte) ([]*hubv1.Component, error) {
-	var list hubv1.ComponentList
-	err := packed.Open(data, &list)
-	return list.GetComponents(), err
 }

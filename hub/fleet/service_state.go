@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -51,7 +52,7 @@ func (f *revisions) resettle(ctx context.Context, s *StoredService, cluster Clus
 // resources names some. Conflict when the service is paused and resources is
 // empty.
 func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources ...string) (ServiceView, error) {
-	if err := checkResources(resources); err != nil {
+	if err := specrules.CheckResources(resources); err != nil {
 		return ServiceView{}, err
 	}
 	return f.change(ctx, by, ref, "service.sync_requested", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {

@@ -37,6 +37,8 @@ func TestGlobalServicesAreFoundByIndexes(t *testing.T) {
 			"what was made on a cluster":   {globals.MadeQuery, []any{"a"}, []string{"services_cluster_id_name_key", "sqlite_autoindex_services_2", "services_by_maker"}},
 			"whether a target is left":     {globals.LeftQuery, []any{"a"}, []string{"services_by_maker"}},
 			"how targets are":              {globals.StateQuery, []any{"a"}, []string{"services_by_maker"}},
+			"what a rollout judges":        {globals.ReportsQuery, []any{"a"}, []string{"services_by_maker"}},
+			"the rollouts that run":        {globals.HeldQuery, []any{"a", 100}, []string{"global_services_held"}},
 			"the failures":                 {globals.FailuresQuery, []any{"a", 100}, []string{"global_failures_pkey", "sqlite_autoindex_global_failures_1"}},
 			"who shares specs":             {"SELECT s.spec_version FROM services s WHERE s.owner_id = $1 AND s.owner_id <> ''", []any{"a"}, []string{"services_by_owner"}},
 		} {

@@ -265,6 +265,13 @@ func (p *pass) manage() {
 // write sends the object if it differs from what the hub has.
 func (p *pass) write(ctx context.Context) (bool, error) {
 	p.manage()
+	var known proto.Message
+	if p.have != nil {
+		known = p.have.message
+	}
+	if err := p.item.Lacks(known); err != nil {
+		return true, err
+	}
 	if p.action == ownership.Write && !p.lost() && value(p.common(p.object).status.SHA) == p.sha {
 		same, err := p.kind.hub.same(ctx, p.hub, p.item, p.have)
 		if err != nil {

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +46,9 @@ func (d document) global(values Values) (*Item, error) {
 		}
 		settings.IntervalMicros = interval.Microseconds()
 	}
+	if settings.Rollout, err = rollout(spec.Rollout); err != nil {
+		return invalid("spec.rollout.%w", err)
+	}
 	if spec.Context != nil && spec.Context.Raw != nil {
 		settings.Context = strings.TrimSpace(string(spec.Context.Raw.Raw))
 	}
@@ -73,4 +78,48 @@ func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace,
 	out := &hubv1.ServiceSpec{}
 	convert.Copy(out, declared)
 	return out, nil
+}
+
+// rollout converts the plan of a rollout. Errors begin with the field.
+func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
+	if in == nil {
+		return nil, nil
+	}
+	out = &hubv1.RolloutPlan{Waves: in.Waves, MaxUnavailable: value(in.MaxUnavailable)}
+	for name, of := range map[string]struct {
+		text *string
+		to   *int64
+	}{"soak": {in.Soak, &out.SoakMicros}, "failAfter": {in.FailAfter, &out.FailAfterMicros}} {
+		if of.text == nil {
+			continue
+		}
+		d, err := time.ParseDuration(*of.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		*of.to = d.Microseconds()
+	}
+	if in.MaxFailed != nil {
+		n, err := strconv.ParseInt(strings.TrimSuffix(*in.MaxFailed, "%"), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("maxFailed: %q is not a percentage", *in.MaxFailed)
+		}
+		out.FailPercent = int32(n)
+	}
+	return out, nil
+}
+
+// exportedRollout is the inverse of rollout.
+func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
+	out := &v1alpha1.GlobalRollout{Waves: in.GetWaves(), MaxUnavailable: unlessZero(in.GetMaxUnavailable())}
+	if soak := in.GetSoakMicros(); soak != 0 {
+		out.Soak = unlessZero((time.Duration(soak) * time.Microsecond).String())
+	}
+	if late := in.GetFailAfterMicros(); late != 0 {
+		out.FailAfter = unlessZero((time.Duration(late) * time.Microsecond).String())
+	}
+	if percent := in.GetFailPercent(); percent != 0 {
+		out.MaxFailed = unlessZero(strconv.Itoa(int(percent)) + "%")
+	}
+	return out
 }

@@ -2,6 +2,9 @@ package manifest
 
 import (
 	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -52,4 +55,52 @@ func cascade(c *v1alpha1.Cascade) string {
 		return "detach"
 	}
 	return ""
+}
+
+// exportedCascade is the inverse of cascade.
+func exportedCascade(text string) *v1alpha1.Cascade {
+	yes := true
+	switch text {
+	case "delete":
+		return &v1alpha1.Cascade{Delete: &yes}
+	case "detach":
+		return &v1alpha1.Cascade{Detach: &yes}
+	}
+	return nil
+}
+
+// ManagedNamespace exports a managed namespace. The secrets of its service stay in the hub.
+func (e Exporter) ManagedNamespace(n *hubv1.ManagedNamespace) (Exported, error) {
+	name, settings := n.GetName(), n.GetSettings()
+	out := Exported{Kind: "ManagedNamespace", Name: name}
+	meta, err := e.meta(true, objectName(name), keys(n.GetSpec().GetSecrets()))
+	if err != nil {
+		return out, err
+	}
+	spec := v1alpha1.ManagedNamespaceSpec{
+		Description: unlessZero(settings.GetDescription()), Labels: settings.GetLabels(), Annotations: settings.GetAnnotations(), PullSecrets: settings.GetPullSecrets(),
+		ProjectRef: reference(settings.GetProject()), Cascade: exportedCascade(settings.GetCascade()),
+	}
+	if meta.Name != name {
+		spec.Name = &name
+	}
+	if len(settings.GetTags()) > 0 || settings.GetDistro() != "" {
+		spec.Target = &v1alpha1.ClusterTarget{Tags: settings.GetTags(), Distro: unlessZero(settings.GetDistro())}
+	}
+	if from := n.GetSpec(); from != nil {
+		// What the hub adds to every service of a managed namespace is not declared.
+		from = proto.CloneOf(from)
+		from.Namespace = ""
+		from.Dependencies = slices.DeleteFunc(from.GetDependencies(), func(d *hubv1.Dependency) bool { return d.GetName() == name+"-ns" && d.GetCluster() == "" })
+		if from.GetSyncConfig() != nil {
+			from.SyncConfig.CreateNamespace = nil
+			if proto.Size(from.GetSyncConfig()) == 0 {
+				from.SyncConfig = nil
+			}
+		}
+		declared, wrong := out.spec(from)
+		spec.Service, err = &declared.ServiceTemplate, wrong
+	}
+	out.Object = &v1alpha1.ManagedNamespace{TypeMeta: typeMeta("ManagedNamespace"), ObjectMeta: meta, Spec: spec}
+	return out, err
 }

@@ -44,6 +44,8 @@ type Item struct {
 	// Request is what creates an object of the kinds that only the operator reads.
 	Request proto.Message
 
+	// Stored are the secrets that stay as the hub has them; see StoredSecrets.
+	Stored []string
 	// NotActing are paths of fields that the hub does not support yet. Fields that
 	// the hub stores without acting on them are in its answer.
 	NotActing []string
@@ -169,7 +171,7 @@ func itemsOf(documents []document) ([]Item, error) {
 	}
 	var items []Item
 	for _, d := range documents {
-		item, err := d.item(values)
+		item, err := d.read(values)
 		if err != nil {
 			return nil, err
 		}

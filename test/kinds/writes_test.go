@@ -163,6 +163,7 @@ var unmanaged = []string{
 // incidents are for whoever may write the object, whoever its manager is.
 var incidents = []string{
 	"Services/Pause", "Services/Resume", "Services/Rollback", "Agents/PauseUpgrade", "Agents/ResumeUpgrade", "Agents/AbortUpgrade",
+	"GlobalServices/PauseRollout", "GlobalServices/ResumeRollout", "GlobalServices/AbortRollout",
 }
 
 // TestEveryWriteNamesItsManager walks the calls that write declared objects.

@@ -18,7 +18,8 @@ import (
 
 // API implements the calls. All fields are required.
 type API struct {
-	Globals *globals.Globals
+	Globals  *globals.Globals
+	Rollouts *globals.Rollouts
 	// Readable returns what the caller may read, and By who they are.
 	Readable func(ctx context.Context) (identity.Reach, error)
 	By       func(ctx context.Context) string
@@ -82,6 +83,7 @@ func (s *API) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyGlobalSer
 	if in != nil {
 		request.Selectors.Mgmt = in.Mgmt
 	}
+	request.Plan = planOf(in.GetRollout())
 	if r.Msg.GetSpec() == nil {
 		return nil, errcode.New(errcode.Invalid, "spec: is missing; it is the template of the services")
 	}
@@ -101,10 +103,11 @@ func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteGlobalS
 // message is a global service without its template.
 func message(g globals.Global) *hubv1.GlobalService {
 	return &hubv1.GlobalService{
-		Id: g.ID, Name: g.Name, Deleting: g.Deleting, ManagedBy: management.Out(g.ManagedBy), DeclaredBy: g.DeclaredBy, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
+		Id: g.ID, Name: g.Name, Deleting: g.Deleting, ManagedBy: management.Out(g.ManagedBy), DeclaredBy: g.DeclaredBy, RollingOut: g.Held > 0, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
 		Settings: &hubv1.GlobalServiceSettings{
 			Project: g.Project, Tags: g.Selectors.Tags, Distro: g.Selectors.Distro, Mgmt: g.Selectors.Mgmt, IgnoreClusters: g.Selectors.IgnoreClusters,
 			Cascade: string(g.Cascade), Reparent: g.Reparent, IntervalMicros: g.Interval, Context: g.Context,
+			Rollout: planMessage(g.Plan),
 		},
 	}
 }

@@ -5,6 +5,13 @@ import (
 	"github.com/axle-cd/axle/internal/ownertree"
 )
 
+// Components are the objects of a service as its agent reported them.
+func Components(components []byte) ([]*hubv1.Component, error) {
+	var list hubv1.ComponentList
+	err := Open(components, &list)
+	return list.GetComponents(), err
+}
+
 // Roots returns a service's objects as its agent reported them, and whether some were
 // left out.
 func Roots(components []byte) (roots []ownertree.Object, cut bool, err error) {

@@ -10,7 +10,9 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
@@ -29,8 +31,12 @@ type Config struct {
 	Work    WorkStore
 	Targets TargetStore
 	States  StateStore
-	Clock   clock.Clock
-	Log     *slog.Logger
+	Holds   HoldStore
+	// Rollouts and Waves store the rollouts of changed templates.
+	Rollouts fanout.RolloutStore
+	Waves    fanout.TargetStore
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Globals manages global services. Its methods are safe for concurrent use.
@@ -53,7 +59,9 @@ type Request struct {
 	Interval int64
 	// Context is a JSON object; empty is none.
 	Context string
-	Spec    fleet.Spec
+	// Plan says how a changed template rolls out; nil is everywhere at once.
+	Plan *fanout.Plan
+	Spec fleet.Spec
 	// Namespace is the managed namespace that it belongs to; only
 	// hub/fleet/namespaces sets it.
 	Namespace string
@@ -136,6 +144,11 @@ func (r *Request) check() error {
 	if _, err := object(r.Context); err != nil {
 		return err
 	}
+	if r.Plan != nil {
+		if _, err := r.Plan.Normal(); err != nil {
+			return invalid("rollout", "%s", err)
+		}
+	}
 	normal, err := partial.Normal(r.Spec)
 	if err != nil {
 		return err
@@ -145,7 +158,7 @@ func (r *Request) check() error {
 	if err != nil {
 		return err
 	}
-	return fleet.Validate(r.Name, checked)
+	return specrules.Validate(r.Name, checked)
 }
 
 func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, fleet.Outcome, error) {
@@ -162,7 +175,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	}
 	next := before
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
-	next.Interval, next.Context, next.Spec, next.Namespace = r.Interval, r.Context, r.Spec, r.Namespace
+	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
 	if !exists {
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
@@ -172,6 +185,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if err := g.declare(ctx, &next, before); err != nil {
 		return before, "", err
 	}
+	next.hold(before)
 	changed := !exists || !reflect.DeepEqual(next, before)
 	if exists {
 		if next.ManagedBy, err = managed.Write(ctx, noun(r.Name), before.ManagedBy, changed); err != nil {
@@ -207,13 +221,18 @@ func (g *Globals) put(ctx context.Context, next *Global, kind, by, message strin
 	if next.SpecVersion, err = g.config.Store.PutGlobal(ctx, *next); err != nil {
 		return err
 	}
-	if err := g.config.Work.AddWork(ctx, Work{GlobalID: next.ID, Edition: g.now()}); err != nil {
-		return err
-	}
-	if err := event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: next.ID}); err != nil {
+	if err := g.compareAll(ctx, next.ID); err != nil {
 		return err
 	}
 	return event.Record(ctx, event.Entry{Kind: kind, Object: noun(next.Name), By: by, Message: message})
+}
+
+// compareAll asks for the comparison of a global service with all clusters.
+func (g *Globals) compareAll(ctx context.Context, id string) error {
+	if err := g.config.Work.AddWork(ctx, Work{GlobalID: id, Edition: g.now()}); err != nil {
+		return err
+	}
+	return event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: id})
 }
 
 // enter puts a global service into a project by name, or into the hub as a whole.
@@ -279,7 +298,7 @@ func (g *Globals) Delete(ctx context.Context, by, name, namespace string) error 
 		if v.ManagedBy, err = managed.Write(ctx, noun(name), v.ManagedBy, true); err != nil {
 			return err
 		}
-		v.Deleting, v.UpdatedAt = true, g.now()
+		v.Deleting, v.UpdatedAt, v.Held = true, g.now(), 0
 		return g.put(ctx, &v, "global_service.deleting", by, cmp.Or(string(v.Cascade), "its services stay without an owner"))
 	})
 }
@@ -316,6 +335,7 @@ func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) 
 		if err := g.declare(ctx, &next, before); err != nil || next.Secrets == before.Secrets {
 			return err
 		}
+		next.hold(before)
 		changed, next.UpdatedAt = true, g.now()
 		return g.put(ctx, &next, "global_service.reconfigured", by, "values that it takes from elsewhere changed")
 	})

@@ -312,7 +312,7 @@ func TestTargetsTakeChangedContexts(t *testing.T) {
 			}
 			blue := fmt.Sprint("blue", n)
 			b.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "edge-0", ValueSet: fleet.ValueSet{Values: map[string]any{"color": blue}}})
-			users, err := b.Store.UsedBy(t.Context(), fleet.Use{Kind: fleet.UseContext, Name: "edge-0"})
+			users, err := b.Store.UsedBy(t.Context(), fleet.Use{Kind: fleet.UseContext, Name: "edge-0"}, "")
 			if err != nil || len(users) != 1 {
 				t.Fatalf("%s is used by %v, %v", name, users, err)
 			}

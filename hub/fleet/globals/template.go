@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
@@ -142,7 +143,7 @@ func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, fleet.Validate(g.Name, out)
+	return out, specrules.Validate(g.Name, out)
 }
 
 // output matches one output of Liquid.

@@ -46,6 +46,7 @@ var (
 	_ globals.WorkStore   = (*Table)(nil)
 	_ globals.TargetStore = (*Table)(nil)
 	_ globals.StateStore  = (*Table)(nil)
+	_ globals.HoldStore   = (*Table)(nil)
 )
 
 // Globals are the rows of global services.
@@ -61,6 +62,9 @@ var (
 		rows.Col(c, "interval", &g.Interval)
 		rows.Col(c, "context", &g.Context)
 		rows.Col(c, "spec_version", &g.SpecVersion)
+		rows.Sparse(c, "plan", &g.Plan, "null")
+		rows.Col(c, "held_version", &g.Held)
+		rows.Col(c, "held_context", &g.HeldContext)
 		rows.Col(c, "version", &g.Version)
 		rows.Col(c, "deleting", &g.Deleting)
 		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
@@ -102,20 +106,20 @@ func (t *Table) Globals(ctx context.Context, after string, limit int, reach *ide
 	if reach == nil {
 		return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+"WHERE g.name > $1 ORDER BY g.name LIMIT $2", after, limit)
 	}
-	return t.page(ctx, "WHERE g.name > $1 AND g.namespace = ''", "g.name", after, limit, reach)
+	return page(ctx, t.db, [2]string{"WHERE g.name > $1 AND g.namespace = ''", "g.name"}, after, limit, reach)
 }
 
 // Namespaces implements namespaces.Store.
 func (t *Table) Namespaces(ctx context.Context, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
-	return t.page(ctx, WhereNamespaces, "g.namespace", after, limit, reach)
+	return page(ctx, t.db, [2]string{WhereNamespaces, "g.namespace"}, after, limit, reach)
 }
 
 // WhereNamespaces are the global services that make managed namespaces.
 const WhereNamespaces = "WHERE g.namespace > $1 AND g.namespace <> '' AND g.name = g.namespace || '-ns'"
 
-// page returns what a person may see, in an order.
-func (t *Table) page(ctx context.Context, where, order, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
-	args := []any{after}
+// page returns what a person may see: which has a condition and an order.
+func page(ctx context.Context, db query.DB, which [2]string, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
+	where, order, args := which[0], which[1], []any{after}
 	if !reach.Everywhere {
 		if len(reach.Projects) == 0 {
 			return nil, nil
@@ -130,7 +134,7 @@ func (t *Table) page(ctx context.Context, where, order, after string, limit int,
 		where += " AND g.project_id = " + query.Placeholders(len(args), 1)
 	}
 	args = append(args, limit)
-	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+where+" ORDER BY "+order+" LIMIT "+query.Placeholders(len(args), 1), args...)
+	return query.All(ctx, db, Globals.Reader(), SelectGlobals+where+" ORDER BY "+order+" LIMIT "+query.Placeholders(len(args), 1), args...)
 }
 
 // PutGlobal implements globals.Store.

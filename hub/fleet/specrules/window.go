@@ -1,24 +1,25 @@
-package fleet
+package specrules
 
 import (
 	"fmt"
 	"strings"
 
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
 
 // maxWindows limits the windows of a service, of a project and of the hub.
 const maxWindows = 20
 
-func checkWindows(_ string, s Spec) error { return checkWindowList("syncWindows", s.SyncWindows) }
+func checkWindows(_ string, s specv1.Spec) error { return CheckWindows("syncWindows", s.SyncWindows) }
 
-func checkWindowList(at string, windows []SyncWindow) error {
+func CheckWindows(at string, windows []specv1.SyncWindow) error {
 	if len(windows) > maxWindows {
-		return field(at, "lists more than %d", maxWindows)
+		return Field(at, "lists more than %d", maxWindows)
 	}
 	for i, w := range windows {
 		if _, err := syncwindow.Parse(syncwindow.Spec{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone}); err != nil {
-			return field(fmt.Sprintf("%s[%d]", at, i), "%s", err)
+			return Field(fmt.Sprintf("%s[%d]", at, i), "%s", err)
 		}
 	}
 	return nil
@@ -27,15 +28,15 @@ func checkWindowList(at string, windows []SyncWindow) error {
 // maxResources limits the objects in one sync request.
 const maxResources = 100
 
-// checkResources checks the form GROUP:KIND:NAME of the objects in a sync request.
-func checkResources(all []string) error {
+// CheckResources checks the form GROUP:KIND:NAME of the objects in a sync request.
+func CheckResources(all []string) error {
 	if len(all) > maxResources {
-		return field("resources", "lists more than %d; sync the service whole", maxResources)
+		return Field("resources", "lists more than %d; sync the service whole", maxResources)
 	}
 	for _, text := range all {
 		parts := strings.SplitN(text, ":", 3)
 		if len(text) > 600 || len(parts) != 3 || parts[1] == "" || parts[2] == "" || strings.Count(parts[2], "/") > 1 || strings.HasSuffix(parts[2], "/") {
-			return field("resources", "%.200q is not an object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
+			return Field("resources", "%.200q is not an object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
 		}
 	}
 	return nil
