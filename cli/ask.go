@@ -19,6 +19,7 @@ var questions = map[string]string{
 	"clusters delete --detach": "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
 	"federation delete":        "Delete %s (trust; its CI jobs can no longer log in)",
 	"globalservices delete":    "Delete %s (global service; its services are deleted too, unless its cascade says otherwise)",
+	"namespaces delete":        "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",
 	"groups delete":            "Delete %s (group, with its bindings)",
 	"hub confirm-restore":      "Let agents delete again, also objects that the restored hub does not know",
 	"outputs delete":           "Delete %s (outputs, with their values)",

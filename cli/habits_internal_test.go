@@ -44,6 +44,8 @@ var others = map[string]string{
 	"services update --service-account":       "an account of the cluster",
 	"globalservices create --service-account": "an account of the cluster",
 	"globalservices apply --service-account":  "an account of the cluster",
+	"namespaces create --service-account":     "an account of the cluster",
+	"namespaces update --service-account":     "an account of the cluster",
 	"projects create --service-account":       "an account of the cluster",
 	"projects update --service-account":       "an account of the cluster",
 	"clusters connect --kube-context":         "a context of a kubeconfig",

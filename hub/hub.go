@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
+	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
@@ -64,13 +65,15 @@ type Hub struct {
 	heads    *heads
 	globals  *globals.Globals
 	rollouts *globals.Rollouts
-	replicas *replicas
-	setup    *setup
-	declared *declared.Providers
-	login    *login.Server
-	agents   *agents
-	tunnels  *tunnel.Tunnels
-	proxy    *authproxy.Proxy
+	// namespaces are managed with globals.
+	namespaces *namespaces.Namespaces
+	replicas   *replicas
+	setup      *setup
+	declared   *declared.Providers
+	login      *login.Server
+	agents     *agents
+	tunnels    *tunnel.Tunnels
+	proxy      *authproxy.Proxy
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -207,6 +210,7 @@ func makeFleet(h *Hub, key []byte) (err error) {
 		fresh, _ := h.fleet.Freshness(clusterID)
 		return fresh
 	})
+	h.namespaces = namespaces.New(namespaces.Config{Globals: h.globals, Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Store: h.store})
 	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
 	return nil
 }

@@ -16,9 +16,11 @@ var All = []Kind{
 		"spec.interval", "spec.providerRef", "spec.serviceRef", "spec.template.dependencies[].cluster", "spec.template.helm.valuesConfigMapRef",
 		"spec.template.helm.valuesFrom",
 	}},
-	{Group: Deployments, Name: "ManagedNamespace", Level: Stored, Says: "No namespace is created: the hub has no managed namespaces yet."},
+	{Group: Deployments, Name: "ManagedNamespace", Level: Full, Says: "A namespace on every selected cluster.", NotActing: []string{
+		"spec.service.dependencies[].cluster", "spec.service.helm.valuesConfigMapRef", "spec.service.helm.valuesFrom",
+	}},
 	{Group: Deployments, Name: "ServiceContext", Level: Full, Says: "Values of the hub that services share."},
-	{Group: Deployments, Name: "GeneratedSecret", Level: Stored, Says: "No Secret is written: the operator does not read this kind yet."},
+	{Group: Deployments, Name: "GeneratedSecret", Level: Full, Says: "Secrets with rendered values, in the management cluster."},
 	{Group: Deployments, Name: "Pipeline", Level: Stored, Says: "Nothing is promoted: the hub has no pipelines yet."},
 	{Group: Deployments, Name: "PipelineContext", Level: Stored, Says: "No pipeline is started: the hub has no pipelines yet."},
 	{Group: Deployments, Name: "Observer", Level: Stored, Says: "Nothing is watched: the hub has no observers yet."},

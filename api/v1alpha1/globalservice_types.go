@@ -134,48 +134,49 @@ type RolloutStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ManagedNamespace creates a namespace on every cluster that it selects, and
-// optionally a service in it.
+// ManagedNamespace keeps a namespace on every cluster that it selects, and
+// optionally a service in it. The service is called NAME-core.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axmns
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axmns
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.clusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ManagedNamespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ManagedNamespaceSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No namespace is created: the hub has no managed namespaces yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   ManagedNamespaceSpec   `json:"spec"`
 	Status ManagedNamespaceStatus `json:"status,omitempty"`
 }
 
 // ManagedNamespaceSpec describes the namespace and selects its clusters.
 type ManagedNamespaceSpec struct {
-	// Name of the namespace; unset is metadata.name.
+	// Name of the namespace, up to 58 characters; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
 	// Description in plain text.
 	Description *string `json:"description,omitempty"`
-	// Labels of the namespace.
+	// Labels of the namespace. Others that it has stay.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations of the namespace.
+	// Annotations of the namespace. Others that it has stay.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// PullSecrets are the names of image pull secrets for the default service
-	// account.
+	// PullSecrets are the names of image pull secrets in the namespace, for its
+	// default service account. Something else creates these Secrets.
 	PullSecrets []string `json:"pullSecrets,omitempty"`
-	// Service runs in the namespace.
+	// Service runs in the namespace, as NAME-core, whatever its own name and
+	// namespace are.
 	Service *ServiceTemplate `json:"service,omitempty"`
 	// Target selects the clusters; unset means all.
 	Target *ClusterTarget `json:"target,omitempty"`
 	// ProjectRef limits the selection to clusters of this Project.
 	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
 	// Cascade says what happens to the namespace of a cluster that is no longer
-	// selected, and to all when this object is deleted.
+	// selected, and to all when this object is deleted: with delete, the namespace
+	// goes with everything in it. Otherwise it stays, and so do the objects of the
+	// service.
 	Cascade *Cascade `json:"cascade,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -195,7 +196,7 @@ type ManagedNamespaceStatus struct {
 	Status `json:",inline"`
 	// Clusters is the number of selected clusters.
 	Clusters int32 `json:"clusters,omitempty"`
-	// ReadyClusters is the number of clusters on which namespace and service are
-	// ready.
+	// ReadyClusters is the number of clusters on which the namespace is ready or, if
+	// that is less, the number of those on which the service is.
 	ReadyClusters int32 `json:"readyClusters,omitempty"`
 }

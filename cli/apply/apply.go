@@ -54,8 +54,8 @@ func Command(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext,
-ServiceDeployment and GlobalService objects of deployments.plural.sh/v1alpha1 and
-create or update what they declare on the hub. Secrets and ConfigMaps that they refer
+ServiceDeployment, GlobalService and ManagedNamespace objects of
+deployments.plural.sh/v1alpha1 and create or update what they declare on the hub. Secrets and ConfigMaps that they refer
 to are read from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are
@@ -173,6 +173,13 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 			view.Result = applied.Msg.GetResult()
 		}
 		return err
+	case item.Namespace != nil:
+		item.Namespace.DryRun, item.Namespace.Management = dryRun, r.management
+		applied, err := client.ManagedNamespaces.Apply(ctx, connect.NewRequest(item.Namespace))
+		if err == nil {
+			view.Result = applied.Msg.GetResult()
+		}
+		return err
 	default:
 		item.Service.DryRun, item.Service.Management = dryRun, r.management
 		applied, err := client.Services.Apply(ctx, connect.NewRequest(item.Service))
@@ -249,6 +256,9 @@ func needs(item manifest.Item, added map[string]bool) string {
 	spec, project := item.Service.GetSpec(), item.Service.GetProject()
 	if item.Global != nil {
 		spec, project = item.Global.GetSpec(), item.Global.GetSettings().GetProject()
+	}
+	if item.Namespace != nil {
+		spec, project = item.Namespace.GetSpec(), item.Namespace.GetSettings().GetProject()
 	}
 	for _, context := range spec.GetContexts() {
 		if added["ServiceContext/"+context] {

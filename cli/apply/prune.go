@@ -54,6 +54,8 @@ func hubName(item manifest.Item) string {
 		return "Service/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
 	case item.Global != nil:
 		return "GlobalService/" + item.Global.GetName()
+	case item.Namespace != nil:
+		return "ManagedNamespace/" + item.Namespace.GetName()
 	case item.Context != nil:
 		return "Context/" + item.Context.GetContext().GetName()
 	case item.Repository != nil:
@@ -89,6 +91,10 @@ func (r *applying) prunable() []prunable {
 		}},
 		{"GlobalService", "deleting", r.globals, func(ctx context.Context, name string) error {
 			_, err := r.client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: own}))
+			return err
+		}},
+		{"ManagedNamespace", "deleting", r.namespaces, func(ctx context.Context, name string) error {
+			_, err := r.client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: own}))
 			return err
 		}},
 		{"Context", "deleted", func(ctx context.Context) ([]string, error) {
@@ -174,6 +180,25 @@ func (r *applying) globals(ctx context.Context) (names []string, err error) {
 		for _, g := range page.Msg.GetGlobalServices() {
 			if proto.Equal(g.GetManagedBy(), r.management.GetBy()) && !g.GetDeleting() {
 				names = append(names, g.GetName())
+			}
+		}
+		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+			return names, nil
+		}
+	}
+}
+
+// namespaces are the managed namespaces of the set, without those that are being deleted.
+func (r *applying) namespaces(ctx context.Context) (names []string, err error) {
+	request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
+	for {
+		page, err := r.client.ManagedNamespaces.List(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range page.Msg.GetNamespaces() {
+			if proto.Equal(n.GetManagedBy(), r.management.GetBy()) && !n.GetDeleting() {
+				names = append(names, n.GetName())
 			}
 		}
 		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {

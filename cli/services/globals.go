@@ -80,13 +80,46 @@ func newGlobalView(a *command.App, g *hubv1.GlobalService) globalView {
 		v.Mgmt = in.Mgmt
 	}
 	v.Waves, v.RollingOut = in.GetRollout().GetWaves(), g.GetRollingOut()
-	if s := g.GetState(); s != nil {
-		v.State = &globalState{Services: s.GetServices(), Ready: s.GetReady(), Sync: s.GetSync(), Health: s.GetHealth(), Failing: s.GetFailing(), Pending: s.GetPending(), Failures: []globalFailure{}}
-		for _, f := range s.GetFailures() {
-			v.State.Failures = append(v.State.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
-		}
-	}
+	v.State = newGlobalState(g.GetState())
 	return v
+}
+
+func newGlobalState(s *hubv1.GlobalServiceState) *globalState {
+	if s == nil {
+		return nil
+	}
+	out := &globalState{Services: s.GetServices(), Ready: s.GetReady(), Sync: s.GetSync(), Health: s.GetHealth(), Failing: s.GetFailing(), Pending: s.GetPending(), Failures: []globalFailure{}}
+	for _, f := range s.GetFailures() {
+		out.Failures = append(out.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
+	}
+	return out
+}
+
+// words is the state on one line; of says what is counted.
+func (s *globalState) words(of string, deleting bool) string {
+	switch {
+	case s == nil:
+		return ""
+	case deleting:
+		return fmt.Sprintf("is being deleted; %s left", output.Count(s.Services, of))
+	}
+	text := fmt.Sprintf("%d of %s ready", s.Ready, output.Count(s.Services, of))
+	if s.Pending {
+		text += "; the last change has not reached all clusters"
+	}
+	return text
+}
+
+// failing names the clusters without what is wanted.
+func (s *globalState) failing() string {
+	if s == nil {
+		return ""
+	}
+	var lines []string
+	for _, f := range s.Failures {
+		lines = append(lines, f.Cluster+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // selects describes the selectors on one line.
@@ -134,18 +167,9 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 		command.Col("Delivers", globalView.delivers),
 		command.Col("Cascade", func(v globalView) string { return cmp.Or(v.Cascade, "none") }),
 		command.Col("State", func(v globalView) string {
-			switch {
-			case v.State == nil:
-				return ""
-			case v.Deleting:
-				return fmt.Sprintf("is being deleted; %s left", output.Count(v.State.Services, "service"))
-			}
-			text := fmt.Sprintf("%d of %s ready", v.State.Ready, output.Count(v.State.Services, "service"))
-			if v.RollingOut {
+			text := v.State.words("service", v.Deleting)
+			if v.RollingOut && !v.Deleting && v.State != nil {
 				text += "; a change does not run everywhere, see axle rollouts get " + v.Name
-			}
-			if v.State.Pending {
-				text += "; the last change has not reached all clusters"
 			}
 			return text
 		}),
@@ -155,15 +179,7 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 		command.Col("Health", func(v globalView) string {
 			return counted(v.State, func(s *globalState) map[string]int32 { return s.Health })
 		}),
-		command.Col("Failing", func(v globalView) string {
-			var lines []string
-			if v.State != nil {
-				for _, f := range v.State.Failures {
-					lines = append(lines, f.Cluster+": "+f.Message)
-				}
-			}
-			return strings.Join(lines, "\n")
-		}),
+		command.Col("Failing", func(v globalView) string { return v.State.failing() }),
 		command.Col("Waves", func(v globalView) string { return strings.Join(v.Waves, ", ") }),
 		command.Col("Managed by", func(v globalView) string { return v.ManagedBy.String() }),
 		command.Col("Updated", func(v globalView) string { return fmt.Sprintf("by %s %s", v.DeclaredBy, command.Ago(v.UpdatedAge)) }),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/config"
@@ -141,6 +142,9 @@ func (c *specCall) had() fleet.Spec {
 func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
 	for _, want := range fleet.TakenAnew(c.after, c.had()) {
 		want.ProjectID = c.projectID
+		if strings.HasPrefix(want.URL, "hub:") {
+			return permissions, want.Missing() // files for the hub's own services
+		}
 		have, err := c.config.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {
 			continue // the fleet reports this error, with the field

@@ -76,6 +76,11 @@ var scopes = map[string]finder{
 	hubv1connect.GlobalServicesGetRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesPauseRolloutProcedure: ofGlobal,
 	hubv1connect.GlobalServicesResumeRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesAbortRolloutProcedure: ofGlobal,
 
+	hubv1connect.ManagedNamespacesListProcedure:   anywhere,
+	hubv1connect.ManagedNamespacesGetProcedure:    ofNamespace,
+	hubv1connect.ManagedNamespacesApplyProcedure:  ofNamespaceSpec,
+	hubv1connect.ManagedNamespacesDeleteProcedure: ofNamespace,
+
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,
 	hubv1connect.ContextsCreateProcedure: ofContextSet,

@@ -148,7 +148,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Request} {
+	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request} {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -249,6 +249,8 @@ func (p *pass) manage() {
 		p.item.Service.Management = by
 	case p.item.Global != nil:
 		p.item.Global.Management = by
+	case p.item.Namespace != nil:
+		p.item.Namespace.Management = by
 	case p.item.Repository != nil:
 		p.item.Repository.Management = by
 	case p.item.Project != nil:

@@ -28,18 +28,13 @@ func (d document) global(values Values) (*Item, error) {
 	if template == nil {
 		return invalid("spec.template is missing; spec.serviceRef, which copies a ServiceDeployment, has no effect yet")
 	}
-	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: *template})
+	out, err := d.template(values, *template, object.Namespace, object.Namespace)
 	if err != nil {
 		return invalid("%w", err)
 	}
-	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
-	if template.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, template.ConfigurationRef, object.Namespace); err != nil {
-			return nil, err
-		}
-	}
 	settings := &hubv1.GlobalServiceSettings{
 		Tags: spec.Tags, Distro: value(spec.Distro), Mgmt: spec.Mgmt, IgnoreClusters: spec.IgnoreClusters, Reparent: value(spec.Reparent),
+		Cascade: cascade(spec.Cascade),
 	}
 	if spec.ProjectRef != nil {
 		settings.Project = spec.ProjectRef.Name
@@ -51,22 +46,12 @@ func (d document) global(values Values) (*Item, error) {
 		}
 		settings.IntervalMicros = interval.Microseconds()
 	}
-	if c := spec.Cascade; c != nil {
-		switch {
-		case value(c.Delete):
-			settings.Cascade = "delete"
-		case value(c.Detach):
-			settings.Cascade = "detach"
-		}
-	}
 	if settings.Rollout, err = rollout(spec.Rollout); err != nil {
 		return invalid("spec.rollout.%w", err)
 	}
 	if spec.Context != nil && spec.Context.Raw != nil {
 		settings.Context = strings.TrimSpace(string(spec.Context.Raw.Raw))
 	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
 	name := cmp.Or(value(template.Name), value(spec.Name), object.Name)
 	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where, Global: &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: settings, Spec: out}, NotActing: set(map[string]bool{
 		"spec.providerRef":                      spec.ProviderRef != nil,
@@ -119,4 +104,22 @@ func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
 		out.MaxFailed = unlessZero(strconv.Itoa(int(percent)) + "%")
 	}
 	return out
+}
+
+// template converts what runs. Its Secret is in the namespace of the object that has it,
+// and its objects in their own namespace, or else in this one.
+func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace, from string) (*hubv1.ServiceSpec, error) {
+	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t})
+	if err != nil {
+		return nil, err
+	}
+	declared.Namespace = cmp.Or(declared.Namespace, namespace)
+	if t.ConfigurationRef != nil {
+		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
+			return nil, err
+		}
+	}
+	out := &hubv1.ServiceSpec{}
+	convert.Copy(out, declared)
+	return out, nil
 }

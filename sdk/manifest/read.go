@@ -39,6 +39,8 @@ type Item struct {
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
 	Global  *hubv1.ApplyGlobalServiceRequest
+	// Namespace creates or replaces a managed namespace.
+	Namespace *hubv1.ApplyManagedNamespaceRequest
 	// Request is what creates an object of the kinds that only the operator reads.
 	Request proto.Message
 
@@ -177,7 +179,7 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "GlobalService", "ServiceDeployment"}
+	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ManagedNamespace", "GlobalService", "ServiceDeployment"}
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -222,13 +224,15 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "FederatedCredential", "Group", "NamespaceCredentials", "ServiceAccount":
+	case "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
 	case "GlobalService":
 		return d.global(values)
+	case "ManagedNamespace":
+		return d.namespace(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment and GlobalService%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService and ManagedNamespace%s", d.where, d.meta.Kind, d.why())
 	}
 }

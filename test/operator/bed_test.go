@@ -152,7 +152,7 @@ func (b *bed) install() {
 
 func lists() []client.ObjectList {
 	return []client.ObjectList{
-		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.GlobalServiceList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.FederatedCredentialList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
+		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.GlobalServiceList{}, &v1alpha1.ManagedNamespaceList{}, &v1alpha1.GeneratedSecretList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.FederatedCredentialList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
 		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
 	}
 }
@@ -279,6 +279,10 @@ func statusOf(object client.Object) *v1alpha1.Status {
 	case *axlev1alpha1.ReferenceGrant:
 		return &o.Status
 	case *v1alpha1.GlobalService:
+		return &o.Status.Status
+	case *v1alpha1.ManagedNamespace:
+		return &o.Status.Status
+	case *v1alpha1.GeneratedSecret:
 		return &o.Status.Status
 	}
 	panic(fmt.Sprintf("%T has no status", object))

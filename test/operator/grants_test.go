@@ -179,11 +179,17 @@ var cells = map[string]cell{
 	"GlobalService spec.template.repositoryRef":                    {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
 	"GlobalService spec.template.helm.repositoryRef":               {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
 	"GlobalService spec.template.sources[].repositoryRef":          {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}"},
+	"GeneratedSecret spec.configurationRef":                        {kinds.Deployments, "GeneratedSecret", "Secret", "{template: {a: '{{ configuration.password }}'}, configurationRef: {name: values, namespace: %s}}"},
 	"HelmRepository spec.auth.basic.passwordSecretRef":             helm("BASIC", "basic: {username: a, passwordSecretRef: %s}"),
 	"HelmRepository spec.auth.bearer.tokenSecretRef":               helm("BEARER", "bearer: {tokenSecretRef: %s}"),
 	"HelmRepository spec.auth.aws.secretAccessKeySecretRef":        helm("AWS", "aws: {accessKey: AKIA, secretAccessKeySecretRef: %s}"),
 	"HelmRepository spec.auth.azure.clientSecretSecretRef":         helm("AZURE", "azure: {clientId: a, tenantId: b, clientSecretSecretRef: %s}"),
 	"HelmRepository spec.auth.gcp.applicationCredentialsSecretRef": helm("GCP", "gcp: {applicationCredentialsSecretRef: %s}"),
+	"ManagedNamespace spec.projectRef":                             {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, projectRef: {name: shop, namespace: %s}}"},
+	"ManagedNamespace spec.service.configurationRef":               {kinds.Deployments, "ManagedNamespace", "Secret", "{target: {tags: {tier: none}}, service: {configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
+	"ManagedNamespace spec.service.repositoryRef":                  {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
+	"ManagedNamespace spec.service.helm.repositoryRef":             {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
+	"ManagedNamespace spec.service.sources[].repositoryRef":        {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}"},
 	"ServiceAccount spec.tokenSecretRef":                           {kinds.Deployments, "ServiceAccount", "Secret", "{email: edge@example.test, tokenSecretRef: {name: token, namespace: %s}}"},
 	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
 	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
@@ -222,6 +228,9 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	b.neighbours()
 	b.operate()
 	b.shared()
+	// A project with namespaces needs them.
+	shop := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
+	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Limits: &hubv1.ProjectLimits{ClusterScoped: true}, Management: &hubv1.Management{By: shop.GetManagedBy()}})
 	for field, c := range cells {
 		t.Run(strings.ReplaceAll(field, " ", "."), func(t *testing.T) {
 			b := &bed{T: t, Client: b.Client, cluster: b.cluster, hub: b.hub, gate: b.gate, people: b.people, namespace: b.namespace, foreign: b.foreign}

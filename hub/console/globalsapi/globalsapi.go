@@ -50,18 +50,23 @@ func (s *API) Get(ctx context.Context, r *connect.Request[hubv1.GetGlobalService
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.Globals.State(ctx, g.ID)
+	out := withTemplate(g)
+	out.State, err = s.state(ctx, g.ID)
+	return connect.NewResponse(out), err
+}
+
+func (s *API) state(ctx context.Context, id string) (*hubv1.GlobalServiceState, error) {
+	state, err := s.Globals.State(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	out := withTemplate(g)
-	out.State = &hubv1.GlobalServiceState{
+	out := &hubv1.GlobalServiceState{
 		Services: int32(state.Targets), Ready: int32(state.Ready), Failing: int32(state.Failing), Pending: state.Pending, Sync: counts(state.Sync), Health: counts(state.Health),
 	}
 	for _, f := range state.Failures {
-		out.State.Failures = append(out.State.Failures, &hubv1.GlobalServiceFailure{Cluster: f.Cluster, Message: f.Message, At: f.At})
+		out.Failures = append(out.Failures, &hubv1.GlobalServiceFailure{Cluster: f.Cluster, Message: f.Message, At: f.At})
 	}
-	return connect.NewResponse(out), nil
+	return out, nil
 }
 
 // Apply implements hubv1connect.GlobalServicesHandler.
@@ -92,7 +97,7 @@ func (s *API) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyGlobalSer
 
 // Delete implements hubv1connect.GlobalServicesHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteGlobalServiceRequest]) (*connect.Response[hubv1.DeleteGlobalServiceResponse], error) {
-	return connect.NewResponse(&hubv1.DeleteGlobalServiceResponse{}), s.Globals.Delete(ctx, s.By(ctx), r.Msg.GetName())
+	return connect.NewResponse(&hubv1.DeleteGlobalServiceResponse{}), s.Globals.Delete(ctx, s.By(ctx), r.Msg.GetName(), "")
 }
 
 // message is a global service without its template.

@@ -62,6 +62,9 @@ type Request struct {
 	// Plan says how a changed template rolls out; nil is everywhere at once.
 	Plan *fanout.Plan
 	Spec fleet.Spec
+	// Namespace is the managed namespace that it belongs to; only
+	// hub/fleet/namespaces sets it.
+	Namespace string
 	// DryRun checks everything and stores nothing.
 	DryRun bool
 }
@@ -164,12 +167,15 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return before, "", err
 	}
+	if exists && before.Namespace != r.Namespace {
+		return before, "", before.part()
+	}
 	if before.Deleting {
 		return before, "", errcode.New(errcode.Conflict, "%s is being deleted; wait until it is gone", noun(r.Name))
 	}
 	next := before
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
-	next.Interval, next.Context, next.Spec, next.Plan = r.Interval, r.Context, r.Spec, r.Plan
+	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
 	if !exists {
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
@@ -199,6 +205,14 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	}
 	err = g.put(ctx, &next, kind, by, message)
 	return next, outcome, err
+}
+
+// part is the error of a caller that does not know what it is a part of.
+func (g Global) part() error {
+	if g.Namespace == "" {
+		return errcode.New(errcode.Conflict, "%s exists and is not a part of a managed namespace: rename one of the two", noun(g.Name))
+	}
+	return errcode.New(errcode.Conflict, "%s is a part of the managed namespace %s: change that one, with axle namespaces", noun(g.Name), g.Namespace)
 }
 
 // put stores a changed global service, and what has to be compared.
@@ -267,10 +281,14 @@ func (g *Globals) declare(ctx context.Context, next *Global, before Global) erro
 
 // Delete deletes a global service after its targets, as its cascade says. It is
 // being deleted until they are released. Conflict when its template is protected
-// and they would be deleted.
-func (g *Globals) Delete(ctx context.Context, by, name string) error {
+// and they would be deleted, or when it is not of this managed namespace, empty for
+// none.
+func (g *Globals) Delete(ctx context.Context, by, name, namespace string) error {
 	return g.config.Writer.Write(ctx, func(ctx context.Context) error {
 		v, err := g.config.Store.GlobalByName(ctx, name)
+		if err == nil && v.Namespace != namespace {
+			err = v.part()
+		}
 		if err != nil || v.Deleting {
 			return err
 		}

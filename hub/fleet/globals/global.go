@@ -84,6 +84,17 @@ type Global struct {
 	DeclaredBy string
 	CreatedAt  int64
 	UpdatedAt  int64
+	// Namespace is the managed namespace that it belongs to; empty is none.
+	Namespace string
+}
+
+// NamespaceName is the name of the global service that makes a managed namespace.
+func NamespaceName(namespace string) string { return namespace + "-ns" }
+
+// makesNamespace reports whether its targets are the namespace itself. That belongs to
+// the whole cluster, so the cluster's project does not limit it.
+func (g Global) makesNamespace() bool {
+	return g.Namespace != "" && g.Name == NamespaceName(g.Namespace)
 }
 
 // Manager is the manager of its targets.

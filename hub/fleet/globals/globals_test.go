@@ -185,7 +185,7 @@ func TestDeletedGlobalServiceReleasesItsTargets(t *testing.T) {
 				r.Cascade = cascade
 				r.Spec.Secrets = map[string]string{"password": "swordfish"}
 				b.apply(r)
-				if err := b.Delete(t.Context(), "ann", "web"); err != nil {
+				if err := b.Delete(t.Context(), "ann", "web", ""); err != nil {
 					t.Fatal(err)
 				}
 				if _, _, err := b.Apply(t.Context(), "ann", r); !errcode.Is(err, errcode.Conflict) {
@@ -358,7 +358,7 @@ func TestKilledSpreadIsCarriedOn(t *testing.T) {
 	for round := range 5 {
 		r.Spec.Configuration = map[string]string{"round": fmt.Sprint(round)}
 		if round == 4 {
-			if err := b.Delete(t.Context(), "ann", "web"); err != nil {
+			if err := b.Delete(t.Context(), "ann", "web", ""); err != nil {
 				t.Fatal(err)
 			}
 		} else if _, _, err := b.Apply(t.Context(), "ann", r); err != nil {

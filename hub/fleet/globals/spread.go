@@ -249,8 +249,11 @@ type matching struct {
 
 // project is the project of a target.
 func (m *matching) project(c fleet.Cluster) string {
-	if m.global.ProjectID != "" {
+	switch {
+	case m.global.ProjectID != "":
 		return m.global.ProjectID
+	case m.global.makesNamespace():
+		return fleet.DefaultProjectID
 	}
 	return c.ProjectID
 }
