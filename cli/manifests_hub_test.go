@@ -150,6 +150,11 @@ func TestExportAppliesBackUnchanged(t *testing.T) {
 	s.exits(0, "clusters create edge-1")
 	s.exits(0, "apply -f "+s.write("fleet.yaml", everyKind))
 
+	// The hub compares the secrets of a context, which nobody else can.
+	if again := s.exits(0, "apply -f "+filepath.Join(s.dir, "fleet.yaml")+" -o jsonpath={[*].result}"); again != "unchanged updated updated unchanged unchanged unchanged unchanged\n" {
+		t.Errorf("the same files again: %s", again)
+	}
+
 	out := filepath.Join(s.dir, "out")
 	s.exits(0, "export "+out, "7 files written")
 	var files []string
@@ -226,6 +231,19 @@ func TestExportReplacesFilesOnlyWithForce(t *testing.T) {
 		t.Errorf("the export touched %s: %v %s", mine, err, data)
 	}
 	s.exits(0, "diff -f "+out, "# 2 unchanged")
+
+	// The files of a cluster stand together, whatever its handle is, and names are names
+	// of files.
+	s.exits(0, "clusters create north --handle n1")
+	s.exits(0, "repos add fleet https://git.invalid/fleet --timeout 0")
+	s.exits(0, "services create north/web --repo fleet --ref main --folder web")
+	s.exits(0, "export "+out+" --cluster north")
+	for _, file := range []string{"clusters/north/cluster.yaml", "clusters/north/services/web.yaml"} {
+		if _, err := os.Stat(filepath.Join(out, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	s.exits(0, "diff -f "+out, "# 4 unchanged")
 }
 
 // TestStoredSecretsAreNotInvented applies an export to a hub that has none of its secrets.

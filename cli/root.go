@@ -54,7 +54,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		login.Command(a), login.Logout(a), login.Contexts(a), login.WhoAmI(a), version(a), completionCommand(a, root),
-		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), services.Namespaces(a), rollouts.Command(a), access.Projects(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
+		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), services.Namespaces(a), access.Projects(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
 	root.AddCommand(
 		diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),

@@ -54,19 +54,19 @@ type Hub struct {
 	tls             *tls.Config
 	metricsListener net.Listener
 
-	store   *store.Store
-	feed    *event.Feed
-	cache   *gitcache.Cache
-	values  *config.Keeper
-	fleet   *fleet.Fleet
-	callers wiring.Parts
-	audit   *audit.Log
-	desired *desired.Index
-	heads   *heads
-	globals *globals.Globals
+	store    *store.Store
+	feed     *event.Feed
+	cache    *gitcache.Cache
+	values   *config.Keeper
+	fleet    *fleet.Fleet
+	callers  wiring.Parts
+	audit    *audit.Log
+	desired  *desired.Index
+	heads    *heads
+	globals  *globals.Globals
+	rollouts *globals.Rollouts
 	// namespaces are managed with globals.
 	namespaces *namespaces.Namespaces
-	rollouts   *globals.Rollouts
 	replicas   *replicas
 	setup      *setup
 	declared   *declared.Providers

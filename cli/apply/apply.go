@@ -320,6 +320,9 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 	if dryRun {
 		return nil
 	}
-	_, err = client.Contexts.Update(ctx, connect.NewRequest(want))
+	done, err := client.Contexts.Update(ctx, connect.NewRequest(want))
+	if err == nil && done.Msg.GetVersion() == have.Msg.GetVersion() && proto.Equal(done.Msg.GetManagedBy(), have.Msg.GetManagedBy()) {
+		view.Result = "unchanged" // the secrets were the same
+	}
 	return err
 }

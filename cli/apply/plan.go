@@ -165,6 +165,9 @@ func (r *applying) mayManage(item manifest.Item, have *hubv1.Manager) error {
 	case people(have) && people(by), proto.Equal(have, by), r.management.GetTakeOver() && have.GetTool() != "hub":
 		return nil
 	}
+	if people(have) {
+		return errcode.New(errcode.Conflict, "%s %s is managed by people: take it over with --take-over", item.Kind, item.Name)
+	}
 	return errcode.New(errcode.Conflict, "%s %s is managed by %s: change it there, or take it over with --take-over", item.Kind, item.Name, managerText(have))
 }
 

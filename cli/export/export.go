@@ -209,7 +209,7 @@ func read(ctx context.Context, a *command.App, s selection) (files []file, left 
 				fmt.Fprintf(a.Err, "left out: %v\n", err)
 				continue
 			}
-			files = append(files, file{pathOf(from, x), text})
+			files = append(files, file{pathOf(from, rows[i].name), text})
 		}
 	}
 	return files, left, nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 // file is one manifest, under a path in the folder.
@@ -16,15 +15,16 @@ type file struct {
 	data []byte
 }
 
-// pathOf is where the manifest of an object stands. Two objects never share one.
-func pathOf(s source, x manifest.Exported) string {
+// pathOf is where the manifest of an object stands, by its name in the hub. Two objects
+// never share one.
+func pathOf(s source, name string) string {
 	if s.kind == "Cluster" {
-		return filepath.Join(s.folder, fileName(x.Name), "cluster.yaml")
+		return filepath.Join(s.folder, fileName(name), "cluster.yaml")
 	}
-	if cluster, name, ok := strings.Cut(x.Name, "/"); ok && s.kind == "ServiceDeployment" {
+	if cluster, name, ok := strings.Cut(name, "/"); ok && s.kind == "ServiceDeployment" {
 		return filepath.Join(s.folder, fileName(cluster), "services", fileName(name)+".yaml")
 	}
-	return filepath.Join(s.folder, fileName(x.Name)+".yaml")
+	return filepath.Join(s.folder, fileName(name)+".yaml")
 }
 
 // fileName is a name as the name of a file: what no name of a file may have, or begins

@@ -168,7 +168,7 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 		command.Col("Cascade", func(v globalView) string { return cmp.Or(v.Cascade, "none") }),
 		command.Col("State", func(v globalView) string {
 			text := v.State.words("service", v.Deleting)
-			if v.RollingOut && text != "" && !v.Deleting {
+			if v.RollingOut && !v.Deleting && v.State != nil {
 				text += "; a change does not run everywhere, see axle rollouts get " + v.Name
 			}
 			return text

@@ -58,14 +58,15 @@ type Replica struct {
 
 // Config holds the server's dependencies. All parts are required; texts may be empty.
 type Config struct {
-	Identity   *identity.Directory
-	Accounts   *account.Accounts
-	AgentKeys  *agentkey.Keys
-	Trusts     *federation.Trusts
-	Fleet      *fleet.Fleet
-	Globals    *globals.Globals
+	Identity  *identity.Directory
+	Accounts  *account.Accounts
+	AgentKeys *agentkey.Keys
+	Trusts    *federation.Trusts
+	Fleet     *fleet.Fleet
+	Globals   *globals.Globals
+	Rollouts  *globals.Rollouts
+	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
-	Rollouts   *globals.Rollouts
 	Cache      *gitcache.Cache
 	Previews   *preview.Previews
 	Agents     AgentUpgrades

@@ -94,12 +94,12 @@ func (globalCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, n
 
 func foundGlobal(g *hubv1.GlobalService) *found {
 	s := g.GetState()
-	f := &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy(), waits: lacks(s, "the service"), show: func(o client.Object) {
+	waits := lacks(s, "the service")
+	if g.GetRollingOut() && len(s.GetFailures()) == 0 {
+		waits = "a change of the template does not run on all clusters; axle rollouts get " + g.GetName() + " shows its rollout"
+	}
+	return &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy(), waits: waits, show: func(o client.Object) {
 		status := &o.(*v1alpha1.GlobalService).Status
 		status.Clusters, status.ReadyClusters = s.GetServices(), s.GetReady()
 	}}
-	if len(s.GetFailures()) == 0 && g.GetRollingOut() {
-		f.waits = "a change of the template does not run on all clusters; axle rollouts get " + g.GetName() + " shows its rollout"
-	}
-	return f
 }

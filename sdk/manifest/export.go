@@ -111,17 +111,22 @@ func (e Exporter) Project(p *hubv1.Project) (Exported, error) {
 	return out, out.leaves("limits", p.GetLimits(), &hubv1.ProjectLimits{}, nil)
 }
 
-// Cluster exports what a cluster is declared to be. It never creates one.
+// Cluster exports what a cluster is declared to be. It never creates one. The hub finds a
+// cluster by its name, so a handle that differs is not in the manifest.
 func (e Exporter) Cluster(c *hubv1.Cluster) (Exported, error) {
-	handle := cmp.Or(c.GetHandle(), c.GetName())
-	spec := v1alpha1.ClusterSpec{Tags: map[string]string{}, Handle: &handle}
+	name := c.GetName()
+	spec := v1alpha1.ClusterSpec{Tags: map[string]string{}, Handle: &name}
+	out := Exported{Kind: "Cluster", Name: name}
+	if handle := c.GetHandle(); handle != "" && handle != name {
+		spec.Handle = nil
+		out.Notes = append(out.Notes, fmt.Sprintf("The handle is %s; the hub keeps it.", handle))
+	}
 	maps.Copy(spec.Tags, c.GetTags())
 	if text := c.GetMetadata(); !SameJSON(text, "") {
 		spec.Metadata = &runtime.RawExtension{Raw: []byte(text)}
 	}
-	out := Exported{Kind: "Cluster", Name: handle}
 	out.Object = &v1alpha1.Cluster{
-		TypeMeta: typeMeta("Cluster"), ObjectMeta: metav1.ObjectMeta{Name: objectName(handle), Namespace: e.Namespace}, Spec: spec,
+		TypeMeta: typeMeta("Cluster"), ObjectMeta: metav1.ObjectMeta{Name: objectName(name), Namespace: e.Namespace}, Spec: spec,
 	}
 	return out, nil
 }

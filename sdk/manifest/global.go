@@ -62,24 +62,6 @@ func (d document) global(values Values) (*Item, error) {
 	})}, nil
 }
 
-// template converts what runs. Its Secret is in the namespace of the object that has it,
-// and its objects in their own namespace, or else in this one.
-func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace, from string) (*hubv1.ServiceSpec, error) {
-	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t})
-	if err != nil {
-		return nil, err
-	}
-	declared.Namespace = cmp.Or(declared.Namespace, namespace)
-	if t.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
-			return nil, err
-		}
-	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
-	return out, nil
-}
-
 // rollout converts the plan of a rollout. Errors begin with the field.
 func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
 	if in == nil {
@@ -122,4 +104,22 @@ func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
 		out.MaxFailed = unlessZero(strconv.Itoa(int(percent)) + "%")
 	}
 	return out
+}
+
+// template converts what runs. Its Secret is in the namespace of the object that has it,
+// and its objects in their own namespace, or else in this one.
+func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace, from string) (*hubv1.ServiceSpec, error) {
+	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t})
+	if err != nil {
+		return nil, err
+	}
+	declared.Namespace = cmp.Or(declared.Namespace, namespace)
+	if t.ConfigurationRef != nil {
+		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
+			return nil, err
+		}
+	}
+	out := &hubv1.ServiceSpec{}
+	convert.Copy(out, declared)
+	return out, nil
 }

@@ -46,7 +46,6 @@ var (
 	_ globals.WorkStore   = (*Table)(nil)
 	_ globals.TargetStore = (*Table)(nil)
 	_ globals.StateStore  = (*Table)(nil)
-	_ globals.HoldStore   = (*Table)(nil)
 )
 
 // Globals are the rows of global services.

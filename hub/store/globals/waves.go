@@ -45,13 +45,21 @@ var (
 	selectTemplate = Templates.Select() + "WHERE d.owner_id = $1 AND d.version = $2"
 )
 
+// Holds stores what is held for rollouts. Its methods are safe for concurrent use.
+type Holds struct{ db query.DB }
+
+// NewHolds returns what is held in a database.
+func NewHolds(db query.DB) *Holds { return &Holds{db} }
+
+var _ globals.HoldStore = (*Holds)(nil)
+
 // Held implements globals.WaveStore.
-func (t *Table) Held(ctx context.Context, after string, limit int) ([]string, error) {
+func (t *Holds) Held(ctx context.Context, after string, limit int) ([]string, error) {
 	return query.All(ctx, t.db, query.Value[string], HeldQuery, after, limit)
 }
 
 // Reports implements globals.WaveStore.
-func (t *Table) Reports(ctx context.Context, id string, clusterIDs []string) (all []globals.Report, err error) {
+func (t *Holds) Reports(ctx context.Context, id string, clusterIDs []string) (all []globals.Report, err error) {
 	if clusterIDs == nil {
 		return query.All(ctx, t.db, Reports.Reader(), ReportsQuery, id)
 	}
@@ -64,7 +72,7 @@ func (t *Table) Reports(ctx context.Context, id string, clusterIDs []string) (al
 }
 
 // Template implements globals.WaveStore.
-func (t *Table) Template(ctx context.Context, id string, version int64) (spec fleet.Spec, secrets string, err error) {
+func (t *Holds) Template(ctx context.Context, id string, version int64) (spec fleet.Spec, secrets string, err error) {
 	v, found, err := query.One(ctx, t.db, Templates.Reader(), selectTemplate, id, version)
 	if err == nil && !found {
 		err = errcode.New(errcode.Internal, "the former template of global service %s is not stored any more; apply it again", id)
@@ -73,13 +81,13 @@ func (t *Table) Template(ctx context.Context, id string, version int64) (spec fl
 }
 
 // EndHold implements globals.WaveStore.
-func (t *Table) EndHold(ctx context.Context, id string) error {
+func (t *Holds) EndHold(ctx context.Context, id string) error {
 	_, err := t.db.Exec(ctx, "UPDATE global_services SET held_version = 0, held_context = '' WHERE id = $1", id)
 	return err
 }
 
 // ForgetRollouts implements globals.WaveStore.
-func (t *Table) ForgetRollouts(ctx context.Context, subject, keep string) error {
+func (t *Holds) ForgetRollouts(ctx context.Context, subject, keep string) error {
 	for _, statement := range []string{
 		"DELETE FROM rollout_targets WHERE rollout_id IN (SELECT id FROM rollouts WHERE subject = $1 AND id <> $2)",
 		"DELETE FROM rollouts WHERE subject = $1 AND id <> $2",
