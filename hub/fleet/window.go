@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/axle-cd/axle/internal/syncwindow"
 )
@@ -19,23 +18,6 @@ func checkWindowList(at string, windows []SyncWindow) error {
 	for i, w := range windows {
 		if _, err := syncwindow.Parse(syncwindow.Spec{Kind: w.Kind, Schedule: w.Schedule, Duration: w.Duration, TimeZone: w.TimeZone}); err != nil {
 			return field(fmt.Sprintf("%s[%d]", at, i), "%s", err)
-		}
-	}
-	return nil
-}
-
-// maxResources limits the objects in one sync request.
-const maxResources = 100
-
-// checkResources checks the form GROUP:KIND:NAME of the objects in a sync request.
-func checkResources(all []string) error {
-	if len(all) > maxResources {
-		return field("resources", "lists more than %d; sync the service whole", maxResources)
-	}
-	for _, text := range all {
-		parts := strings.SplitN(text, ":", 3)
-		if len(text) > 600 || len(parts) != 3 || parts[1] == "" || parts[2] == "" || strings.Count(parts[2], "/") > 1 || strings.HasSuffix(parts[2], "/") {
-			return field("resources", "%.200q is not an object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
 		}
 	}
 	return nil
