@@ -133,10 +133,21 @@ func (us *users) UserByName(ctx context.Context, name string) (User, error) {
 	return u, err
 }
 
-// People returns all users and service accounts in order of name, with the
-// names of their groups.
-func (us *users) People(ctx context.Context) ([]Person, map[string]string, error) {
-	people, err := us.access.store.People(ctx, nil)
+// People returns all users and service accounts in order of name, or the one with a
+// name, with the names of the groups.
+func (us *users) People(ctx context.Context, name string) ([]Person, map[string]string, error) {
+	var ids []string
+	if name != "" {
+		u, err := us.reader.UserByName(ctx, name)
+		if errcode.Is(err, errcode.NotFound) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = []string{u.ID}
+	}
+	people, err := us.access.store.People(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}

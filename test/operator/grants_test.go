@@ -170,37 +170,41 @@ type cell struct {
 	to string
 	// spec has %s for the namespace.
 	spec string
+	// fixed says that the field cannot be changed: another object is made.
+	fixed bool
 }
 
 var cells = map[string]cell{
-	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
-	"GlobalService spec.projectRef":                                {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, projectRef: {name: shop, namespace: %s}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
-	"GlobalService spec.template.configurationRef":                 {kinds.Deployments, "GlobalService", "Secret", "{tags: {tier: none}, template: {configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
-	"GlobalService spec.template.repositoryRef":                    {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
-	"GlobalService spec.template.helm.repositoryRef":               {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
-	"GlobalService spec.template.sources[].repositoryRef":          {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}"},
+	"BootstrapToken spec.projectRef":                               {kinds.Deployments, "BootstrapToken", "", "{projectRef: {name: shop, namespace: %s}, tokenSecretRef: {name: boot}}", true},
+	"BootstrapToken spec.tokenSecretRef":                           {kinds.Deployments, "BootstrapToken", "Secret", "{projectRef: {name: shop}, tokenSecretRef: {name: boot, namespace: %s}}", true},
+	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}", false},
+	"GlobalService spec.projectRef":                                {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, projectRef: {name: shop, namespace: %s}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}", false},
+	"GlobalService spec.template.configurationRef":                 {kinds.Deployments, "GlobalService", "Secret", "{tags: {tier: none}, template: {configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}", false},
+	"GlobalService spec.template.repositoryRef":                    {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}", false},
+	"GlobalService spec.template.helm.repositoryRef":               {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}", false},
+	"GlobalService spec.template.sources[].repositoryRef":          {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}", false},
 	"HelmRepository spec.auth.basic.passwordSecretRef":             helm("BASIC", "basic: {username: a, passwordSecretRef: %s}"),
 	"HelmRepository spec.auth.bearer.tokenSecretRef":               helm("BEARER", "bearer: {tokenSecretRef: %s}"),
 	"HelmRepository spec.auth.aws.secretAccessKeySecretRef":        helm("AWS", "aws: {accessKey: AKIA, secretAccessKeySecretRef: %s}"),
 	"HelmRepository spec.auth.azure.clientSecretSecretRef":         helm("AZURE", "azure: {clientId: a, tenantId: b, clientSecretSecretRef: %s}"),
 	"HelmRepository spec.auth.gcp.applicationCredentialsSecretRef": helm("GCP", "gcp: {applicationCredentialsSecretRef: %s}"),
-	"ServiceAccount spec.tokenSecretRef":                           {kinds.Deployments, "ServiceAccount", "Secret", "{email: edge@example.test, tokenSecretRef: {name: token, namespace: %s}}"},
-	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
-	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
-	"ServiceContext spec.secretRef":                                {kinds.Deployments, "ServiceContext", "Secret", "{secretRef: {name: values, namespace: %s}}"},
-	"ServiceContext spec.projectRef":                               {kinds.Deployments, "ServiceContext", "", "{projectRef: {name: shop, namespace: %s}}"},
-	"ServiceDeployment spec.clusterRef":                            {kinds.Deployments, "ServiceDeployment", "Cluster", "{clusterRef: {name: edge, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.configurationRef":                      {kinds.Deployments, "ServiceDeployment", "Secret", "{cluster: edge-1, configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.projectRef":                            {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, projectRef: {name: shop, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.repositoryRef":                         {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}"},
-	"ServiceDeployment spec.helm.repositoryRef":                    {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
-	"ServiceDeployment spec.sources[].repositoryRef":               {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}"},
+	"ServiceAccount spec.tokenSecretRef":                           {kinds.Deployments, "ServiceAccount", "Secret", "{email: edge@example.test, tokenSecretRef: {name: token, namespace: %s}}", false},
+	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}", false},
+	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}", false},
+	"ServiceContext spec.secretRef":                                {kinds.Deployments, "ServiceContext", "Secret", "{secretRef: {name: values, namespace: %s}}", false},
+	"ServiceContext spec.projectRef":                               {kinds.Deployments, "ServiceContext", "", "{projectRef: {name: shop, namespace: %s}}", false},
+	"ServiceDeployment spec.clusterRef":                            {kinds.Deployments, "ServiceDeployment", "Cluster", "{clusterRef: {name: edge, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}", false},
+	"ServiceDeployment spec.configurationRef":                      {kinds.Deployments, "ServiceDeployment", "Secret", "{cluster: edge-1, configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}", false},
+	"ServiceDeployment spec.projectRef":                            {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, projectRef: {name: shop, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}", false},
+	"ServiceDeployment spec.repositoryRef":                         {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}", false},
+	"ServiceDeployment spec.helm.repositoryRef":                    {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}", false},
+	"ServiceDeployment spec.sources[].repositoryRef":               {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}", false},
 }
 
 // helm is a cell of a chart repository with one way to log in.
 func helm(provider, auth string) cell {
 	spec := "{url: 'oci://registry.example/charts', provider: " + provider + ", auth: {" + fmt.Sprintf(auth, "{name: values, namespace: %s}") + "}}"
-	return cell{kinds.Deployments, "HelmRepository", "Secret", spec}
+	return cell{kinds.Deployments, "HelmRepository", "Secret", spec, false}
 }
 
 // grant allows objects of a kind of a namespace to name those of another kind in the
@@ -234,11 +238,17 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 			} else if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 				from = ""
 			}
-			into := func(namespace string) {
-				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "'}\nspec: " + fmt.Sprintf(c.spec, namespace))
-			}
 			o.SetName(name)
 			o.SetNamespace(from)
+			into := func(namespace string) {
+				if c.fixed {
+					if err := b.Delete(t.Context(), o.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+						t.Fatal(err)
+					}
+					b.vanished(o.DeepCopy())
+				}
+				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "'}\nspec: " + fmt.Sprintf(c.spec, namespace))
+			}
 			into(b.namespace)
 			b.settled(o, "True", "") // own, without
 			into(b.foreign)

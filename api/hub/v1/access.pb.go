@@ -130,7 +130,9 @@ func (x *User) GetAdminManagedBy() *Manager {
 }
 
 type ListUsersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the user or service account with this name; empty is all.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +165,13 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListUsersRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type ListUsersResponse struct {
@@ -1611,8 +1620,9 @@ const file_hub_v1_access_proto_rawDesc = "" +
 	"\x06groups\x18\x06 \x03(\tR\x06groups\x123\n" +
 	"\n" +
 	"managed_by\x18\a \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12>\n" +
-	"\x10admin_managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\x0eadminManagedBy\"\x12\n" +
-	"\x10ListUsersRequest\"<\n" +
+	"\x10admin_managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\x0eadminManagedBy\"&\n" +
+	"\x10ListUsersRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"<\n" +
 	"\x11ListUsersResponse\x12'\n" +
 	"\x05users\x18\x01 \x03(\v2\x11.axle.hub.v1.UserR\x05users\"\xcf\x01\n" +
 	"\x11CreateUserRequest\x12\x14\n" +

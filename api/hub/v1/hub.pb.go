@@ -8464,6 +8464,8 @@ type ListOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only what this tool manages; "none" is what nobody manages; empty is all.
 	ManagedByTool string `protobuf:"bytes,1,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
+	// Only those of this name; empty is all.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8501,6 +8503,13 @@ func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
 func (x *ListOutputsRequest) GetManagedByTool() string {
 	if x != nil {
 		return x.ManagedByTool
+	}
+	return ""
+}
+
+func (x *ListOutputsRequest) GetName() string {
+	if x != nil {
+		return x.Name
 	}
 	return ""
 }
@@ -10400,9 +10409,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteContextResponse\"<\n" +
+	"\x15DeleteContextResponse\"P\n" +
 	"\x12ListOutputsRequest\x12&\n" +
-	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"E\n" +
+	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"E\n" +
 	"\x13ListOutputsResponse\x12.\n" +
 	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"\x94\x01\n" +
 	"\x11PutOutputsRequest\x12.\n" +
