@@ -113,7 +113,7 @@ var All = []Kind{
 	{Group: Axle, Name: "RegistrationToken", Level: Full, Says: "A token for new clusters, in a Secret."},
 	{Group: Axle, Name: "ProjectLimits", Level: Full, Says: "The limits of a project of the hub."},
 	{Group: Axle, Name: "RolloutPolicy", Level: Stored, Says: "No change is rolled out in waves: the hub has no global services yet."},
-	{Group: Axle, Name: "AgentUpgrade", Level: Stored, Says: "No agent is upgraded: the operator does not read this kind yet. Use axle agents upgrade."},
+	{Group: Axle, Name: "AgentUpgrade", Level: Full, Says: "The version of the agents, and the waves in which they get it."},
 	{Group: Axle, Name: "HubSettings", Level: Full, Says: "The sync windows of the hub."},
 	{Group: Axle, Name: "Outputs", Level: Full, Says: "Values of the hub that services import."},
 	{Group: Axle, Name: "BackendMigration", Level: Stored, Says: "Nothing is migrated: the operator does not read this kind yet. Use axle backends migrate."},

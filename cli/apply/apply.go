@@ -49,9 +49,9 @@ func Command(a *command.App) *cobra.Command {
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext,
 ServiceDeployment and GlobalService objects of deployments.plural.sh/v1alpha1, and
-AccessBinding, AdminGrant, FederationTrust, GroupMembership, HubSettings,
-LoginProvider, Outputs, ProjectLimits, Repository and User objects of
-axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
+AccessBinding, AdminGrant, AgentUpgrade, FederationTrust, GroupMembership,
+HubSettings, LoginProvider, Outputs, ProjectLimits, Repository, User and Webhook
+objects of axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
 Secrets and ConfigMaps that they refer to are read from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are

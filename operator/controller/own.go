@@ -6,6 +6,7 @@ import (
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
 // own are the kinds of the group axle-cd.github.io whose steps are those of all kinds.
@@ -14,6 +15,7 @@ func ownKinds() []kind {
 	return []kind{
 		own("AccessBinding", &axlev1alpha1.AccessBindingList{}, func(o *axlev1alpha1.AccessBinding) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("AdminGrant", &axlev1alpha1.AdminGrantList{}, func(o *axlev1alpha1.AdminGrant) common { return common{&o.Status, nil} }, nil),
+		agentUpgrades(),
 		own("FederationTrust", &axlev1alpha1.FederationTrustList{}, func(o *axlev1alpha1.FederationTrust) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("GroupMembership", &axlev1alpha1.GroupMembershipList{}, func(o *axlev1alpha1.GroupMembership) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 		own("HubSettings", &axlev1alpha1.HubSettingsList{}, func(o *axlev1alpha1.HubSettings) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
@@ -22,6 +24,18 @@ func ownKinds() []kind {
 		repositories(),
 		own("User", &axlev1alpha1.UserList{}, func(o *axlev1alpha1.User) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
 	}
+}
+
+// agentUpgrades have no finalizer: agents stay at their version when the object goes.
+func agentUpgrades() kind {
+	k := own("AgentUpgrade", &axlev1alpha1.AgentUpgradeList{}, func(o *axlev1alpha1.AgentUpgrade) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+		func(o *axlev1alpha1.AgentUpgrade, m proto.Message) {
+			u := m.(*hubv1.AgentUpgrade)
+			o.Status.Previous = u.GetPrevious()
+			o.Status.Rollout = &v1alpha1.RolloutStatus{Phase: u.GetPhase(), Wave: u.GetWave(), Waves: int32(len(u.GetWaves())), Message: u.GetMessage()}
+		})
+	k.protection = ""
+	return k
 }
 
 func loginProviders() kind {

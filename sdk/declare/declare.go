@@ -53,7 +53,7 @@ type Kind interface {
 
 var all = map[string]Kind{
 	"AccessBinding": bindings{}, "GroupMembership": members{}, "User": users{}, "AdminGrant": admins{}, "LoginProvider": providers{},
-	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{}, "Repository": repositories{}, "FederationTrust": trusts{}, "Webhook": webhooks{},
+	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{}, "Repository": repositories{}, "FederationTrust": trusts{}, "Webhook": webhooks{}, "AgentUpgrade": upgrades{},
 }
 
 // Of returns the calls of a kind of the group, and whether it has some.
@@ -63,7 +63,7 @@ func Of(kind string) (Kind, bool) {
 }
 
 // Rights are the kinds of Of about people, webhooks and settings, in the order in which what names
-// others is deleted first. The others are Outputs and Repository.
+// others is deleted first. The others are Outputs, Repository and AgentUpgrade.
 func Rights() []string {
 	return []string{"Webhook", "FederationTrust", "LoginProvider", "AdminGrant", "AccessBinding", "GroupMembership", "User", "ProjectLimits", "HubSettings"}
 }

@@ -29,6 +29,8 @@ func (d own) item(values Values) (*Item, error) {
 	switch d.meta.Kind {
 	case "AccessBinding":
 		return d.accessBinding()
+	case "AgentUpgrade":
+		return d.agentUpgrade()
 	case "AdminGrant":
 		return d.adminGrant()
 	case "FederationTrust":
@@ -164,6 +166,26 @@ func (d own) registrationToken(values Values) (*Item, error) {
 		request.LifetimeMicros = lifetime.Microseconds()
 	}
 	return d.request(object.Namespace+"/"+object.Name, request), nil
+}
+
+// agentUpgrade has the state that is declared as the phase of an AgentUpgrade.
+func (d own) agentUpgrade() (*Item, error) {
+	var object axlev1alpha1.AgentUpgrade
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	spec := object.Spec
+	request := &hubv1.StartUpgradeRequest{Version: value(spec.Version), Image: value(spec.Image), Waves: spec.Waves, MaxUnavailable: value(spec.MaxUnavailable)}
+	if spec.Soak != nil {
+		soak, err := time.ParseDuration(*spec.Soak)
+		if err != nil || soak < 0 {
+			return nil, d.invalid("spec.soak: %q is not a duration such as 15m", *spec.Soak)
+		}
+		request.SoakMicros = soak.Microseconds()
+	}
+	item := d.request("agents", request)
+	item.Set = []proto.Message{&hubv1.AgentUpgrade{Phase: cmp.Or(value(spec.State), "Running")}}
+	return item, nil
 }
 
 func (d own) adminGrant() (*Item, error) {
@@ -330,7 +352,7 @@ func merged(items []Item) (out []Item) {
 	first := map[string]int{}
 	for _, item := range items {
 		at, known := first[item.Kind+"/"+item.Name]
-		if len(item.Set) > 0 && known {
+		if _, once := item.Request.(*hubv1.StartUpgradeRequest); len(item.Set) > 0 && known && !once {
 			out[at].Set = append(out[at].Set, item.Set...)
 			continue
 		}

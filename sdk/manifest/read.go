@@ -181,7 +181,7 @@ func itemsOf(documents []document) ([]Item, error) {
 	}
 	// Repositories, users and the like first; what names them comes later.
 	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "GlobalService",
-		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust"}
+		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
 	items = merged(items)
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))

@@ -7543,6 +7543,8 @@ type AgentUpgrade struct {
 	UpdatedAt  int64                 `protobuf:"varint,10,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	Targets    []*AgentUpgradeTarget `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`
 	HubVersion string                `protobuf:"bytes,12,opt,name=hub_version,json=hubVersion,proto3" json:"hub_version,omitempty"`
+	// Empty for each agent's own registry.
+	Image string `protobuf:"bytes,14,opt,name=image,proto3" json:"image,omitempty"`
 	// Who manages it; unset is nobody.
 	ManagedBy     *Manager `protobuf:"bytes,13,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -7659,6 +7661,13 @@ func (x *AgentUpgrade) GetTargets() []*AgentUpgradeTarget {
 func (x *AgentUpgrade) GetHubVersion() string {
 	if x != nil {
 		return x.HubVersion
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetImage() string {
+	if x != nil {
+		return x.Image
 	}
 	return ""
 }
@@ -10326,7 +10335,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"management\"\x15\n" +
 	"\x13PauseUpgradeRequest\"\x16\n" +
 	"\x14ResumeUpgradeRequest\"\x15\n" +
-	"\x13AbortUpgradeRequest\"\x8d\x03\n" +
+	"\x13AbortUpgradeRequest\"\xa3\x03\n" +
 	"\fAgentUpgrade\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
@@ -10343,7 +10352,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	" \x01(\x03R\tupdatedAt\x129\n" +
 	"\atargets\x18\v \x03(\v2\x1f.axle.hub.v1.AgentUpgradeTargetR\atargets\x12\x1f\n" +
 	"\vhub_version\x18\f \x01(\tR\n" +
-	"hubVersion\x123\n" +
+	"hubVersion\x12\x14\n" +
+	"\x05image\x18\x0e \x01(\tR\x05image\x123\n" +
 	"\n" +
 	"managed_by\x18\r \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\xd3\x01\n" +
 	"\x12AgentUpgradeTarget\x12\x18\n" +
