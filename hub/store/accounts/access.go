@@ -131,8 +131,9 @@ var (
 	LEFT JOIN clusters c ON b.level = 'cluster' AND c.id = b.object_id
 	LEFT JOIN services s ON b.level = 'service' AND s.id = b.object_id
 	LEFT JOIN clusters sc ON sc.id = s.cluster_id `
-	selectBindingsAt = selectBindings + "WHERE b.level = $1 AND b.object_id = $2 ORDER BY b.created_at, b.id"
-	insertBinding    = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
+	// BindingsAt lists those of one object.
+	BindingsAt    = selectBindings + "WHERE b.level = $1 AND b.object_id = $2 ORDER BY b.created_at, b.id"
+	insertBinding = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
 // Groups implements identity.AccessReader.
@@ -210,7 +211,7 @@ func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]ident
 
 // BindingsAt implements identity.BindingStore.
 func (s *accessRows) BindingsAt(ctx context.Context, level identity.Level, objectID string) ([]identity.Binding, error) {
-	return query.All(ctx, s.db, bindingTable.Reader(), selectBindingsAt, level, objectID)
+	return query.All(ctx, s.db, bindingTable.Reader(), BindingsAt, level, objectID)
 }
 
 // InsertBinding implements identity.BindingStore.
