@@ -97,6 +97,23 @@ func globalServices(t *testing.T, config hubtest.HubConfig) {
 		says("services get "+cluster+"/web -o jsonpath={.revision}", "2")
 	}
 
+	// A change in waves. Nobody waits for clusters without an agent.
+	if code, text := run("rollouts", "get", "web"); code == 0 || !strings.Contains(text, "was rolled out in waves") {
+		t.Errorf("a rollout before there was one: %s", text)
+	}
+	if code, text := run("globalservices", "apply", "web", "--repo", "fleet", "--ref", "main", "--soak", "1m"); code != 2 || !strings.Contains(text, "--wave") {
+		t.Errorf("a soak time without waves: exit %d: %s", code, text)
+	}
+	waves := "globalservices apply web --tag tier=edge --repo fleet --ref main --folder web --wave 1,100% --soak 1s --var color="
+	does(waves+"red", "updated", "1, 100%")
+	says("rollouts get web", "Done")
+	does("rollouts get web -o jsonpath={.states.Absent}", "2")
+	does("rollouts list", "")
+	if code, text := run("rollouts", "pause", "web"); code == 0 || !strings.Contains(text, "no rollout of global service web runs") {
+		t.Errorf("a rollout that is done is paused: %s", text)
+	}
+	says("services get edge-2/web -o jsonpath={.revision}", "3")
+
 	// The same in Git, which the set then manages.
 	file := filepath.Join(dir, "web.yaml")
 	manifest := "apiVersion: deployments.plural.sh/v1alpha1\nkind: GlobalService\nmetadata: {name: all, namespace: infra}\nspec:\n  tags: {tier: edge}\n  cascade: {delete: true}\n" +
@@ -109,7 +126,7 @@ func globalServices(t *testing.T, config hubtest.HubConfig) {
 	}
 	does("apply -f "+file+" --set fleet --take-over", "GlobalService", "updated")
 	does("apply -f "+file+" --set fleet", "unchanged")
-	says("services get edge-2/web -o jsonpath={.revision}", "3")
+	says("services get edge-2/web -o jsonpath={.revision}", "4")
 	does("globalservices list", "web", "tier=edge", "delete")
 	does("globalservices get web -o jsonpath={.managedBy.id}", "fleet")
 

@@ -8,12 +8,15 @@ import (
 	"github.com/axle-cd/axle/cli/audit"
 	"github.com/axle-cd/axle/cli/clusters"
 	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/diff"
 	"github.com/axle-cd/axle/cli/examples"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/export"
 	"github.com/axle-cd/axle/cli/hub"
 	"github.com/axle-cd/axle/cli/login"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/repos"
+	"github.com/axle-cd/axle/cli/rollouts"
 	"github.com/axle-cd/axle/cli/services"
 	"github.com/axle-cd/axle/cli/suggest"
 	"github.com/axle-cd/axle/cli/values"
@@ -51,7 +54,10 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		login.Command(a), login.Logout(a), login.Contexts(a), login.WhoAmI(a), version(a), completionCommand(a, root),
-		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), access.Projects(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), services.Diff(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
+		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), services.Namespaces(a), access.Projects(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
+	)
+	root.AddCommand(
+		diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))

@@ -6,6 +6,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 // movers are the people who play the fields of testdata/access_table.txt that
@@ -222,7 +227,6 @@ func TestAFieldThatNamesWhatIsHiddenTellsNothing(t *testing.T) {
 			return spec("edge-lab", `"helm": {"chart": "x", "repository": "charts-`+thing+`"}`)
 		},
 		"a context": func(thing string) string { return spec("edge-lab", `"contexts": ["ctx-lab", "ctx-`+thing+`"]`) },
-		"outputs":   func(thing string) string { return spec("edge-lab", `"imports": [{"stack": "out-`+thing+`"}]`) },
 		"a cluster to wait for": func(thing string) string {
 			return spec("edge-lab", `"dependencies": [{"name": "web", "cluster": "edge-`+thing+`"}]`)
 		},
@@ -247,5 +251,34 @@ func TestAFieldThatNamesWhatIsHiddenTellsNothing(t *testing.T) {
 				t.Errorf("%s of %s by %s: %d %q for what is there, %d %q for what is not", name, c.name, c.call, there, a, not, n)
 			}
 		}
+	}
+}
+
+// Outputs may be created after the service that imports them. Those of another
+// project are waited for like those that do not exist.
+func TestOutputsOfOthersAreWaitedForLikeMissingOnes(t *testing.T) {
+	b := newMoversBed(t)
+	answer := func(thing string) (seen map[string]any) {
+		request := strings.Replace(service("edge-lab", "web", "repo-lab", `"imports": [{"stack": "out-`+thing+`"}]`), `{"ref"`, `{"dryRun": true, "ref"`, 1)
+		code, answer := b.as("other", "Services/Apply", request)
+		seen, _ = answer["service"].(map[string]any)
+		if code != http.StatusOK {
+			t.Errorf("imports of out-%s: %d %v", thing, code, answer)
+		}
+		for key, value := range seen {
+			if seen[key] = strings.ReplaceAll(fmt.Sprint(value), "out-"+thing, "out"); strings.HasSuffix(key, "At") {
+				delete(seen, key) // times
+			}
+		}
+		return seen
+	}
+	eventually.For(t, time.Minute, "the repository was tried", func() error {
+		if at := answer("none"); at["reason"] != "SourceError" {
+			return fmt.Errorf("%v", at)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(answer("none"), answer("shop")); diff != "" {
+		t.Errorf("the answers differ by what exists: %s", diff)
 	}
 }

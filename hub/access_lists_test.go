@@ -72,6 +72,9 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		"GlobalServices/List": {
 			"globalServices", `{}`, []string{"name"}, gone("%s", "global-shop"), []string{"global-lab"},
 		},
+		"ManagedNamespaces/List": {
+			"namespaces", `{}`, []string{"name"}, gone("%s", "namespace-shop"), []string{"namespace-lab"},
+		},
 		"Repositories/List": {
 			"repositories", `{}`, []string{"name", "project", "services"},
 			gone("%s shop 0", "repo-cloud shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},

@@ -215,13 +215,14 @@ func newTableBed(t *testing.T) *tableBed {
 // fleet makes projects shop and lab, equal but for their names.
 func (b *tableBed) fleet(url string) {
 	for _, p := range []string{"shop", "lab"} {
-		b.must("Projects/Create", fmt.Sprintf(`{"name": %q}`, p))
+		b.must("Projects/Create", fmt.Sprintf(`{"name": %q, "limits": {"clusterScoped": true}}`, p))
 		b.must("Clusters/Create", fmt.Sprintf(`{"name": "edge-%[1]s", "project": %[1]q}`, p))
 		b.must("Repositories/Create", fmt.Sprintf(`{"name": "repo-%[1]s", "project": %[1]q, "url": %[2]q}`, p, url))
 		b.must("Webhooks/Create", fmt.Sprintf(`{"name": "hook-%[1]s", "provider": "github", "repository": "repo-%[1]s"}`, p))
 		b.must("Contexts/Create", fmt.Sprintf(`{"context": {"name": "ctx-%[1]s", "project": %[1]q, "values": "{}"}}`, p))
 		b.must("Outputs/Put", fmt.Sprintf(`{"outputs": {"name": "out-%[1]s", "project": %[1]q, "values": "{}"}}`, p))
 		b.must("GlobalServices/Apply", globalService("global-"+p, p))
+		b.must("ManagedNamespaces/Apply", globalService("namespace-"+p, p))
 		for _, name := range []string{"web", "db"} {
 			b.must("Services/Create", service("edge-"+p, name, "repo-"+p, `"contexts": ["ctx-`+p+`"]`))
 		}
@@ -238,7 +239,7 @@ func service(cluster, name, repository string, more ...string) string {
 	return fmt.Sprintf(`{"ref": {"cluster": %q, "name": %q}, "spec": {%s}}`, cluster, name, strings.Join(fields, ", "))
 }
 
-// globalService is one that selects no cluster.
+// globalService is one that selects no cluster, and so is a managed namespace.
 func globalService(name, project string) string {
 	return fmt.Sprintf(`{"name": %q, "settings": {"project": %q, "tags": {"no": "cluster"}}, "spec": {"repository": "repo-%s", "git": {"ref": "main"}}}`, name, project, project)
 }
@@ -289,6 +290,7 @@ func (b *tableBed) targets(url string) {
 		b.must("Outputs/Put", `{"outputs": {"name": "gone-`+who+`", "project": "shop", "values": "{}"}}`)
 		b.must("Services/Create", service("edge-shop", "gone-"+who, "repo-shop"))
 		b.must("GlobalServices/Apply", globalService("gone-"+who, "shop"))
+		b.must("ManagedNamespaces/Apply", globalService("gone-"+who, "shop"))
 		b.must("Users/Create", `{"email": "gone-`+who+`@example.com"}`)
 		b.must("Groups/Create", `{"name": "gone-`+who+`"}`)
 		if status, made := b.as(who, "Tokens/Create", `{"name": "own", "scopes": ["read"]}`); status == http.StatusOK {

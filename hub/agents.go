@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/agentapi"
 	"github.com/axle-cd/axle/hub/fanout"
+	"github.com/axle-cd/axle/hub/fleet/bundled"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/buildinfo"
@@ -20,7 +20,6 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
-	"github.com/axle-cd/axle/internal/tarball"
 )
 
 // AgentUpgradesManual waits for a person to start each upgrade of the agents;
@@ -48,15 +47,8 @@ func agentPackage() (digest.Digest, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	var entries iter.Seq2[tarball.Entry, error] = func(yield func(tarball.Entry, error) bool) {
-		yield(tarball.Entry{Path: deploy.PackageFile, Type: digest.File, Size: int64(len(text)), Body: bytes.NewReader(text)}, nil)
-	}
-	var out bytes.Buffer
-	d, _, err := tarball.Write(&out, entries, tarball.Options{Concurrency: 1})
-	if err != nil {
-		return "", nil, fmt.Errorf("pack the agent's manifests: %w", err)
-	}
-	return d, out.Bytes(), nil
+	files, err := bundled.Pack(deploy.PackageFile, string(text))
+	return files.Digest, files.Tarball, err
 }
 
 // own returns one of the hub's own tarballs. It reads the database only for

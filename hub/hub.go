@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
+	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
@@ -63,13 +64,16 @@ type Hub struct {
 	desired  *desired.Index
 	heads    *heads
 	globals  *globals.Globals
-	replicas *replicas
-	setup    *setup
-	declared *declared.Providers
-	login    *login.Server
-	agents   *agents
-	tunnels  *tunnel.Tunnels
-	proxy    *authproxy.Proxy
+	rollouts *globals.Rollouts
+	// namespaces are managed with globals.
+	namespaces *namespaces.Namespaces
+	replicas   *replicas
+	setup      *setup
+	declared   *declared.Providers
+	login      *login.Server
+	agents     *agents
+	tunnels    *tunnel.Tunnels
+	proxy      *authproxy.Proxy
 
 	registry  *prometheus.Registry
 	readiness *readiness
@@ -181,7 +185,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.values, h.agents, h.setup, h.tunnels} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -199,8 +203,14 @@ func makeFleet(h *Hub, key []byte) (err error) {
 	follower := &follow.Follower{Fleet: h.fleet, Moves: h.store, Writer: h.store, Sources: from, Clock: c.Clock}
 	h.globals = globals.New(globals.Config{
 		Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Moves: h.store, Sources: from, Writer: h.store,
-		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Clock: c.Clock, Log: c.Log,
+		Store: h.store, Work: h.store, Targets: h.store, States: h.store, Holds: h.store, Rollouts: h.store, Waves: h.store, Clock: c.Clock, Log: c.Log,
 	})
+	h.rollouts = globals.NewRollouts(h.globals, func(clusterID string, interval int64) fleet.Freshness {
+		h.fleet.Polls.SetInterval(clusterID, interval)
+		fresh, _ := h.fleet.Freshness(clusterID)
+		return fresh
+	})
+	h.namespaces = namespaces.New(namespaces.Config{Globals: h.globals, Fleet: fleet.Templates{Fleet: h.fleet}, Rows: store.Fleet(h.store), Store: h.store})
 	h.heads = newHeads(h.cache.Changed, h.cache.LookAgain, c.Clock, c.Log, h.fleet.SettleLimits, h.globals.Spread, follower.FollowHeads)
 	return nil
 }

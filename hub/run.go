@@ -57,13 +57,14 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 }
 
 // followHeads is the work of one replica at a time: heads, values from
-// elsewhere, and the agents' upgrades. A new holder checks everything once.
+// elsewhere, the agents' upgrades and the rollouts of global services. A new holder checks everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		return lifecycle.Run(ctx,
 			lifecycle.Part{Name: "heads", Run: h.heads.Run},
 			lifecycle.Part{Name: "values", Run: func(ctx context.Context) error { return h.values.Lead(ctx, configured{h.fleet, h.globals}) }},
 			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
+			lifecycle.Part{Name: "rollouts", Run: h.rollouts.Run},
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
 		)
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/bundled"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store"
@@ -26,6 +27,10 @@ var _ fleet.Sources = sources{}
 
 // Follow implements fleet.Sources.
 func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, repositoryID string, err error) {
+	if want.URL == bundled.NamespaceURL {
+		sourceID, err = s.followBundled(ctx, want)
+		return sourceID, "", err
+	}
 	r, err := s.repository(ctx, want)
 	if err != nil {
 		return "", "", err
@@ -35,6 +40,24 @@ func (s sources) Follow(ctx context.Context, want fleet.SourceWant) (sourceID, r
 		return "", "", err
 	}
 	return source.ID, r.ID, s.cache.Track(ctx, source)
+}
+
+// followBundled follows files that the hub makes itself: those of this version, or
+// those that another version stored.
+func (s sources) followBundled(ctx context.Context, want fleet.SourceWant) (sourceID string, err error) {
+	own, err := bundled.Namespace()
+	if err != nil {
+		return "", err
+	}
+	if want.Ref == own.Digest.String() {
+		err = s.store.PutPackage(ctx, want.Ref, own.Tarball)
+	} else {
+		_, err = s.store.Package(ctx, want.Ref)
+	}
+	if errcode.Is(err, errcode.NotFound) {
+		return "", want.Invalid("ref", "the hub has no files %.80q for namespaces", want.Ref)
+	}
+	return bundled.Source(want.Ref), err
 }
 
 // repository finds the repository of a source. For a chart's URL that nobody
@@ -169,11 +192,24 @@ func (s sources) Followed(ctx context.Context, sourceIDs []string) error {
 
 // Heads implements fleet.Sources.
 func (s sources) Heads(ctx context.Context, sourceIDs []string) (map[string]fleet.Head, error) {
-	all, err := s.cache.HeadsOf(ctx, sourceIDs)
+	heads := make(map[string]fleet.Head, len(sourceIDs))
+	var upstream []string
+	for _, id := range sourceIDs {
+		d, ours := bundled.DigestOf(id)
+		if !ours {
+			upstream = append(upstream, id)
+			continue
+		}
+		data, err := s.store.Package(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		heads[id] = fleet.Head{SourceID: id, Content: fleet.Content{SourceRevision: d, Digest: d, Size: int64(len(data)), Message: "made by the hub"}}
+	}
+	all, err := s.cache.HeadsOf(ctx, upstream)
 	if err != nil {
 		return nil, err
 	}
-	heads := make(map[string]fleet.Head, len(all))
 	for _, h := range all {
 		heads[h.SourceID] = fleetHead(h)
 	}

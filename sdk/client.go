@@ -62,6 +62,8 @@ type Client struct {
 	Logins          hubv1connect.LoginsClient
 	Providers       hubv1connect.ProvidersClient
 
+	ManagedNamespaces hubv1connect.ManagedNamespacesClient
+
 	// URL is that of the hub, without a slash at the end.
 	URL string
 
@@ -114,6 +116,8 @@ func New(c Config) (*Client, error) {
 		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
+
+		ManagedNamespaces: hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 
 		URL: base, transport: transport,
 	}, nil

@@ -160,8 +160,9 @@ func (d *differ) written(ctx context.Context, it *wave.Item, had *inventory.Entr
 	case v == ownership.MayCreate:
 	case v == ownership.MayApply && d.service.Strict:
 		theirs = kubeobj.Human
-	case v == ownership.MayAdopt:
+	case v == ownership.MayAdopt && !it.Shared:
 		theirs = write.IsDeployer
+	case v == ownership.MayAdopt:
 	case v != ownership.MayApply:
 		out.Action, out.Message = difference.Refuse, why
 		return out, nil

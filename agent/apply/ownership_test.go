@@ -65,6 +65,21 @@ func TestObjectThatIsNotOursIsRefusedUntilAdopted(t *testing.T) {
 	}
 }
 
+// An object that is shared keeps what others wrote when it is taken over.
+func TestSharedObjectKeepsWhatOthersWrote(t *testing.T) {
+	b := newBed(t, nil)
+	service := newService("d1")
+	service.Adopt = true
+	b.kubectlMap(service.Namespace, "shared")
+	if result := b.pass(service, configMap("shared", "ours", `annotations: {`+wave.SharedAnnotation+`: "true"}`)); result.Phase != apply.PhaseApplied {
+		t.Fatalf("adoption: %+v", result)
+	}
+	m, err := b.configMap(service.Namespace, "shared")
+	if err != nil || m.Data["key"] != "ours" || m.Data["old"] == "" {
+		t.Errorf("after the adoption: %v %v", m, err)
+	}
+}
+
 func TestObjectOfAnotherServiceIsRefusedThenHandedOver(t *testing.T) {
 	b := newBed(t, nil)
 	first, second := newService("d1"), newService("d1")

@@ -53,7 +53,13 @@ var Writes = []Write{
 
 	{"GlobalServices/Apply", "GlobalService", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "spec": "spec.template", "dry_run": OfTheCall,
 		"management": OfTheCall}},
+	{"GlobalServices/PauseRollout", "RolloutPolicy", nil, "spec.state", map[string]string{"name": "spec.targetRefs"}},
+	{"GlobalServices/ResumeRollout", "RolloutPolicy", nil, "spec.state", map[string]string{"name": "spec.targetRefs"}},
+	{"GlobalServices/AbortRollout", "RolloutPolicy", nil, "spec.state", map[string]string{"name": "spec.targetRefs"}},
 	{"GlobalServices/Delete", "GlobalService", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+	{"ManagedNamespaces/Apply", "ManagedNamespace", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "spec": "spec.service", "dry_run": OfTheCall,
+		"management": OfTheCall}},
+	{"ManagedNamespaces/Delete", "ManagedNamespace", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
 	{"Contexts/Create", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "management": OfTheCall}},
 	{"Contexts/Update", "ServiceContext", nil, "spec", map[string]string{"context": "spec", "merge": OfTheCall, "unset": OfTheCall, "global": "spec.projectRef", "management": OfTheCall}},

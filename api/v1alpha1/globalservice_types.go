@@ -58,12 +58,39 @@ type GlobalServiceSpec struct {
 	// Cascade says what happens to the services of a cluster that is no longer
 	// selected, and to all services when this object is deleted.
 	Cascade *Cascade `json:"cascade,omitempty"`
+	// Rollout brings changes of the template to the clusters in waves; unset is all
+	// clusters at once. Axle's own field.
+	Rollout *GlobalRollout `json:"rollout,omitempty"`
 	// Interval between two full comparisons, a Go duration. It does not act: changes
 	// are applied when they happen.
 	// +kubebuilder:default="10m"
 	Interval *string `json:"interval,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// GlobalRollout says how a changed template reaches the clusters. A wave begins
+// when the clusters of the waves before were healthy for the soak time.
+type GlobalRollout struct {
+	// Waves, each a number of clusters or a percentage such as 10%, cumulative.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:Pattern=`^[0-9]+%?$`
+	Waves []string `json:"waves"`
+	// MaxUnavailable is how many clusters may have the change and not be healthy
+	// yet, a number or a percentage; unset is the whole wave.
+	// +kubebuilder:validation:Pattern=`^[0-9]+%?$`
+	MaxUnavailable *string `json:"maxUnavailable,omitempty"`
+	// Soak is how long a wave must be healthy before the next one begins, a Go
+	// duration; unset is 15m.
+	Soak *string `json:"soak,omitempty"`
+	// FailAfter is how long a cluster may take to become healthy, a Go duration;
+	// unset is 10m.
+	FailAfter *string `json:"failAfter,omitempty"`
+	// MaxFailed is the percentage of a wave's clusters that may fail before the
+	// rollout stops; unset is 5%.
+	// +kubebuilder:validation:Pattern=`^[0-9]+%$`
+	MaxFailed *string `json:"maxFailed,omitempty"`
 }
 
 // TemplateContext holds values for the Liquid of a template.
@@ -107,48 +134,49 @@ type RolloutStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ManagedNamespace creates a namespace on every cluster that it selects, and
-// optionally a service in it.
+// ManagedNamespace keeps a namespace on every cluster that it selects, and
+// optionally a service in it. The service is called NAME-core.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axmns
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axmns
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Clusters",type=integer,JSONPath=`.status.clusters`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ManagedNamespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ManagedNamespaceSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No namespace is created: the hub has no managed namespaces yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   ManagedNamespaceSpec   `json:"spec"`
 	Status ManagedNamespaceStatus `json:"status,omitempty"`
 }
 
 // ManagedNamespaceSpec describes the namespace and selects its clusters.
 type ManagedNamespaceSpec struct {
-	// Name of the namespace; unset is metadata.name.
+	// Name of the namespace, up to 58 characters; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
 	// Description in plain text.
 	Description *string `json:"description,omitempty"`
-	// Labels of the namespace.
+	// Labels of the namespace. Others that it has stay.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Annotations of the namespace.
+	// Annotations of the namespace. Others that it has stay.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// PullSecrets are the names of image pull secrets for the default service
-	// account.
+	// PullSecrets are the names of image pull secrets in the namespace, for its
+	// default service account. Something else creates these Secrets.
 	PullSecrets []string `json:"pullSecrets,omitempty"`
-	// Service runs in the namespace.
+	// Service runs in the namespace, as NAME-core, whatever its own name and
+	// namespace are.
 	Service *ServiceTemplate `json:"service,omitempty"`
 	// Target selects the clusters; unset means all.
 	Target *ClusterTarget `json:"target,omitempty"`
 	// ProjectRef limits the selection to clusters of this Project.
 	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
 	// Cascade says what happens to the namespace of a cluster that is no longer
-	// selected, and to all when this object is deleted.
+	// selected, and to all when this object is deleted: with delete, the namespace
+	// goes with everything in it. Otherwise it stays, and so do the objects of the
+	// service.
 	Cascade *Cascade `json:"cascade,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -168,7 +196,7 @@ type ManagedNamespaceStatus struct {
 	Status `json:",inline"`
 	// Clusters is the number of selected clusters.
 	Clusters int32 `json:"clusters,omitempty"`
-	// ReadyClusters is the number of clusters on which namespace and service are
-	// ready.
+	// ReadyClusters is the number of clusters on which the namespace is ready or, if
+	// that is less, the number of those on which the service is.
 	ReadyClusters int32 `json:"readyClusters,omitempty"`
 }

@@ -55,34 +55,36 @@ type ConfigMapReference struct {
 	Scope *string `json:"scope,omitempty"`
 }
 
-// GeneratedSecret renders a Secret and writes it to one or more namespaces.
+// GeneratedSecret renders values and writes them to Secrets. A value is rendered again
+// when its template changes, or the configuration if the template uses it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgsec
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axgsec
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GeneratedSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GeneratedSecretSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No Secret is written: the operator does not read this kind yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   GeneratedSecretSpec   `json:"spec"`
 	Status GeneratedSecretStatus `json:"status,omitempty"`
 }
 
 // GeneratedSecretSpec says what the Secret holds, and where it is written.
 type GeneratedSecretSpec struct {
-	// Template is the data by key. The values are Liquid templates.
+	// Template is the data by key. The values are Liquid templates, with all filters,
+	// and without capture.
 	Template map[string]string `json:"template,omitempty"`
 	// ConfigurationRef is a Secret whose data the template reads as configuration.
+	// One of another namespace needs a ReferenceGrant.
 	ConfigurationRef *SecretReference `json:"configurationRef,omitempty"`
-	// Destinations are the Secrets to write.
+	// Destinations are the Secrets to write, beside gs-NAME. One in another namespace
+	// needs a ReferenceGrant with write. A Secret that exists already is not touched.
 	Destinations []GeneratedSecretDestination `json:"destinations,omitempty"`
-	// Reconciliation sets how often the Secret is rendered again.
+	// Reconciliation sets how often the Secrets are compared with what was rendered.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
 }
 

@@ -3,7 +3,9 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -13,6 +15,8 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -40,6 +44,10 @@ type applying struct {
 	// ids are what was applied of kinds of sdk/declare, as the hub names it.
 	ids    map[string]bool
 	failed int
+	// problems are the errors in full: a table has room for their beginning.
+	problems []string
+	// plan is what a dry run found.
+	plan plan.Plan
 }
 
 // Command returns the command axle apply.
@@ -48,7 +56,8 @@ func Command(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext,
-ServiceDeployment and GlobalService objects of deployments.plural.sh/v1alpha1, and
+ServiceDeployment, GlobalService and ManagedNamespace objects of
+deployments.plural.sh/v1alpha1, and
 AccessBinding, AdminGrant, AgentUpgrade, FederationTrust, GroupMembership,
 HubSettings, LoginProvider, Outputs, ProjectLimits, Repository, User and Webhook
 objects of axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
@@ -64,20 +73,9 @@ axle-cd.github.io, that the set manages and the files do not declare, and only a
 everything else was applied.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/\n  axle apply -f fleet/ --set fleet --prune --dry-run\n  axle apply -f fleet/ --set fleet --take-over",
 		Args:    command.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			switch {
-			case len(r.files) == 0:
-				return exitcode.Usagef("name what to apply with -f FILE|DIR|-")
-			case r.prune && r.set == "":
-				return exitcode.Usagef("--prune needs --set NAME: it deletes what the set manages and the files do not declare")
-			case r.set != "":
-				r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
-			}
-			items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(a.In, maxInput)) })
+		RunE: func(c *cobra.Command, _ []string) error {
+			items, err := r.open()
 			if err != nil {
-				return err
-			}
-			if r.client, err = a.Client(); err != nil {
 				return err
 			}
 			r.apply(c.Context(), items)
@@ -93,6 +91,24 @@ everything else was applied.`,
 	return c
 }
 
+// open checks the arguments, reads the files and connects to the hub.
+func (r *applying) open() ([]manifest.Item, error) {
+	switch {
+	case len(r.files) == 0:
+		return nil, exitcode.Usagef("name what to apply with -f FILE|DIR|-")
+	case r.prune && r.set == "":
+		return nil, exitcode.Usagef("--prune needs --set NAME: it deletes what the set manages and the files do not declare")
+	case r.set != "":
+		r.management.By = &hubv1.Manager{Tool: "apply", Id: r.set}
+	}
+	items, err := manifest.Read(r.files, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.app.In, maxInput)) })
+	if err != nil {
+		return nil, err
+	}
+	r.client, err = r.app.Client()
+	return items, err
+}
+
 // apply sends one object after the other.
 func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 	r.views, r.ids = []appliedView{}, map[string]bool{}
@@ -103,11 +119,13 @@ func (r *applying) apply(ctx context.Context, items []manifest.Item) {
 			// The hub cannot check a reference to what this dry run did not add.
 			view.Result = "not checked, its " + needed + " is new"
 			r.views = append(r.views, view)
+			r.planNew(ctx, item, view)
 			continue
 		}
-		if err := r.item(ctx, item, &view); err != nil {
+		if err := r.one(ctx, item, &view); err != nil {
 			r.failed++
 			view.Result = "failed: " + err.Error()
+			r.problems = append(r.problems, fmt.Sprintf("%s: %s %s: %s", item.Where, item.Kind, item.Name, errcode.Message(err)))
 		}
 		if view.Result == "created" {
 			added[item.Kind+"/"+item.Name] = true
@@ -124,6 +142,11 @@ func (r *applying) print() error {
 		command.Col("RESULT", func(v appliedView) string { return v.Result }),
 		command.Col("NOT ACTING YET", func(v appliedView) string { return strings.Join(v.NotActing, ", ") }),
 	)
+	if output.Human(r.app.Output) {
+		for _, problem := range r.problems {
+			fmt.Fprintln(r.app.Err, problem)
+		}
+	}
 	if err == nil && r.failed > 0 {
 		err = errcode.New(errcode.Invalid, "%d of %d objects were not applied", r.failed, len(r.views))
 	}
@@ -147,22 +170,20 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 		item.Repository.Management = r.management
 		return applyRepository(ctx, client, item.Repository, dryRun, view)
 	case item.Cluster != nil:
-		view.Result = "updated"
-		if dryRun {
-			_, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: item.Cluster.GetName()}))
-			return err
-		}
 		item.Cluster.Management = r.management
-		_, err := client.Clusters.Update(ctx, connect.NewRequest(item.Cluster))
-		if sdk.IsNotFound(err) {
-			return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", item.Cluster.GetName(), item.Cluster.GetName())
-		}
-		return err
+		return applyCluster(ctx, client, item.Cluster, dryRun, view)
 	case item.Request != nil:
 		return r.declared(ctx, item, view)
 	case item.Global != nil:
 		item.Global.DryRun, item.Global.Management = dryRun, r.management
 		applied, err := client.GlobalServices.Apply(ctx, connect.NewRequest(item.Global))
+		if err == nil {
+			view.Result = applied.Msg.GetResult()
+		}
+		return err
+	case item.Namespace != nil:
+		item.Namespace.DryRun, item.Namespace.Management = dryRun, r.management
+		applied, err := client.ManagedNamespaces.Apply(ctx, connect.NewRequest(item.Namespace))
 		if err == nil {
 			view.Result = applied.Msg.GetResult()
 		}
@@ -196,8 +217,8 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 		return errcode.New(errcode.Conflict, "repository %s has the URL %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetUrl())
 	case have.Msg.GetType() != want.GetType():
 		return errcode.New(errcode.Conflict, "repository %s is of the type %s, which cannot be changed; choose another name", want.GetName(), have.Msg.GetType())
-	case want.GetCredentials() == nil && manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil &&
-		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case proto.Size(want.GetCredentials()) == 0 && (want.GetAuth() == "" || want.GetAuth() == have.Msg.GetAuth()) &&
+		manifest.RepositoryOptions(have.Msg.GetOptions(), want.GetOptions()) == nil && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -212,6 +233,27 @@ func applyRepository(ctx context.Context, client *sdk.Client, want *hubv1.Create
 	return err
 }
 
+// applyCluster changes what is declared about a registered cluster.
+func applyCluster(ctx context.Context, client *sdk.Client, want *hubv1.UpdateClusterRequest, dryRun bool, view *appliedView) error {
+	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: want.GetName()}))
+	switch {
+	case sdk.IsNotFound(err):
+		return errcode.New(errcode.NotFound, "cluster %s is not registered; run axle clusters connect %s first", want.GetName(), want.GetName())
+	case err != nil:
+		return err
+	case (!want.GetSetTags() || maps.Equal(have.Msg.GetTags(), want.GetTags())) && (!want.GetSetMetadata() || manifest.SameJSON(have.Msg.GetMetadata(), want.GetMetadata())) &&
+		!takes(have.Msg.GetManagedBy(), want.GetManagement()):
+		view.Result = "unchanged"
+		return nil
+	}
+	view.Result = "updated"
+	if dryRun {
+		return nil
+	}
+	_, err = client.Clusters.Update(ctx, connect.NewRequest(want))
+	return err
+}
+
 // takes reports whether a write takes over what it would leave as it is.
 func takes(have *hubv1.Manager, m *hubv1.Management) bool {
 	return m.GetTakeOver() && !proto.Equal(have, m.GetBy())
@@ -222,6 +264,9 @@ func needs(item manifest.Item, added map[string]bool) string {
 	spec, project := item.Service.GetSpec(), item.Service.GetProject()
 	if item.Global != nil {
 		spec, project = item.Global.GetSpec(), item.Global.GetSettings().GetProject()
+	}
+	if item.Namespace != nil {
+		spec, project = item.Namespace.GetSpec(), item.Namespace.GetSettings().GetProject()
 	}
 	for _, context := range spec.GetContexts() {
 		if added["ServiceContext/"+context] {
@@ -285,7 +330,7 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 		return err
 	case err != nil:
 		return err
-	case len(want.GetContext().GetSecrets()) == 0 && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
+	case !gives(want.GetContext().GetSecrets()) && manifest.SameContext(have.Msg, want.GetContext()) && !takes(have.Msg.GetManagedBy(), want.GetManagement()):
 		view.Result = "unchanged"
 		return nil
 	}
@@ -293,6 +338,9 @@ func applyContext(ctx context.Context, client *sdk.Client, want *hubv1.UpdateCon
 	if dryRun {
 		return nil
 	}
-	_, err = client.Contexts.Update(ctx, connect.NewRequest(want))
+	done, err := client.Contexts.Update(ctx, connect.NewRequest(want))
+	if err == nil && done.Msg.GetVersion() == have.Msg.GetVersion() && proto.Equal(done.Msg.GetManagedBy(), have.Msg.GetManagedBy()) {
+		view.Result = "unchanged" // the secrets were the same
+	}
 	return err
 }

@@ -32,6 +32,11 @@ func (r *applying) declared(ctx context.Context, item manifest.Item, view *appli
 	default:
 		view.Result = "updated"
 	}
+	if r.dryRun && view.Result == "updated" && len(item.Set) == 0 { // of what has rows, each has its manager
+		if err := r.mayManage(item, have.By); err != nil {
+			return err
+		}
+	}
 	if !r.dryRun && view.Result != "unchanged" {
 		if have, err = kind.Write(ctx, r.client, &item, have); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
@@ -55,6 +56,8 @@ func hubName(item manifest.Item) string {
 		return "Service/" + item.Service.GetRef().GetCluster() + "/" + item.Service.GetRef().GetName()
 	case item.Global != nil:
 		return "GlobalService/" + item.Global.GetName()
+	case item.Namespace != nil:
+		return "ManagedNamespace/" + item.Namespace.GetName()
 	case item.Context != nil:
 		return "Context/" + item.Context.GetContext().GetName()
 	case item.Repository != nil:
@@ -92,6 +95,10 @@ func (r *applying) prunable() []prunable {
 			_, err := r.client.GlobalServices.Delete(ctx, connect.NewRequest(&hubv1.DeleteGlobalServiceRequest{Name: name, Management: own}))
 			return err
 		}},
+		{"ManagedNamespace", "deleting", r.namespaces, func(ctx context.Context, name string) error {
+			_, err := r.client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: own}))
+			return err
+		}},
 		{"Context", "deleted", func(ctx context.Context) ([]string, error) {
 			list, err := r.client.Contexts.List(ctx, connect.NewRequest(&hubv1.ListContextsRequest{ManagedByTool: tool}))
 			return managed(list, err, (*hubv1.ListContextsResponse).GetContexts, own.GetBy())
@@ -125,6 +132,7 @@ func (r *applying) remove(ctx context.Context, one prunable, name string) {
 		}
 	}
 	r.views = append(r.views, view)
+	r.plan.Add(plan.Object{Kind: one.kind, Name: name, Action: plan.Delete, NotActing: []string{}})
 }
 
 // managed are the names of those objects of a list that a manager has.
@@ -174,6 +182,25 @@ func (r *applying) globals(ctx context.Context) (names []string, err error) {
 		for _, g := range page.Msg.GetGlobalServices() {
 			if proto.Equal(g.GetManagedBy(), r.management.GetBy()) && !g.GetDeleting() {
 				names = append(names, g.GetName())
+			}
+		}
+		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+			return names, nil
+		}
+	}
+}
+
+// namespaces are the managed namespaces of the set, without those that are being deleted.
+func (r *applying) namespaces(ctx context.Context) (names []string, err error) {
+	request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
+	for {
+		page, err := r.client.ManagedNamespaces.List(ctx, connect.NewRequest(request))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range page.Msg.GetNamespaces() {
+			if proto.Equal(n.GetManagedBy(), r.management.GetBy()) && !n.GetDeleting() {
+				names = append(names, n.GetName())
 			}
 		}
 		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {

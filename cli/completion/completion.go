@@ -58,6 +58,8 @@ var arguments = map[string]Words{
 	"services rollback": services, "services revisions": services, "services tests": services, "services tree": services, "services wait": services,
 	"services delete": services, "logs": services,
 	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
+	"rollouts get": globalServices, "rollouts pause": globalServices, "rollouts resume": globalServices, "rollouts abort": globalServices,
+	"namespaces get": namespaces, "namespaces update": namespaces, "namespaces delete": namespaces,
 	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
 	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
 	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,
@@ -108,6 +110,10 @@ func repositories(ctx context.Context, r Request) ([]string, error) {
 
 func globalServices(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: 500}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
+}
+
+func namespaces(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.ManagedNamespaces.List, &hubv1.ListManagedNamespacesRequest{PageSize: 500}, (*hubv1.ListManagedNamespacesResponse).GetNamespaces, (*hubv1.ManagedNamespace).GetName)
 }
 
 // services offers CLUSTER/NAME, or NAME with --cluster.

@@ -2,6 +2,7 @@ package services
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -9,12 +10,14 @@ import (
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/chartvalues"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // specFlags are the parts of a service's spec that have a flag. fields holds
@@ -241,19 +244,21 @@ folder are applied as they are.`,
 func updateCommand(a *command.App) *cobra.Command {
 	var flags specFlags
 	var wait waiting
-	var cluster string
 	var dryRun bool
+	selected := &selector{verb: "update", done: "updated", declares: true}
 	management := command.Management()
 	c := &cobra.Command{
 		Use: "update CLUSTER/NAME", Short: "Change only the fields given by flags",
-		Example: "  axle services update edge-1/web --ref v1.3.0 --wait\n  axle services update edge-1/web --take-over",
-		Args:    command.Exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			ref, err := command.ServiceRef(args[0], cluster)
-			if err != nil {
-				return err
+		Example: `  axle services update edge-1/web --ref v1.3.0 --wait
+  axle services update web --cluster tier=edge --ref v1.3.0
+  axle services update edge-1/web --take-over`,
+		Args: selected.args(command.Exactly(1)),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			request := &hubv1.UpdateServiceRequest{DryRun: dryRun, Management: management}
+			if selected.selects(args) {
+				return updateSelected(c, a, client, updating{&flags, selected, request, wait}, args)
 			}
-			client, err := a.Client()
+			ref, err := command.ServiceRef(args[0], selected.cluster)
 			if err != nil {
 				return err
 			}
@@ -264,16 +269,11 @@ func updateCommand(a *command.App) *cobra.Command {
 				}
 				flags.before = s.Msg.GetSpec().GetHelm().GetValues()
 			}
-			spec, fields, err := flags.build(c)
-			if err != nil {
+			if err := flags.change(c, request); err != nil {
 				return err
 			}
-			if len(fields) == 0 {
-				if spec = nil; !management.GetTakeOver() {
-					return exitcode.Usagef("give a flag for what to change, such as --ref")
-				}
-			}
-			s, err := client.Services.Update(c.Context(), connect.NewRequest(&hubv1.UpdateServiceRequest{Ref: ref, Spec: spec, Fields: fields, DryRun: dryRun, Management: management}))
+			request.Ref = ref
+			s, err := client.Services.Update(c.Context(), connect.NewRequest(request))
 			if err != nil {
 				return err
 			}
@@ -286,12 +286,59 @@ func updateCommand(a *command.App) *cobra.Command {
 				return waitFor(c.Context(), a, client, []*hubv1.ServiceRef{ref}, wait)
 			}
 			return nil
-		},
+		}),
 	}
 	flags.flags(c)
 	wait.flags(c)
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
+	selected.flags(c)
 	command.TakeOverFlag(c, management)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "check everything, store nothing")
 	return c
+}
+
+// change puts what the flags say into a request.
+func (f *specFlags) change(c *cobra.Command, request *hubv1.UpdateServiceRequest) error {
+	spec, fields, err := f.build(c)
+	if err != nil {
+		return err
+	}
+	if len(fields) == 0 {
+		if spec = nil; !request.GetManagement().GetTakeOver() {
+			return exitcode.Usagef("give a flag for what to change, such as --ref")
+		}
+	}
+	request.Spec, request.Fields = spec, fields
+	return nil
+}
+
+// updating is a change of selected services.
+type updating struct {
+	flags    *specFlags
+	selected *selector
+	request  *hubv1.UpdateServiceRequest
+	wait     waiting
+}
+
+// updateSelected makes the same change in all selected services. With --dry-run the hub
+// checks it for each of them.
+func updateSelected(c *cobra.Command, a *command.App, client *sdk.Client, u updating, names []string) error {
+	if u.flags.sets.Any() {
+		return exitcode.Usagef("--set and its like change the values of one service: name it as CLUSTER/NAME, or give all values with --values-file")
+	}
+	if err := u.flags.change(c, u.request); err != nil {
+		return err
+	}
+	if u.request.GetDryRun() {
+		u.selected.done, u.selected.yes = "can be changed", true
+	}
+	refs, err := u.selected.run(c.Context(), a, client, names, func(ctx context.Context, ref *hubv1.ServiceRef) error {
+		request := proto.CloneOf(u.request)
+		request.Ref = ref
+		_, err := client.Services.Update(ctx, connect.NewRequest(request))
+		return err
+	})
+	if err == nil && u.wait.wanted && !u.request.GetDryRun() {
+		return waitFor(c.Context(), a, client, refs, u.wait)
+	}
+	return err
 }

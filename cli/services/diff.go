@@ -24,8 +24,8 @@ const (
 	exitNoDiff  = 2
 )
 
-// asker returns what requests diffs from a hub.
-func asker(client *sdk.Client) diffview.Asker {
+// Asker returns what requests diffs from a hub.
+func Asker(client *sdk.Client) diffview.Asker {
 	return diffview.Asker{
 		AskDiff: func(ctx context.Context, r *hubv1.DiffServiceRequest) (*hubv1.ServiceDiff, error) {
 			d, err := client.Services.Diff(ctx, connect.NewRequest(r))
@@ -96,7 +96,7 @@ could be made.`,
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
 			want.Ref = ref
-			return diffOne(ctx, a, asker(client), want, dir, last)
+			return diffOne(ctx, a, Asker(client), want, dir, last)
 		}),
 	}
 	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
@@ -188,7 +188,7 @@ could not be compared.`,
 				return errcode.New(errcode.NotFound, "no service that you may read follows repository %s with these filters", repository)
 			}
 			p := a.Begin("comparing %s", output.Count(len(services), "service"))
-			fleet := asker(client).All(ctx, services, repository, ref, func(done, differ int) {
+			fleet := Asker(client).All(ctx, services, repository, ref, func(done, differ int) {
 				p.Say("%d of %d compared, %d differ", done, len(services), differ)
 			})
 			p.End()

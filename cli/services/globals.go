@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type globalView struct {
 	Cascade        string              `json:"cascade"`
 	Reparent       bool                `json:"reparent"`
 	Context        string              `json:"context,omitempty"`
+	Waves          []string            `json:"waves,omitempty"`
+	RollingOut     bool                `json:"rollingOut"`
 	Repository     string              `json:"repository,omitempty"`
 	Ref            string              `json:"ref,omitempty"`
 	Folder         string              `json:"folder,omitempty"`
@@ -76,13 +79,47 @@ func newGlobalView(a *command.App, g *hubv1.GlobalService) globalView {
 	if in != nil {
 		v.Mgmt = in.Mgmt
 	}
-	if s := g.GetState(); s != nil {
-		v.State = &globalState{Services: s.GetServices(), Ready: s.GetReady(), Sync: s.GetSync(), Health: s.GetHealth(), Failing: s.GetFailing(), Pending: s.GetPending(), Failures: []globalFailure{}}
-		for _, f := range s.GetFailures() {
-			v.State.Failures = append(v.State.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
-		}
-	}
+	v.Waves, v.RollingOut = in.GetRollout().GetWaves(), g.GetRollingOut()
+	v.State = newGlobalState(g.GetState())
 	return v
+}
+
+func newGlobalState(s *hubv1.GlobalServiceState) *globalState {
+	if s == nil {
+		return nil
+	}
+	out := &globalState{Services: s.GetServices(), Ready: s.GetReady(), Sync: s.GetSync(), Health: s.GetHealth(), Failing: s.GetFailing(), Pending: s.GetPending(), Failures: []globalFailure{}}
+	for _, f := range s.GetFailures() {
+		out.Failures = append(out.Failures, globalFailure{f.GetCluster(), f.GetMessage()})
+	}
+	return out
+}
+
+// words is the state on one line; of says what is counted.
+func (s *globalState) words(of string, deleting bool) string {
+	switch {
+	case s == nil:
+		return ""
+	case deleting:
+		return fmt.Sprintf("is being deleted; %s left", output.Count(s.Services, of))
+	}
+	text := fmt.Sprintf("%d of %s ready", s.Ready, output.Count(s.Services, of))
+	if s.Pending {
+		text += "; the last change has not reached all clusters"
+	}
+	return text
+}
+
+// failing names the clusters without what is wanted.
+func (s *globalState) failing() string {
+	if s == nil {
+		return ""
+	}
+	var lines []string
+	for _, f := range s.Failures {
+		lines = append(lines, f.Cluster+": "+f.Message)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // selects describes the selectors on one line.
@@ -130,15 +167,9 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 		command.Col("Delivers", globalView.delivers),
 		command.Col("Cascade", func(v globalView) string { return cmp.Or(v.Cascade, "none") }),
 		command.Col("State", func(v globalView) string {
-			switch {
-			case v.State == nil:
-				return ""
-			case v.Deleting:
-				return fmt.Sprintf("is being deleted; %s left", output.Count(v.State.Services, "service"))
-			}
-			text := fmt.Sprintf("%d of %s ready", v.State.Ready, output.Count(v.State.Services, "service"))
-			if v.State.Pending {
-				text += "; the last change has not reached all clusters"
+			text := v.State.words("service", v.Deleting)
+			if v.RollingOut && !v.Deleting && v.State != nil {
+				text += "; a change does not run everywhere, see axle rollouts get " + v.Name
 			}
 			return text
 		}),
@@ -148,15 +179,8 @@ func printGlobal(a *command.App, g *hubv1.GlobalService) error {
 		command.Col("Health", func(v globalView) string {
 			return counted(v.State, func(s *globalState) map[string]int32 { return s.Health })
 		}),
-		command.Col("Failing", func(v globalView) string {
-			var lines []string
-			if v.State != nil {
-				for _, f := range v.State.Failures {
-					lines = append(lines, f.Cluster+": "+f.Message)
-				}
-			}
-			return strings.Join(lines, "\n")
-		}),
+		command.Col("Failing", func(v globalView) string { return v.State.failing() }),
+		command.Col("Waves", func(v globalView) string { return strings.Join(v.Waves, ", ") }),
 		command.Col("Managed by", func(v globalView) string { return v.ManagedBy.String() }),
 		command.Col("Updated", func(v globalView) string { return fmt.Sprintf("by %s %s", v.DeclaredBy, command.Ago(v.UpdatedAge)) }),
 	)
@@ -219,6 +243,8 @@ type globalFlags struct {
 	settings    hubv1.GlobalServiceSettings
 	mgmt        bool
 	contextFile string
+	plan        hubv1.RolloutPlan
+	soak, late  time.Duration
 }
 
 func (g *globalFlags) flags(c *cobra.Command) {
@@ -232,6 +258,11 @@ func (g *globalFlags) flags(c *cobra.Command) {
 	f.StringVar(&g.settings.Cascade, "cascade", "", "for services that are no longer wanted: delete, or detach to leave their objects on the cluster (default: they stay)")
 	f.BoolVar(&g.settings.Reparent, "reparent", false, "take over services with this name that others created")
 	f.StringVar(&g.contextFile, "context-file", "", "YAML or JSON file with an object, context in the template's Liquid")
+	f.StringSliceVar(&g.plan.Waves, "wave", nil, "roll changes out in waves: clusters that have a change after each, as numbers or percentages, such as 1,5%,25%,100% (default: all at once)")
+	f.StringVar(&g.plan.MaxUnavailable, "max-unavailable", "", "clusters that may have a change and not be healthy yet, a number or a percentage (default: a whole wave)")
+	f.DurationVar(&g.soak, "soak", 0, "how long a wave must be healthy before the next one begins (default: 15m)")
+	f.DurationVar(&g.late, "fail-after", 0, "when a cluster that is not healthy counts as failed (default: 10m)")
+	f.Int32Var(&g.plan.FailPercent, "max-failed", 0, "percentage of a wave that may fail before the rollout stops (default: 5)")
 	command.Complete(c, "distro", "GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT")
 	command.Complete(c, "cascade", "delete", "detach")
 }
@@ -247,6 +278,13 @@ func (g *globalFlags) request(c *cobra.Command, name string) (*hubv1.ApplyGlobal
 	}
 	if c.Flags().Changed("mgmt") {
 		g.settings.Mgmt = &g.mgmt
+	}
+	switch {
+	case len(g.plan.GetWaves()) > 0:
+		g.plan.SoakMicros, g.plan.FailAfterMicros = g.soak.Microseconds(), g.late.Microseconds()
+		g.settings.Rollout = &g.plan
+	case g.plan.GetMaxUnavailable() != "" || g.plan.GetFailPercent() != 0 || g.soak != 0 || g.late != 0:
+		return nil, exitcode.Usagef("--max-unavailable, --soak, --fail-after and --max-failed are about waves; add --wave, such as --wave 1,25%%,100%%")
 	}
 	if g.contextFile != "" {
 		text, err := os.ReadFile(g.contextFile)

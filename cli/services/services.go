@@ -378,32 +378,29 @@ func getCommand(a *command.App) *cobra.Command {
 
 // verbCommand is a command that does one thing to each named service.
 func verbCommand(a *command.App, verb, about, done string, call func(context.Context, *sdk.Client, *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error)) *cobra.Command {
-	var cluster string
+	// Whoever approves a prune has looked at it.
+	selected := &selector{verb: verb, done: done, single: verb == "approve-prune"}
 	var wait waiting
 	c := &cobra.Command{
-		Use: verb + " CLUSTER/NAME…", Short: about, Args: command.AtLeast(1),
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+		Use: verb + " CLUSTER/NAME…", Short: about, Args: selected.args(command.AtLeast(1)),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) (err error) {
+			one := func(ctx context.Context, ref *hubv1.ServiceRef) error {
+				_, err := call(ctx, client, ref)
+				return err
+			}
 			var refs []*hubv1.ServiceRef
-			for _, argument := range args {
-				ref, err := command.ServiceRef(argument, cluster)
-				if err != nil {
-					return err
-				}
-				refs = append(refs, ref)
+			if selected.selects(args) {
+				refs, err = selected.run(c.Context(), a, client, args, one)
+			} else {
+				refs, err = selected.each(c.Context(), a, args, one)
 			}
-			for _, ref := range refs {
-				if _, err := call(c.Context(), client, ref); err != nil {
-					return fmt.Errorf("%s/%s: %w", ref.GetCluster(), ref.GetName(), err)
-				}
-				fmt.Fprintf(a.Err, "%s/%s: %s\n", ref.GetCluster(), ref.GetName(), done)
-			}
-			if wait.wanted {
+			if err == nil && wait.wanted && len(refs) > 0 {
 				return waitFor(c.Context(), a, client, refs, wait)
 			}
-			return nil
+			return err
 		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the arguments are only NAMEs")
+	selected.flags(c)
 	if verb == "sync" || verb == "resume" {
 		wait.flags(c)
 	}

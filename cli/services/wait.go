@@ -141,32 +141,40 @@ func (v serviceView) lacks(revision string) string {
 }
 
 func rollbackCommand(a *command.App) *cobra.Command {
-	var cluster string
 	var revision int64
 	var wait waiting
+	selected := &selector{verb: "rollback", done: "pinned"}
 	c := &cobra.Command{
 		Use: "rollback CLUSTER/NAME", Short: "Go back to an earlier revision and stay there",
 		Long: `Go back to an earlier revision: its commit and its settings. The service is pinned
 to it and does not follow its branch until axle services resume.`,
-		Example: "  axle services rollback edge-1/web --revision 12 --wait",
-		Args:    command.Exactly(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			client, ref, err := a.Service(args[0], cluster)
-			if err != nil {
+		Example: "  axle services rollback edge-1/web --revision 12 --wait\n  axle services rollback web --cluster tier=edge",
+		Args:    selected.args(command.Exactly(1)),
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) (err error) {
+			var refs []*hubv1.ServiceRef
+			one := func(ctx context.Context, ref *hubv1.ServiceRef) error {
+				s, err := client.Services.Rollback(ctx, connect.NewRequest(&hubv1.RollbackServiceRequest{Ref: ref, Revision: revision}))
+				if err == nil && !selected.selects(args) {
+					fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); to follow its branch again: axle services resume %s\n", args[0], s.Msg.GetPinnedRevision(), command.Short(s.Msg.GetDesiredRevision()), args[0])
+				}
 				return err
 			}
-			s, err := client.Services.Rollback(c.Context(), connect.NewRequest(&hubv1.RollbackServiceRequest{Ref: ref, Revision: revision}))
-			if err != nil {
-				return err
+			switch {
+			case !selected.selects(args):
+				selected.done = "" // one says it
+				refs, err = selected.each(c.Context(), a, args, one)
+			case revision != 0:
+				return exitcode.Usagef("--revision is a number of one service; without it, each goes back to its revision before")
+			default:
+				refs, err = selected.run(c.Context(), a, client, args, one)
 			}
-			fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); to follow its branch again: axle services resume %s\n", args[0], s.Msg.GetPinnedRevision(), command.Short(s.Msg.GetDesiredRevision()), args[0])
-			if wait.wanted {
-				return waitFor(c.Context(), a, client, []*hubv1.ServiceRef{ref}, wait)
+			if err == nil && wait.wanted && len(refs) > 0 {
+				return waitFor(c.Context(), a, client, refs, wait)
 			}
-			return nil
-		},
+			return err
+		}),
 	}
-	c.Flags().StringVar(&cluster, "cluster", "", "cluster, if the argument is only NAME")
+	selected.flags(c)
 	c.Flags().Int64Var(&revision, "revision", 0, "revision to go back to (default: the one before)")
 	wait.flags(c)
 	return c

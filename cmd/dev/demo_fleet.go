@@ -17,7 +17,7 @@ import (
 )
 
 // declaredObjects are those of examples/fleet.
-const declaredObjects = 8
+const declaredObjects = 9
 
 // management is the cluster of the operator and of what Git declares for the fleet.
 const management = "mgmt"
@@ -48,7 +48,7 @@ func (d *demo) fleet(ctx context.Context) error {
 	if err := eventually.Wait(ctx, 4*time.Minute, func() error { return d.ready(ctx) }); err != nil {
 		return err
 	}
-	out, err := d.kubectl(ctx, "get", "servicedeployments,globalservices", "-A")
+	out, err := d.kubectl(ctx, "get", "servicedeployments,globalservices,managednamespaces", "-A")
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,21 @@ func (d *demo) fleet(ctx context.Context) error {
 	if err == nil && secret.Out != "correct-horse" {
 		err = fmt.Errorf("the Secret of the service settings has the password %q", secret.Out)
 	}
-	return err
+	return errors.Join(err, d.namespaces(ctx))
+}
+
+// namespaces looks for the managed namespace in both clusters.
+func (d *demo) namespaces(ctx context.Context) error {
+	for _, cluster := range []string{"edge-1", "edge-2"} {
+		have, err := d.world.Kubectl(ctx, cluster, "get", "namespace", "observed", "-o", "jsonpath={.metadata.labels.team}")
+		if err == nil && have.Out != "platform" {
+			err = fmt.Errorf("the namespace observed of %s has the label team=%q", cluster, have.Out)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // located reads an example with the URL of the Git server here.
@@ -131,7 +145,7 @@ func (d *demo) operate(ctx context.Context, token string) error {
 
 // ready returns what the API server says is not ready yet.
 func (d *demo) ready(ctx context.Context) error {
-	result, err := d.world.Kubectl(ctx, management, "get", "servicedeployments,globalservices,gitrepositories,clusters.deployments.plural.sh,servicecontexts", "-A",
+	result, err := d.world.Kubectl(ctx, management, "get", "servicedeployments,globalservices,managednamespaces,gitrepositories,clusters.deployments.plural.sh,servicecontexts", "-A",
 		"-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}:{.status.conditions[?(@.type=="Ready")].message}{"\n"}{end}`)
 	if err != nil {
 		return err

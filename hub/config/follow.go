@@ -116,7 +116,7 @@ func (k *Keeper) tellAll(ctx context.Context, services Services) error {
 
 // tell updates the services of one use. A failing one does not stop the others.
 func (k *Keeper) tell(ctx context.Context, services Services, u fleet.Use, by string, refresh bool) error {
-	ids, err := k.config.Uses.UsedBy(ctx, u)
+	ids, err := k.config.Uses.UsedBy(ctx, u, "")
 	if err != nil {
 		return err
 	}

@@ -104,8 +104,10 @@ type ValueSetStore interface {
 type UseStore interface {
 	// PutUses replaces the uses of a service.
 	PutUses(ctx context.Context, serviceID string, uses []fleet.Use) error
-	// UsedBy returns the ids of services, in order.
-	UsedBy(ctx context.Context, use fleet.Use) ([]string, error)
+	// UsedBy returns the ids of services and global services that name something,
+	// in order; with a project, only of those in it. Others may wait for outputs
+	// that they may not use.
+	UsedBy(ctx context.Context, use fleet.Use, projectID string) ([]string, error)
 	// UsedNames returns every name of a kind that is used.
 	UsedNames(ctx context.Context, kind string) ([]string, error)
 }

@@ -47,39 +47,47 @@ type ValueSetChange struct {
 	By    string
 }
 
-// The fields of a service that refer to contexts and outputs, with an index.
-const (
-	ContextField = "contexts[%d]"
-	ImportField  = "imports[%d].stack"
-)
+// ContextField is the field of a service that refers to a context, with an index.
+const ContextField = "contexts[%d]"
 
 // ValueSets implements fleet.Configuration.
 func (k *Keeper) ValueSets(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error) {
-	find := func(kind, field string, names []string) (map[string]string, error) {
-		ids := make(map[string]string, len(names))
-		for i, name := range names {
-			b, err := k.config.Sets.ValueSetByName(ctx, kind, name)
-			if errcode.Is(err, errcode.NotFound) {
-				return nil, NoValueSetAt(kind, name, fmt.Sprintf(field, i))
-			}
-			if err != nil {
-				return nil, err
-			}
-			if b.ProjectID != "" && b.ProjectID != projectID {
-				return nil, errcode.New(errcode.Invalid, field+": %s %q is for services of project %s", i, kind, name, b.Project)
-			}
-			if err := event.DependsOn(ctx, event.Change{Kind: event.Kind(kind), Key: name}); err != nil {
-				return nil, err
-			}
-			ids[name] = b.Document
+	byContext, byOutputs = make(map[string]string, len(contexts)), make(map[string]string, len(outputs))
+	for i, name := range contexts {
+		b, err := k.config.Sets.ValueSetByName(ctx, KindContext, name)
+		if errcode.Is(err, errcode.NotFound) {
+			return nil, nil, NoValueSetAt(name, fmt.Sprintf(ContextField, i))
 		}
-		return ids, nil
+		if err != nil {
+			return nil, nil, err
+		}
+		if !b.usableIn(projectID) {
+			return nil, nil, errcode.New(errcode.Invalid, ContextField+": context %q is for services of project %s", i, name, b.Project)
+		}
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindContext, Key: name}); err != nil {
+			return nil, nil, err
+		}
+		byContext[name] = b.Document
 	}
-	if byContext, err = find(KindContext, ContextField, contexts); err != nil {
-		return nil, nil, err
+	for _, name := range outputs {
+		// Whoever creates them later updates the services that wait for them.
+		if err := event.DependsOn(ctx, event.Change{Kind: event.KindOutputs, Key: name}); err != nil {
+			return nil, nil, err
+		}
+		b, err := k.config.Sets.ValueSetByName(ctx, KindOutputs, name)
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return nil, nil, err
+		}
+		if err == nil && b.usableIn(projectID) {
+			byOutputs[name] = b.Document
+		}
 	}
-	byOutputs, err = find(KindOutputs, ImportField, outputs)
-	return byContext, byOutputs, err
+	return byContext, byOutputs, nil
+}
+
+// usableIn reports whether services of a project may use the value set.
+func (b ValueSetRow) usableIn(projectID string) bool {
+	return b.ProjectID == "" || b.ProjectID == projectID
 }
 
 // ListValueSets returns all value sets of a kind with their values, in order of name. A
@@ -253,8 +261,8 @@ func (k *Keeper) replaceValueSet(ctx context.Context, c ValueSetChange, before V
 				return err
 			}
 		}
-		if before.ProjectID != row.ProjectID && row.ProjectID != "" {
-			used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name})
+		if before.Document != "" && before.ProjectID != row.ProjectID && row.ProjectID != "" {
+			used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: c.Kind, Name: c.Name}, before.ProjectID)
 			if err != nil {
 				return err
 			}
@@ -291,7 +299,7 @@ func (k *Keeper) DeleteValueSet(ctx context.Context, kind, name, by string) erro
 		if _, err := managed.Write(ctx, kind+" "+name, row.ManagedBy, true); err != nil {
 			return err
 		}
-		used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name})
+		used, err := k.config.Uses.UsedBy(ctx, fleet.Use{Kind: kind, Name: name}, row.ProjectID)
 		if err != nil {
 			return err
 		}
@@ -317,8 +325,8 @@ func noValueSet(kind, name string) error {
 // NoValueSet is the error of a store for an unknown name.
 func NoValueSet(kind, name string) error { return fmt.Errorf("%w", noValueSet(kind, name)) }
 
-// NoValueSetAt is the error for a field of a service that names an unknown value set. A
-// caller who may not see an existing value set gets the same error.
-func NoValueSetAt(kind, name, field string) error {
-	return errcode.New(errcode.Invalid, "%s: %w", field, noValueSet(kind, name))
+// NoValueSetAt is the error for a field of a service that names an unknown context. A
+// caller who may not see an existing context gets the same error.
+func NoValueSetAt(name, field string) error {
+	return errcode.New(errcode.Invalid, "%s: %w", field, noValueSet(KindContext, name))
 }

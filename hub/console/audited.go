@@ -278,7 +278,7 @@ func (o object) fullName() string {
 
 // kinds holds the nouns of the API services whose name is not the noun's plural.
 var kinds = map[string]string{
-	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents", "GlobalServices": "global_service",
+	"Repositories": "repository", "Federation": "trust", "ServiceAccounts": "service_account", "Hub": "hub", "Agents": "agents", "GlobalServices": "global_service", "ManagedNamespaces": "managed_namespace",
 	"Outputs": "outputs", "Audit": "audit", "Access": "access",
 }
 

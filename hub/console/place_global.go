@@ -14,18 +14,36 @@ import (
 // hub as a whole.
 func (s *Server) globalPermission(ctx context.Context, action identity.Action, name string) (permission, globals.Global, error) {
 	g, err := s.config.Globals.Get(ctx, name)
+	return placed(action, g, "global service", "globalservices", name), g, err
+}
+
+func placed(action identity.Action, g globals.Global, kind, noun, name string) permission {
 	n := permission{
-		action: action, scope: g.Scope(), what: "global service " + name,
-		missing: errcode.New(errcode.NotFound, "global service %.80q does not exist; axle globalservices list shows the existing ones", name),
+		action: action, scope: g.Scope(), what: kind + " " + name,
+		missing: errcode.New(errcode.NotFound, "%s %.80q does not exist; axle %s list shows the existing ones", kind, name, noun),
 	}
 	if g.Project != "" {
 		n.flag = flag("project", g.Project)
 	}
-	return n, g, err
+	return n
 }
 
 func ofGlobal(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	n, _, err := s.globalPermission(ctx, action, message.(interface{ GetName() string }).GetName())
+	return one(n, err)
+}
+
+// namespacePermission is the same for a managed namespace; it returns its service.
+func (s *Server) namespacePermission(ctx context.Context, action identity.Action, name string) (permission, globals.Global, error) {
+	n, err := s.config.Namespaces.Get(ctx, name)
+	if n.Core != nil {
+		n.Global.Spec = n.Core.Spec
+	}
+	return placed(action, n.Global, "managed namespace", "namespaces", name), n.Global, err
+}
+
+func ofNamespace(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	n, _, err := s.namespacePermission(ctx, action, message.(interface{ GetName() string }).GetName())
 	return one(n, err)
 }
 
@@ -36,12 +54,22 @@ func ofGlobal(ctx context.Context, s *Server, action identity.Action, message an
 func ofGlobalSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	m := message.(*hubv1.ApplyGlobalServiceRequest)
 	at, before, err := s.globalPermission(ctx, action, m.GetName())
+	return s.ofTemplate(ctx, at, before, err, m.GetSettings().GetProject(), m.GetSpec())
+}
+
+func ofNamespaceSpec(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	m := message.(*hubv1.ApplyManagedNamespaceRequest)
+	at, before, err := s.namespacePermission(ctx, action, m.GetName())
+	return s.ofTemplate(ctx, at, before, err, m.GetSettings().GetProject(), m.GetSpec())
+}
+
+func (s *Server) ofTemplate(ctx context.Context, at permission, before globals.Global, err error, project string, template *hubv1.ServiceSpec) ([]permission, error) {
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return nil, err
 	}
 	exists := err == nil
 	in := permission{action: identity.ActionCreate, what: "every project"}
-	if project := m.GetSettings().GetProject(); project != "" {
+	if project != "" {
 		if in, err = s.projectPermission(ctx, identity.ActionCreate, project); err != nil {
 			_, err = one(in, err)
 			return needed(exists, at), err
@@ -52,7 +80,7 @@ func ofGlobalSpec(ctx context.Context, s *Server, action identity.Action, messag
 	if moved {
 		permissions = append(permissions, in)
 	}
-	c := &specCall{Server: s, ref: &hubv1.ServiceRef{}, after: specOf(m.GetSpec()), before: fleet.Service{Spec: before.Spec}, projectID: in.scope.Project, moved: moved}
+	c := &specCall{Server: s, ref: &hubv1.ServiceRef{}, after: specOf(template), before: fleet.Service{Spec: before.Spec}, projectID: in.scope.Project, moved: moved}
 	if c.projectID == "" {
 		c.projectID = fleet.DefaultProjectID
 	}

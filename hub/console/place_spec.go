@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/config"
@@ -141,6 +142,9 @@ func (c *specCall) had() fleet.Spec {
 func (c *specCall) sources(ctx context.Context) (permissions []permission, err error) {
 	for _, want := range fleet.TakenAnew(c.after, c.had()) {
 		want.ProjectID = c.projectID
+		if strings.HasPrefix(want.URL, "hub:") {
+			return permissions, want.Missing() // files for the hub's own services
+		}
 		have, err := c.config.Registered(ctx, want)
 		if errcode.Is(err, errcode.NotFound) {
 			continue // the fleet reports this error, with the field
@@ -155,37 +159,25 @@ func (c *specCall) sources(ctx context.Context) (permissions []permission, err e
 	return permissions, nil
 }
 
-// valueSets requires seeing the contexts and outputs of other projects that the spec
-// names, although a service may use none of them: the answer must not reveal
-// one that the caller may not see.
+// valueSets requires seeing the contexts of other projects that the spec names,
+// although a service may use none of them: the answer must not reveal one that the
+// caller may not see. Outputs need nothing: those of another project are as if they
+// did not exist, and the service waits.
 func (c *specCall) valueSets(ctx context.Context) (permissions []permission, err error) {
 	had := c.had()
-	look := func(kind, name, field string) error {
-		b, err := c.config.ValueSetByName(ctx, kind, name)
-		switch {
-		case errcode.Is(err, errcode.NotFound):
-			return nil
-		case err != nil:
-			return err
-		case b.ProjectID != "" && b.ProjectID != c.projectID:
-			permissions = append(permissions, permission{action: identity.ActionRead, scope: valueSetScope(b), missing: config.NoValueSetAt(kind, name, field)})
-		}
-		return nil
-	}
 	for i, name := range c.after.Contexts {
 		if slices.Contains(had.Contexts, name) {
 			continue
 		}
-		if err := look(config.KindContext, name, fmt.Sprintf(config.ContextField, i)); err != nil {
-			return permissions, err
-		}
-	}
-	for i, in := range c.after.Imports {
-		if slices.Contains(had.Imports, in) {
+		b, err := c.config.ValueSetByName(ctx, config.KindContext, name)
+		switch {
+		case errcode.Is(err, errcode.NotFound):
 			continue
-		}
-		if err := look(config.KindOutputs, in.Stack, fmt.Sprintf(config.ImportField, i)); err != nil {
+		case err != nil:
 			return permissions, err
+		case b.ProjectID != "" && b.ProjectID != c.projectID:
+			missing := config.NoValueSetAt(name, fmt.Sprintf(config.ContextField, i))
+			permissions = append(permissions, permission{action: identity.ActionRead, scope: valueSetScope(b), missing: missing})
 		}
 	}
 	return permissions, nil

@@ -69,10 +69,17 @@ var scopes = map[string]finder{
 	hubv1connect.ServicesConfigProcedure:        ofService,
 	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
 
-	hubv1connect.GlobalServicesListProcedure:   anywhere,
-	hubv1connect.GlobalServicesGetProcedure:    ofGlobal,
-	hubv1connect.GlobalServicesApplyProcedure:  ofGlobalSpec,
-	hubv1connect.GlobalServicesDeleteProcedure: ofGlobal,
+	hubv1connect.GlobalServicesListProcedure:       anywhere,
+	hubv1connect.GlobalServicesGetProcedure:        ofGlobal,
+	hubv1connect.GlobalServicesApplyProcedure:      ofGlobalSpec,
+	hubv1connect.GlobalServicesDeleteProcedure:     ofGlobal,
+	hubv1connect.GlobalServicesGetRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesPauseRolloutProcedure: ofGlobal,
+	hubv1connect.GlobalServicesResumeRolloutProcedure: ofGlobal, hubv1connect.GlobalServicesAbortRolloutProcedure: ofGlobal,
+
+	hubv1connect.ManagedNamespacesListProcedure:   anywhere,
+	hubv1connect.ManagedNamespacesGetProcedure:    ofNamespace,
+	hubv1connect.ManagedNamespacesApplyProcedure:  ofNamespaceSpec,
+	hubv1connect.ManagedNamespacesDeleteProcedure: ofNamespace,
 
 	hubv1connect.ContextsListProcedure:   anywhere,
 	hubv1connect.ContextsGetProcedure:    ofContext,

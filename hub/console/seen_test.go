@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/console"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/globals"
+	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/eventually"
@@ -51,7 +52,7 @@ func behind(t *testing.T, b *bed) (origin string, late *still, manual *clock.Man
 		t.Fatal(err)
 	}
 	parts := b.Parts()
-	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Globals: globals.New(globals.Config{}), Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
+	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
 	if err != nil {
 		t.Fatal(err)
 	}

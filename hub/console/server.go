@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/globals"
+	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/account"
@@ -64,12 +65,15 @@ type Config struct {
 	Trusts    *federation.Trusts
 	Fleet     *fleet.Fleet
 	Globals   *globals.Globals
-	Cache     *gitcache.Cache
-	Previews  *preview.Previews
-	Agents    AgentUpgrades
-	Webhooks  gitcache.Webhooks
-	Values    Values
-	Movable   Movable
+	Rollouts  *globals.Rollouts
+	// Namespaces manages namespaces with Globals.
+	Namespaces *namespaces.Namespaces
+	Cache      *gitcache.Cache
+	Previews   *preview.Previews
+	Agents     AgentUpgrades
+	Webhooks   gitcache.Webhooks
+	Values     Values
+	Movable    Movable
 	// ValueSetByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
 	ValueSetByName func(ctx context.Context, kind, name string) (config.ValueSetRow, error)
@@ -131,7 +135,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Namespaces == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -161,9 +165,9 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
-	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &globalsapi.API{
-		Globals: s.config.Globals, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() },
-	}))
+	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
+	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
+	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))

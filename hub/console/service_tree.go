@@ -9,7 +9,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/console/packed"
-	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -44,9 +43,9 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if err != nil {
 		return nil, err
 	}
-	roots, cut, err := rootsOf(v)
+	roots, cut, err := packed.Roots(v.Status.Components)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
 	cluster, err := (&clusterAPI{s.Server}).cluster(ctx, v.Cluster)
 	if err != nil {
@@ -72,37 +71,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if cut {
 		tree.Notes = append(tree.Notes, fmt.Sprintf("the agent reported only the %d worst of %d objects", len(roots), v.Status.Counts.Total))
 	}
-	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: treeNodes(tree.Roots)}
+	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: packed.Nodes(tree.Roots)}
 	plain.Message(out, packed.Plain)
 	return connect.NewResponse(out), nil
-}
-
-// rootsOf returns a service's objects as its agent reported them, and whether
-// some were left out.
-func rootsOf(v fleet.ServiceView) (roots []ownertree.Object, cut bool, err error) {
-	var list hubv1.ComponentList
-	if err := packed.Open(v.Status.Components, &list); err != nil {
-		return nil, false, fmt.Errorf("service %s: %w", v.ID, err)
-	}
-	for _, c := range list.GetComponents() {
-		roots = append(roots, ownertree.Object{
-			Group: c.GetGroup(), Version: c.GetVersion(), Kind: c.GetKind(), Namespace: c.GetNamespace(), Name: c.GetName(), UID: c.GetUid(),
-			Health: c.GetHealth(), Message: c.GetMessage(), Synced: c.GetSynced(),
-		})
-	}
-	return roots, list.GetTruncated(), nil
-}
-
-func treeNodes(nodes []*ownertree.Node) []*hubv1.TreeNode {
-	var out []*hubv1.TreeNode
-	for _, n := range nodes {
-		out = append(out, &hubv1.TreeNode{
-			Object: &hubv1.Component{
-				Group: n.Group, Version: n.Version, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, Uid: n.UID,
-				Health: n.Health, Message: n.Message, Synced: n.Synced,
-			},
-			CreatedAt: n.Created, Failing: n.Failing, Children: treeNodes(n.Children),
-		})
-	}
-	return out
 }

@@ -63,7 +63,7 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 		if !s.Cluster.Installation.Known() {
 			continue
 		}
-		if s.Freshness == fleet.Unknown && s.Cluster.PollInterval <= longestWait.Microseconds() {
+		if s.Freshness == fleet.Unknown && s.Cluster.PollInterval <= LongestWait.Microseconds() {
 			// If all agents counted as absent, the whole fleet would get the
 			// version at once.
 			return nil, errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll; try again in a few minutes").After(10 * time.Second)
@@ -76,9 +76,9 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 	return all, nil
 }
 
-// longestWait is the longest poll interval that is waited for after a start of
+// LongestWait is the longest poll interval that is waited for after a start of
 // the hub, to learn which agents poll.
-const longestWait = 10 * time.Minute
+const LongestWait = 10 * time.Minute
 
 // payloadKey is the key of the service's configuration that holds the placed
 // payload.

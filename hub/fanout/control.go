@@ -18,13 +18,18 @@ type Request struct {
 	Version string
 	Payload string
 	Plan    Plan
+	// Previous is what an abort goes back to; nil is what the last rollout placed.
+	Previous *Previous
 }
+
+// Previous is a version that the clusters have.
+type Previous struct{ Version, Payload string }
 
 // Start begins a rollout of the subject. A running rollout of the same payload
 // is returned unchanged; one of another payload is superseded, and the new one
 // judges what it placed. Invalid for a plan that cannot work.
 func (e *Engine) Start(ctx context.Context, actor string, q Request) (Rollout, error) {
-	plan, err := q.Plan.normal()
+	plan, err := q.Plan.Normal()
 	if err != nil {
 		return Rollout{}, err
 	}
@@ -53,6 +58,9 @@ func (e *Engine) Start(ctx context.Context, actor string, q Request) (Rollout, e
 		case "":
 		default:
 			made.Previous, made.PreviousPayload = last.Previous, last.PreviousPayload
+		}
+		if q.Previous != nil {
+			made.Previous, made.PreviousPayload = q.Previous.Version, q.Previous.Payload
 		}
 		if last.Phase.Active() {
 			last.Phase, last.Message, last.UpdatedAt = Superseded, "overtaken by "+q.Version, now

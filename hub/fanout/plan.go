@@ -38,8 +38,8 @@ type Plan struct {
 	FailPercent int           `json:"failPercent,omitempty"`
 }
 
-// normal fills in the defaults. Invalid errors name the field.
-func (p Plan) normal() (Plan, error) {
+// Normal fills in the defaults. Invalid errors name the field.
+func (p Plan) Normal() (Plan, error) {
 	if len(p.Waves) > maxWaves {
 		return p, errcode.New(errcode.Invalid, "waves: at most %d", maxWaves)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPlanFillsWhatIsOpen(t *testing.T) {
-	got, err := Plan{}.normal()
+	got, err := Plan{}.Normal()
 	want := Plan{Waves: []string{"100%"}, Soak: 15 * time.Minute, FailAfter: 10 * time.Minute, FailPercent: 5}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, -want +got\n%s", err, diff)
@@ -30,7 +30,7 @@ func TestPlanRefusesWhatCannotBe(t *testing.T) {
 		"negative":    {Soak: -1},
 		"percent":     {FailPercent: 101},
 	} {
-		if _, err := p.normal(); !errcode.Is(err, errcode.Invalid) {
+		if _, err := p.Normal(); !errcode.Is(err, errcode.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

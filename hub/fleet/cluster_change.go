@@ -8,6 +8,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/live"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/managed"
@@ -53,23 +54,23 @@ func (c *Cluster) check() error {
 	if c.Metadata == "" {
 		c.Metadata = "{}"
 	}
-	if err := checkLabel("name", c.Name); err != nil {
+	if err := specrules.CheckName("name", c.Name); err != nil {
 		return err
 	}
-	if err := checkLabel("handle", c.Handle); err != nil {
+	if err := specrules.CheckName("handle", c.Handle); err != nil {
 		return err
 	}
 	if len(c.Tags) > maxTags {
-		return field("tags", "a cluster has at most %d tags", maxTags)
+		return specrules.Field("tags", "a cluster has at most %d tags", maxTags)
 	}
 	for key, value := range c.Tags {
 		if key == "" || len(key) > maxTag || len(value) > maxTag {
-			return field("tags."+key, "a tag has a key and a value of at most %d bytes", maxTag)
+			return specrules.Field("tags."+key, "a tag has a key and a value of at most %d bytes", maxTag)
 		}
 	}
 	var object map[string]any
 	if err := json.Unmarshal([]byte(c.Metadata), &object); err != nil || len(c.Metadata) > maxMetadata {
-		return field("metadata", "must be a JSON object of at most %d KiB", maxMetadata>>10)
+		return specrules.Field("metadata", "must be a JSON object of at most %d KiB", maxMetadata>>10)
 	}
 	return nil
 }

@@ -36,8 +36,9 @@ type Configuration interface {
 	// Open returns the documents that can be read, and the errors of the others.
 	Open(ctx context.Context, ids []string) (map[string][]byte, map[string]error)
 	// ValueSets returns the ids of the documents of contexts and outputs, by name,
-	// as of the transaction of ctx. Invalid with the field when one does not
-	// exist, or belongs to another project.
+	// as of the transaction of ctx. Invalid with the field when a context does not
+	// exist, or belongs to another project. Such outputs are left out: a service
+	// waits for them.
 	ValueSets(ctx context.Context, projectID string, contexts, outputs []string) (byContext, byOutputs map[string]string, err error)
 	// Read reads references from their backends, by key. It must not run in a
 	// transaction.
@@ -196,6 +197,21 @@ func stacksOf(s Spec) []string {
 		names = append(names, i.Stack)
 	}
 	return names
+}
+
+// waitsFor returns the outputs that a service imports and that do not exist, or
+// that services of its project may not use.
+func waitsFor(s StoredService) (missing []string, err error) {
+	if len(s.Spec.Imports) == 0 {
+		return nil, nil
+	}
+	v, err := parseVersion(s.Secrets)
+	for _, name := range stacksOf(s.Spec) {
+		if v.Imports[name] == "" {
+			missing = append(missing, name)
+		}
+	}
+	return missing, err
 }
 
 // usesOf returns everything from which a spec takes values, each once.

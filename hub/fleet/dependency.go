@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet/cycle"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
 // checkCycles returns an Invalid error when the service and others on its
@@ -25,7 +26,7 @@ func (f *Fleet) checkCycles(ctx context.Context, cluster Cluster, name string, s
 	}
 	graph[name] = local
 	if found := cycle.Find(graph, name); found != nil {
-		return field("dependencies", "services would wait for each other: %s", strings.Join(found, " → "))
+		return specrules.Field("dependencies", "services would wait for each other: %s", strings.Join(found, " → "))
 	}
 	return nil
 }

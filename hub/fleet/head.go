@@ -20,12 +20,17 @@ type Head struct {
 
 // Revise moves a service to its heads and reports whether that makes a
 // revision, which follow.Follower stores. A service with several sources waits
-// until each has content, and keeps all its content while one of them fails.
+// until each has content, and keeps all its content while one of them fails. A
+// service whose outputs are missing waits too.
 func (f *revisions) Revise(s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
 	now := presentOf(s.Follows(), heads)
+	waits, err := waitsFor(*s)
+	if err != nil {
+		return Revised{}, false, err
+	}
 	settled := s.Revision > 0 && !s.Undelivered
 	switch {
-	case now.missing >= 0,
+	case now.missing >= 0, len(waits) > 0,
 		settled && now.failing && len(now.parts) > 1,
 		settled && sameFiles(now.parts, s.contents()):
 		return Revised{}, false, nil
@@ -39,7 +44,7 @@ func (f *revisions) Revise(s *StoredService, cluster Cluster, heads map[string]H
 	}
 	s.take(now.parts)
 	s.Revision++
-	err := f.settle(s, s.Spec, s.Secrets, cluster)
+	err = f.settle(s, s.Spec, s.Secrets, cluster)
 	return Revised{
 		ServiceID: s.ID, OwnerID: s.OwnerID, SpecDigest: s.SpecDigest, Namespace: s.Namespace, Cause: cause,
 		Made: Made{Content: s.Desired, Parts: s.Parts},

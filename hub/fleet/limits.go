@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
-	"github.com/axle-cd/axle/hub/fleet/resources"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -49,14 +49,14 @@ func (l Limits) allowsNamespace(namespace string) bool {
 // check returns an Invalid error for limits that cannot work.
 func (l Limits) check() error {
 	for at, patterns := range map[string][]string{"limits.namespaces": l.Namespaces, "limits.kinds": l.Kinds} {
-		if err := resources.CheckPatterns(at, patterns); err != nil {
+		if err := specrules.CheckPatterns(at, patterns); err != nil {
 			return err
 		}
 	}
 	if err := l.checkAccount(); err != nil {
 		return err
 	}
-	return checkWindowList("limits.syncWindows", l.SyncWindows)
+	return specrules.CheckWindows("limits.syncWindows", l.SyncWindows)
 }
 
 // checkAccount refuses an account that agents would refuse to impersonate: a
@@ -67,11 +67,11 @@ func (l Limits) checkAccount() error {
 	case l.ServiceAccount == "":
 		return nil
 	case !elsewhere:
-		return checkLabel("limits.serviceAccount", l.ServiceAccount)
-	case checkLabel("", namespace) != nil || checkLabel("", name) != nil:
-		return field("limits.serviceAccount", "%.80q is not a service account; write NAME for an account in each service's namespace, or NAMESPACE/NAME", l.ServiceAccount)
+		return specrules.CheckName("limits.serviceAccount", l.ServiceAccount)
+	case specrules.CheckName("", namespace) != nil || specrules.CheckName("", name) != nil:
+		return specrules.Field("limits.serviceAccount", "%.80q is not a service account; write NAME for an account in each service's namespace, or NAMESPACE/NAME", l.ServiceAccount)
 	case len(l.Namespaces) == 0 || !l.allowsNamespace(namespace):
-		return field("limits.serviceAccount", "namespace %s is not in limits.namespaces; add it there, or write only %s for an account in each service's namespace", namespace, name)
+		return specrules.Field("limits.serviceAccount", "namespace %s is not in limits.namespaces; add it there, or write only %s for an account in each service's namespace", namespace, name)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (f *projects) SyncWindows(ctx context.Context) ([]SyncWindow, managed.Manag
 // must not prevent a fix of the agents that obey it. The same windows in
 // another order change nothing.
 func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []SyncWindow) error {
-	if err := checkWindowList("syncWindows", windows); err != nil {
+	if err := specrules.CheckWindows("syncWindows", windows); err != nil {
 		return err
 	}
 	return f.writer.Write(ctx, func(ctx context.Context) error {

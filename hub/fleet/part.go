@@ -2,16 +2,14 @@ package fleet
 
 import (
 	"fmt"
-	"path"
 	"reflect"
 	"slices"
-	"strings"
+
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
-// ChartPath is where the chart of a service with other files lies: a hidden
-// folder, so that no folder of a source has this name by chance and plain
-// manifests do not include it.
-const ChartPath = ".helm-chart"
+// ChartPath is where the chart of a service with other files lies.
+const ChartPath = specrules.ChartPath
 
 // Place is a source that a service follows, and the path below the service's
 // folder where its files lie. An empty path is the folder itself.
@@ -138,7 +136,7 @@ func sourcesOf(s Spec) []declared {
 	}
 	for i, source := range s.Sources {
 		at := fmt.Sprintf("sources[%d]", i)
-		d := declared{at: at, path: cleanPath(source.Path)}
+		d := declared{at: at, path: specrules.CleanPath(source.Path)}
 		switch {
 		case source.Chart != "":
 			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL, Chart: source.Chart, Version: source.Version}
@@ -149,9 +147,9 @@ func sourcesOf(s Spec) []declared {
 		}
 		all = append(all, d)
 	}
-	if h := s.Helm; chartElsewhere(h) || h != nil && h.Git != nil {
+	if h := s.Helm; specrules.ChartElsewhere(h) || h != nil && h.Git != nil {
 		d := declared{at: "helm"}
-		if chartElsewhere(h) {
+		if specrules.ChartElsewhere(h) {
 			d.SourceWant = SourceWant{At: "helm", Repository: h.Repository, URL: h.URL, Chart: h.Chart, Version: h.Version}
 		} else {
 			d.SourceWant = gitWant(h.Git, "helm.git", h.Repository)
@@ -181,23 +179,9 @@ func TakenAnew(s, before Spec) []SourceWant {
 	return anew
 }
 
-// chartElsewhere reports whether the chart comes from a chart repository.
-func chartElsewhere(h *Helm) bool {
-	return h != nil && h.Chart != "" && (h.URL != "" || h.Repository != "")
-}
-
 func gitWant(g *Git, at, repository string) SourceWant {
 	return SourceWant{
 		At: at, Repository: repository, URL: g.URL, Ref: g.Ref, Folder: g.Folder, Files: g.Files,
 		Submodules: g.Submodules, LFS: g.LFS,
 	}
 }
-
-// cleanPath is the path of a part without slashes around, empty for the root.
-func cleanPath(p string) string {
-	return strings.Trim(path.Clean("/"+p), "/")
-}
-
-// hiddenParts is where an agent puts a part whose files refer to files outside
-// its folder; see agent/render.
-const hiddenParts = ".axle-parts"

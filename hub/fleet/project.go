@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -61,7 +62,7 @@ type projects struct {
 
 // CreateProject creates a project. Conflict when the name is taken.
 func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (Project, error) {
-	if err := checkLabel("name", n.Name); err != nil {
+	if err := specrules.CheckName("name", n.Name); err != nil {
 		return Project{}, err
 	}
 	if err := n.Limits.check(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -146,7 +147,11 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	if err != nil {
 		return StoredService{}, err
 	}
-	if now.missing < 0 {
+	waits, err := waitsFor(s)
+	if err != nil {
+		return StoredService{}, err
+	}
+	if now.missing < 0 && len(waits) == 0 {
 		s.take(now.parts)
 	}
 	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
@@ -209,26 +214,31 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	case s.PinnedRevision != 0:
 		message = "takes effect when the service is resumed: a rollback pins it"
 	case s.Undelivered:
-		message = "takes effect when its source has content"
+		message = "takes effect when its source has content and its outputs exist"
 	}
 	return s, true, recordService(ctx, s.Service, kind, by, message)
 }
 
 // redeliver gives the cluster what is declared now: the heads of the sources
 // with the declared spec, as a new revision when either differs. While a source
-// has no content, the current revision stays. While one of several sources
-// fails, all files stay, so that parts of different times are not mixed.
+// has no content, or outputs are missing, the current revision stays. While one of
+// several sources fails, all files stay, so that parts of different times are not
+// mixed.
 func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
 	now, err := f.presentContent(ctx, s.Service)
 	if err != nil {
 		return err
 	}
-	if s.Undelivered = (now.missing >= 0 || len(now.parts) == 0) && s.Revision > 0; s.Undelivered {
+	waits, err := waitsFor(*s)
+	if err != nil {
+		return err
+	}
+	if s.Undelivered = (len(waits) > 0 || now.missing >= 0 || len(now.parts) == 0) && s.Revision > 0; s.Undelivered {
 		return nil
 	}
 	samePlaces := slices.Equal(s.Follows(), before.Follows())
 	hold := now.failing && len(now.parts) > 1 && samePlaces && before.Revision > 0 && before.PinnedRevision == 0 && !before.Undelivered
-	if now.missing < 0 && !hold && (!samePlaces || !sameFiles(now.parts, s.contents())) {
+	if now.missing < 0 && len(waits) == 0 && !hold && (!samePlaces || !sameFiles(now.parts, s.contents())) {
 		s.take(now.parts)
 	}
 	if err := f.settle(s, s.Spec, s.Secrets, cluster); err != nil {
@@ -253,7 +263,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 		return err
 	}
 	s.Spec = spec
-	if err := Validate(s.Name, s.Spec); err != nil {
+	if err := specrules.Validate(s.Name, s.Spec); err != nil {
 		return err
 	}
 	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
@@ -287,7 +297,7 @@ func checkParent(ctx context.Context, services ServiceReader, id, before string)
 // NoParent returns the error for a parent that does not exist. A caller who may
 // not see an existing parent gets the same error.
 func NoParent(id string) error {
-	return field("parentId", "no service has the id %.80s", id)
+	return specrules.Field("parentId", "no service has the id %.80s", id)
 }
 
 // enter puts a service into the named project, or leaves it in its own, and

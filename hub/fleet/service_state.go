@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/axle-cd/axle/hub/fleet/resources"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -49,19 +49,19 @@ func (f *revisions) resettle(ctx context.Context, s *StoredService, cluster Clus
 }
 
 // SyncService asks the agent for a pass now, limited to the given objects where
-// objects names some. Conflict when the service is paused and objects is
+// resources names some. Conflict when the service is paused and resources is
 // empty.
-func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, objects ...string) (ServiceView, error) {
-	if err := resources.Check(objects); err != nil {
+func (f *Fleet) SyncService(ctx context.Context, by string, ref Ref, resources ...string) (ServiceView, error) {
+	if err := specrules.CheckResources(resources); err != nil {
 		return ServiceView{}, err
 	}
 	return f.change(ctx, by, ref, "service.sync_requested", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
-		if s.Paused && len(objects) == 0 {
+		if s.Paused && len(resources) == 0 {
 			return false, "", errcode.New(errcode.Conflict, "service %s is paused; resume it first, or name single objects", ref)
 		}
 		s.SyncRequest++
-		s.SyncResources = objects
-		return true, strings.Join(objects, ", "), f.resettle(ctx, s, c)
+		s.SyncResources = resources
+		return true, strings.Join(resources, ", "), f.resettle(ctx, s, c)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet/live"
@@ -23,6 +24,7 @@ const (
 	ReasonNoAgent     = "NoAgent"
 	ReasonDeleting    = "Deleting"
 	ReasonOldAgent    = "AgentTooOld"
+	ReasonNoOutputs   = "WaitingForOutputs"
 )
 
 // serviceViews show services as they are now.
@@ -139,11 +141,52 @@ func (f *serviceViews) views(ctx context.Context, services []Service) ([]Service
 	for _, c := range clusters {
 		byID[c.ID] = c
 	}
+	waiting, err := f.waiting(ctx, services)
+	if err != nil {
+		return nil, err
+	}
 	views := make([]ServiceView, len(services))
 	for i, s := range services {
 		views[i] = f.view(s, byID[s.ClusterID], statuses[s.ID], known)
+		if names := waiting[s.ID]; len(names) > 0 {
+			views[i].wait(names)
+		}
 	}
 	return views, nil
+}
+
+// waiting returns the missing outputs of services that wait for them.
+func (f *serviceViews) waiting(ctx context.Context, services []Service) (map[string][]string, error) {
+	var ids []string
+	for _, s := range services {
+		if len(s.Spec.Imports) > 0 && (s.Undelivered || s.Revision == 0) && s.PinnedRevision == 0 && s.Deleting == "" && !s.Paused {
+			ids = append(ids, s.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	stored, err := f.store.ServicesByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	waiting := make(map[string][]string, len(stored))
+	for _, s := range stored {
+		if waiting[s.ID], err = waitsFor(s); err != nil {
+			return nil, err
+		}
+	}
+	return waiting, nil
+}
+
+// wait shows that a service waits for outputs. A source that cannot be used is
+// shown first.
+func (v *ServiceView) wait(outputs []string) {
+	if v.Sync == Failed && v.Reason == ReasonSourceError {
+		return
+	}
+	v.Sync, v.Reason = Pending, ReasonNoOutputs
+	v.Message = fmt.Sprintf("waits for the outputs %s, which services of project %s do not have yet; axle outputs put creates them", strings.Join(outputs, ", "), v.Project)
 }
 
 func (f *serviceViews) view(s Service, c Cluster, status StoredStatus, known upstreams) ServiceView {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -17,7 +18,7 @@ type upstreams struct {
 // notActing returns NotActing, and the sources that were declared while the hub
 // did not support them: they take effect once the service is applied again.
 func notActing(s Service) []string {
-	paths := NotActing(s.Spec)
+	paths := specrules.NotActing(s.Spec)
 	if declared := sourcesOf(s.Spec); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
 		for _, d := range declared[len(s.Follows()):] {
 			paths = append(paths, d.at+" (declared before it acted; apply the service again)")

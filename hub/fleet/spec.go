@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/internal/partial"
 )
 
@@ -36,7 +37,7 @@ func MergeSpec(old, new Spec, paths []string) (Spec, error) {
 	merged, err := partial.Merge(old, new, paths)
 	var none *partial.NoFieldError
 	if errors.As(err, &none) {
-		err = field("fields", "%.80q is not a field of a service", none.Path)
+		err = specrules.Field("fields", "%.80q is not a field of a service", none.Path)
 	}
 	return merged, err
 }

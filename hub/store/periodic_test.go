@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
+	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/gitcache/record"
 	"github.com/axle-cd/axle/hub/store/storetest"
@@ -153,6 +154,11 @@ var periodics = map[string]periodic{
 			return env.Store.Setting(ctx, "config_move")
 		}),
 	)},
+	"rollouts of global services, of which none runs": {"fleet/globals/rollout.go", func(env *fleettest.Fleet, _ *crowded) error {
+		rollouts := globals.NewRollouts(env.Global(env.Store), func(string, int64) fleet.Freshness { return fleet.Fresh })
+		_, err := rollouts.Turn(env.T.Context())
+		return err
+	}},
 	"a rollout that is done": {"fanout/engine.go", func(env *fleettest.Fleet, c *crowded) error {
 		_, err := c.engine.Step(env.T.Context())
 		if err == nil {

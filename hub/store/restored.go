@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/desired"
+	"github.com/axle-cd/axle/hub/fleet/bundled"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -65,6 +66,11 @@ func ofSome(query string, args []any) string {
 // Fetched implements desired.Learnt.
 func (l Learnt) Fetched(ctx context.Context, since time.Time, sources []string) (map[string]string, error) {
 	found := map[string]string{}
+	for _, id := range sources {
+		if digest, ours := bundled.DigestOf(id); ours {
+			found[id] = digest // no upstream can have other content
+		}
+	}
 	return found, chunks(sources, func(args []any) error {
 		args = append(args, clock.Micros(since))
 		return l.Store.each(ctx, ofSome(fetchedQuery, args), args, func(row scan) error {

@@ -55,6 +55,7 @@ type Store struct {
 	*statusTable
 	*compared
 	*globalTable
+	*holdTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -112,6 +113,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
+	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
 	s.configTable, s.rolloutTable = configuration.New(s.db), rollouts.New(s.db)
 	return s, nil
@@ -153,6 +155,7 @@ type (
 	statusTable  = statuses.Table
 	compared     = previews.Table
 	globalTable  = globals.Table
+	holdTable    = globals.Holds
 )
 
 // Close ends what is running and closes the database; calls after it are

@@ -77,11 +77,12 @@ func (r *Rules) line(line string) error {
 	if !ok {
 		return fmt.Errorf("neither a set nor a row: %q", line)
 	}
-	name = strings.TrimSpace(name)
-	if _, twice := r.rows[name]; twice {
-		return fmt.Errorf("second row for %s", name)
+	for _, name := range strings.Fields(name) {
+		if _, twice := r.rows[name]; twice {
+			return fmt.Errorf("second row for %s", name)
+		}
+		r.rows[name] = strings.Fields(allowed)
 	}
-	r.rows[name] = strings.Fields(allowed)
 	return nil
 }
 

@@ -29,6 +29,8 @@ type Engine struct {
 	bindings  map[string]any
 	now       time.Time
 	generated bool
+	limits    Limits
+	steps     int
 }
 
 // New returns an engine. Bindings are the variables that templates see; now is their
@@ -55,6 +57,9 @@ func (e *Engine) Check(text []byte) (err error) {
 			err = &Error{Message: fmt.Sprintf("invalid template: %v", r)}
 		}
 	}()
+	if text, err = e.counted(text); err != nil {
+		return err
+	}
 	if _, bad := e.engine.ParseTemplateLocation(text, "", 1); bad != nil {
 		return toError(bad)
 	}
@@ -70,6 +75,10 @@ func (e *Engine) Render(text []byte) (out []byte, err error) {
 			out, err = nil, &Error{Message: fmt.Sprintf("invalid template: %v", r)}
 		}
 	}()
+	if text, err = e.counted(text); err != nil {
+		return nil, err
+	}
+	e.steps = 0
 	template, bad := e.engine.ParseTemplateLocation(text, "", 1)
 	if bad != nil {
 		return nil, toError(bad)
@@ -77,29 +86,38 @@ func (e *Engine) Render(text []byte) (out []byte, err error) {
 	// Filters such as set change maps in place, so they get copies: one file's
 	// template must not change what the next one sees.
 	bindings, _ := deepCopy(e.bindings).(map[string]any)
-	var to bounded
+	to := bounded{most: maxOutput}
+	if e.limits.Bytes > 0 {
+		to.most = e.limits.Bytes
+	}
 	if bad := template.FRender(&to, liquid.Bindings(bindings)); bad != nil {
 		return nil, toError(bad)
 	}
 	if to.full {
-		return nil, &Error{Message: errTooLong.Error()}
+		return nil, &Error{Message: to.tooLong().Error()}
 	}
 	return to.text, nil
 }
 
-var errTooLong = fmt.Errorf("the template's output is larger than %d MiB", maxOutput>>20)
-
-// bounded keeps what is written to it up to maxOutput.
+// bounded keeps what is written to it, up to most bytes.
 type bounded struct {
 	text []byte
+	most int
 	full bool
+}
+
+func (b *bounded) tooLong() error {
+	if b.most < 1<<20 {
+		return fmt.Errorf("the template's output is larger than %d KiB", b.most>>10)
+	}
+	return fmt.Errorf("the template's output is larger than %d MiB", b.most>>20)
 }
 
 // Write fails if the text becomes too long.
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.full || len(b.text)+len(p) > maxOutput {
+	if b.full || len(b.text)+len(p) > b.most {
 		b.full = true
-		return 0, errTooLong
+		return 0, b.tooLong()
 	}
 	b.text = append(b.text, p...)
 	return len(p), nil

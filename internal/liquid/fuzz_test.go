@@ -33,6 +33,24 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
+// FuzzLimited holds that a template with limits ends, and stays in them, whatever loops
+// it has.
+func FuzzLimited(f *testing.F) {
+	for _, template := range endless {
+		f.Add(template)
+	}
+	f.Fuzz(func(t *testing.T, template string) {
+		if len(template) > 4<<10 {
+			return
+		}
+		began := time.Now()
+		out, err := pageEngine().Limit(liquid.Limits{Steps: 2000, Bytes: 64 << 10}).Render([]byte(template))
+		if len(out) > 64<<10 || (err != nil && out != nil) || time.Since(began) > 20*time.Second {
+			t.Errorf("%d bytes after %v, %v", len(out), time.Since(began), err)
+		}
+	})
+}
+
 // FuzzFilter puts any two texts through every filter.
 func FuzzFilter(f *testing.F) {
 	names := liquid.Filters()

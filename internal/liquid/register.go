@@ -25,7 +25,7 @@ func (e *Engine) register() {
 
 // filter makes a filter from a function.
 func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) (any, error) {
-	generates := slices.Contains(generators, name)
+	generates, cost := slices.Contains(generators, name), cost(name)
 	return func(v any, args ...any) (out any, err error) {
 		defer func() {
 			// Sprig panics where its must functions return an error.
@@ -35,6 +35,9 @@ func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) 
 		}()
 		if generates {
 			e.generated = true
+		}
+		if err := e.step(cost); err != nil {
+			return nil, err
 		}
 		in, err := arguments(fn.Type(), ordered(fn.Type(), v, args))
 		if err != nil {
@@ -47,7 +50,8 @@ func (e *Engine) filter(name string, fn reflect.Value) func(v any, args ...any) 
 		if len(results) == 2 && !results[1].IsNil() {
 			return nil, results[1].Interface().(error)
 		}
-		return results[0].Interface(), nil
+		made := results[0].Interface()
+		return made, e.fits(name, made)
 	}
 }
 
@@ -108,13 +112,13 @@ func (e *Engine) extend() {
 		if isList(v) {
 			return push(v, more)
 		}
-		return text(v) + text(more), nil
+		return e.joined("append", text(v), text(more))
 	})
 	e.engine.RegisterFilter("prepend", func(v, more any) (any, error) {
 		if isList(v) {
 			return prepend(v, more)
 		}
-		return text(more) + text(v), nil
+		return e.joined("prepend", text(more), text(v))
 	})
 	e.engine.RegisterFilter("join", func(v any, args ...any) (any, error) {
 		switch {
@@ -140,6 +144,14 @@ func (e *Engine) extend() {
 		}
 		return strings.ReplaceAll(s, old, with), nil
 	})
+}
+
+// joined is two texts as one.
+func (e *Engine) joined(name, a, b string) (any, error) {
+	if e.limits.Bytes > 0 && len(a)+len(b) > e.limits.Bytes {
+		return nil, fmt.Errorf("%s makes more than %d bytes", name, e.limits.Bytes)
+	}
+	return a + b, nil
 }
 
 // sliceText is Liquid's slice: one character from a position, or as many as

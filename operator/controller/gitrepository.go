@@ -117,7 +117,7 @@ func (repositoryCalls) write(ctx context.Context, c *sdk.Client, item *manifest.
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", want.GetName(), have.GetType())
 	case have.GetUrl() != want.GetUrl():
 		return nil, errcode.New(errcode.Conflict, "repository %s of the hub has the URL %s, which cannot be changed; choose another name", want.GetName(), have.GetUrl())
-	case want.GetCredentials() == nil && want.GetOptions() == nil && !want.GetManagement().GetTakeOver():
+	case want.GetCredentials() == nil && manifest.RepositoryOptions(have.GetOptions(), want.GetOptions()) == nil && !want.GetManagement().GetTakeOver():
 		// Without a Secret the object says nothing about credentials: those that
 		// somebody gave with axle repos stay, also when it is taken over.
 		return f, nil

@@ -21,32 +21,33 @@ func globalServices() kind {
 			g := o.(*v1alpha1.GlobalService)
 			return common{&g.Status.Status, g.Spec.Reconciliation}
 		},
-		references: globalReferences,
-		refersTo:   []string{"GitRepository", "Project", secretKind},
+		references: func(o client.Object) []reference {
+			g := o.(*v1alpha1.GlobalService)
+			return append(toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
+		},
+		refersTo: []string{"GitRepository", "Project", secretKind},
 		resolve: func(o client.Object, r resolved) {
 			r.project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
 	}
 }
 
-func globalReferences(o client.Object) []reference {
-	g := o.(*v1alpha1.GlobalService)
-	refs := toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef)
-	t := g.Spec.Template
+// templateReferences are those of a template at a field of an object.
+func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace string) []reference {
 	if t == nil {
-		return refs
+		return nil
 	}
-	refs = append(refs, toGlobal("spec.template.repositoryRef", "GitRepository", t.RepositoryRef)...)
+	refs := toGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
-		refs = append(refs, toGlobal("spec.template.helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		refs = append(refs, toGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.
 		if source.Chart == nil {
-			refs = append(refs, toGlobal(fmt.Sprintf("spec.template.sources[%d].repositoryRef", i), "GitRepository", source.RepositoryRef)...)
+			refs = append(refs, toGlobal(fmt.Sprintf("%s.sources[%d].repositoryRef", field, i), "GitRepository", source.RepositoryRef)...)
 		}
 	}
-	return append(refs, toSecret("spec.template.configurationRef", t.ConfigurationRef, g.Namespace)...)
+	return append(refs, toSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
 }
 
 type globalCalls struct{}
@@ -93,18 +94,12 @@ func (globalCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, n
 
 func foundGlobal(g *hubv1.GlobalService) *found {
 	s := g.GetState()
-	f := &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy(), show: func(o client.Object) {
+	waits := lacks(s, "the service")
+	if g.GetRollingOut() && len(s.GetFailures()) == 0 {
+		waits = "a change of the template does not run on all clusters; axle rollouts get " + g.GetName() + " shows its rollout"
+	}
+	return &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy(), waits: waits, show: func(o client.Object) {
 		status := &o.(*v1alpha1.GlobalService).Status
 		status.Clusters, status.ReadyClusters = s.GetServices(), s.GetReady()
 	}}
-	switch {
-	case len(s.GetFailures()) > 0:
-		first := s.GetFailures()[0]
-		f.waits = fmt.Sprintf("%d clusters do not have the service as it is declared; %s: %s", s.GetFailing(), first.GetCluster(), first.GetMessage())
-	case s.GetPending():
-		f.waits = "the last change has not reached all clusters"
-	case s.GetReady() < s.GetServices():
-		f.waits = fmt.Sprintf("%d of %d services are synced and healthy", s.GetReady(), s.GetServices())
-	}
-	return f
 }

@@ -80,7 +80,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return fmt.Errorf("the controller of %s: %w", k.name, err)
 		}
 	}
-	return errors.Join(addCredentials(m, who, timing), addGrants(m, timing))
+	return errors.Join(addCredentials(m, who, timing), addGrants(m, timing), addGenerated(ctx, m, who, c.ClusterUID, timing))
 }
 
 // served fails for a kind that the cluster does not have.

@@ -152,7 +152,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Request}, item.Set...) {
+	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request}, item.Set...) {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -254,6 +254,8 @@ func (p *pass) manage() {
 		p.item.Service.Management = by
 	case p.item.Global != nil:
 		p.item.Global.Management = by
+	case p.item.Namespace != nil:
+		p.item.Namespace.Management = by
 	case p.item.Repository != nil:
 		p.item.Repository.Management = by
 	case p.item.Project != nil:
@@ -270,6 +272,13 @@ func (p *pass) manage() {
 // write sends the object if it differs from what the hub has.
 func (p *pass) write(ctx context.Context) (bool, error) {
 	p.manage()
+	var known proto.Message
+	if p.have != nil {
+		known = p.have.message
+	}
+	if err := p.item.Lacks(known); err != nil {
+		return true, err
+	}
 	if p.action == ownership.Write && !p.lost() && value(p.common(p.object).status.SHA) == p.sha {
 		same, err := p.kind.hub.same(ctx, p.hub, p.item, p.have)
 		if err != nil {

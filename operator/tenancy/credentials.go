@@ -57,6 +57,13 @@ func (t *Tenancy) Of(ctx context.Context, namespace string) (Credential, error) 
 	return Credential{&all[0]}, nil
 }
 
+// MayAct returns nil for a namespace whose objects the operator acts on: an admin
+// namespace, or one with credentials.
+func (t *Tenancy) MayAct(ctx context.Context, namespace string) error {
+	_, err := t.Of(ctx, namespace)
+	return err
+}
+
 // Naming returns the NamespaceCredentials that name a namespace, by name.
 func (t *Tenancy) Naming(ctx context.Context, namespace string) ([]v1alpha1.NamespaceCredentials, error) {
 	var list v1alpha1.NamespaceCredentialsList

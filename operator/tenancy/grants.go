@@ -37,6 +37,17 @@ func Foreign(from, to string) bool { return to != "" && from != to }
 // everything else needs a ReferenceGrant in the namespace of what is named. field is
 // the field that names it.
 func (t *Tenancy) MayName(ctx context.Context, field string, from, to Object) error {
+	return t.may(ctx, field, from, to, false)
+}
+
+// MayWrite is MayName for a Secret that is written. A grant to read says nothing about
+// that: only a grant of ours that names the Secret and has write does, and it lets
+// nobody read.
+func (t *Tenancy) MayWrite(ctx context.Context, field string, from, to Object) error {
+	return t.may(ctx, field, from, to, true)
+}
+
+func (t *Tenancy) may(ctx context.Context, field string, from, to Object, write bool) error {
 	if !Foreign(from.Namespace, to.Namespace) || t.Admin(to.Namespace) && t.Admin(from.Namespace) {
 		return nil
 	}
@@ -45,7 +56,7 @@ func (t *Tenancy) MayName(ctx context.Context, field string, from, to Object) er
 		return err
 	}
 	for _, grant := range ours.Items {
-		if grant.DeletionTimestamp.IsZero() && grants(grant.Spec, from, to) {
+		if grant.DeletionTimestamp.IsZero() && grants(grant.Spec, from, to, write) {
 			return nil
 		}
 	}
@@ -54,7 +65,7 @@ func (t *Tenancy) MayName(ctx context.Context, field string, from, to Object) er
 		return err
 	}
 	for _, spec := range theirs {
-		if grants(spec, from, to) {
+		if !write && grants(spec, from, to, false) {
 			return nil
 		}
 	}
@@ -62,12 +73,16 @@ func (t *Tenancy) MayName(ctx context.Context, field string, from, to Object) er
 	if from.Namespace == "" {
 		whose = `the empty namespace "", because the kind is cluster-scoped`
 	}
-	return errcode.New(errcode.Forbidden, "%s names %s %s, and no ReferenceGrant in namespace %s allows that: one that does is from group %s, kind %s, %s, to group %q, kind %s",
-		field, to.Kind, Written(to.NamespacedName), to.Namespace, from.Group, from.Kind, whose, to.Group, to.Kind)
+	what := ""
+	if write {
+		what = ", name " + to.Name + ", write true"
+	}
+	return errcode.New(errcode.Forbidden, "%s names %s %s, and no ReferenceGrant in namespace %s allows that: one that does is from group %s, kind %s, %s, to group %q, kind %s%s",
+		field, to.Kind, Written(to.NamespacedName), to.Namespace, from.Group, from.Kind, whose, to.Group, to.Kind, what)
 }
 
 // grants reports whether a grant allows a reference.
-func grants(spec axlev1alpha1.ReferenceGrantSpec, from, to Object) bool {
+func grants(spec axlev1alpha1.ReferenceGrantSpec, from, to Object, write bool) bool {
 	allowed := false
 	for _, f := range spec.From {
 		allowed = allowed || f.Group == from.Group && f.Kind == from.Kind && f.Namespace == from.Namespace
@@ -76,7 +91,11 @@ func grants(spec axlev1alpha1.ReferenceGrantSpec, from, to Object) bool {
 		return false
 	}
 	for _, o := range spec.To {
-		if o.Group == to.Group && o.Kind == to.Kind && (o.Name == nil || *o.Name == "" || *o.Name == to.Name) {
+		name := ""
+		if o.Name != nil {
+			name = *o.Name
+		}
+		if o.Group == to.Group && o.Kind == to.Kind && (name == "" && !write || name == to.Name) && write == (o.Write != nil && *o.Write) {
 			return true
 		}
 	}

@@ -32,11 +32,36 @@ func TestGrants(t *testing.T) {
 		"nothing in particular": {},
 	} {
 		spec := axlev1alpha1.ReferenceGrantSpec{From: []axlev1alpha1.ReferenceGrantFrom{c.from}, To: []axlev1alpha1.ReferenceGrantTo{c.to}}
-		if have := grants(spec, from, to); have != c.want {
+		if have := grants(spec, from, to, false); have != c.want {
 			t.Errorf("%s: %v", name, have)
 		}
 	}
-	if grants(axlev1alpha1.ReferenceGrantSpec{}, from, to) {
+	if grants(axlev1alpha1.ReferenceGrantSpec{}, from, to, false) {
 		t.Error("an empty grant allows something")
+	}
+}
+
+// A grant to write is for one Secret and does not let anybody read, and one to read
+// does not let anybody write.
+func TestGrantsToWrite(t *testing.T) {
+	from := Object{Group: "deployments.plural.sh", Kind: "GeneratedSecret", NamespacedName: types.NamespacedName{Namespace: "a", Name: "x"}}
+	to := Object{Kind: "Secret", NamespacedName: types.NamespacedName{Namespace: "b", Name: "s"}}
+	yes, no, s, other := true, false, "s", "other"
+	for name, c := range map[string]struct {
+		to          axlev1alpha1.ReferenceGrantTo
+		read, write bool
+	}{
+		"all, to read":         {axlev1alpha1.ReferenceGrantTo{Kind: "Secret"}, true, false},
+		"this one, to read":    {axlev1alpha1.ReferenceGrantTo{Kind: "Secret", Name: &s, Write: &no}, true, false},
+		"this one, to write":   {axlev1alpha1.ReferenceGrantTo{Kind: "Secret", Name: &s, Write: &yes}, false, true},
+		"another one to write": {axlev1alpha1.ReferenceGrantTo{Kind: "Secret", Name: &other, Write: &yes}, false, false},
+		"all, to write":        {axlev1alpha1.ReferenceGrantTo{Kind: "Secret", Write: &yes}, false, false},
+	} {
+		spec := axlev1alpha1.ReferenceGrantSpec{
+			From: []axlev1alpha1.ReferenceGrantFrom{{Group: from.Group, Kind: from.Kind, Namespace: from.Namespace}}, To: []axlev1alpha1.ReferenceGrantTo{c.to},
+		}
+		if read, write := grants(spec, from, to, false), grants(spec, from, to, true); read != c.read || write != c.write {
+			t.Errorf("%s: reads %v, writes %v", name, read, write)
+		}
 	}
 }

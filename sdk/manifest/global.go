@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,18 +28,13 @@ func (d document) global(values Values) (*Item, error) {
 	if template == nil {
 		return invalid("spec.template is missing; spec.serviceRef, which copies a ServiceDeployment, has no effect yet")
 	}
-	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: *template})
+	out, err := d.template(values, *template, object.Namespace, object.Namespace)
 	if err != nil {
 		return invalid("%w", err)
 	}
-	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
-	if template.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, template.ConfigurationRef, object.Namespace); err != nil {
-			return nil, err
-		}
-	}
 	settings := &hubv1.GlobalServiceSettings{
 		Tags: spec.Tags, Distro: value(spec.Distro), Mgmt: spec.Mgmt, IgnoreClusters: spec.IgnoreClusters, Reparent: value(spec.Reparent),
+		Cascade: cascade(spec.Cascade),
 	}
 	if spec.ProjectRef != nil {
 		settings.Project = spec.ProjectRef.Name
@@ -49,19 +46,12 @@ func (d document) global(values Values) (*Item, error) {
 		}
 		settings.IntervalMicros = interval.Microseconds()
 	}
-	if c := spec.Cascade; c != nil {
-		switch {
-		case value(c.Delete):
-			settings.Cascade = "delete"
-		case value(c.Detach):
-			settings.Cascade = "detach"
-		}
+	if settings.Rollout, err = rollout(spec.Rollout); err != nil {
+		return invalid("spec.rollout.%w", err)
 	}
 	if spec.Context != nil && spec.Context.Raw != nil {
 		settings.Context = strings.TrimSpace(string(spec.Context.Raw.Raw))
 	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
 	name := cmp.Or(value(template.Name), value(spec.Name), object.Name)
 	return &Item{Kind: d.meta.Kind, Name: name, Where: d.where, Global: &hubv1.ApplyGlobalServiceRequest{Name: name, Settings: settings, Spec: out}, NotActing: set(map[string]bool{
 		"spec.providerRef":                      spec.ProviderRef != nil,
@@ -70,4 +60,66 @@ func (d document) global(values Values) (*Item, error) {
 		"spec.template.helm.valuesFrom":         template.Helm != nil && template.Helm.ValuesFrom != nil,
 		"spec.template.helm.valuesConfigMapRef": template.Helm != nil && template.Helm.ValuesConfigMapRef != nil,
 	})}, nil
+}
+
+// rollout converts the plan of a rollout. Errors begin with the field.
+func rollout(in *v1alpha1.GlobalRollout) (out *hubv1.RolloutPlan, err error) {
+	if in == nil {
+		return nil, nil
+	}
+	out = &hubv1.RolloutPlan{Waves: in.Waves, MaxUnavailable: value(in.MaxUnavailable)}
+	for name, of := range map[string]struct {
+		text *string
+		to   *int64
+	}{"soak": {in.Soak, &out.SoakMicros}, "failAfter": {in.FailAfter, &out.FailAfterMicros}} {
+		if of.text == nil {
+			continue
+		}
+		d, err := time.ParseDuration(*of.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		*of.to = d.Microseconds()
+	}
+	if in.MaxFailed != nil {
+		n, err := strconv.ParseInt(strings.TrimSuffix(*in.MaxFailed, "%"), 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("maxFailed: %q is not a percentage", *in.MaxFailed)
+		}
+		out.FailPercent = int32(n)
+	}
+	return out, nil
+}
+
+// exportedRollout is the inverse of rollout.
+func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
+	out := &v1alpha1.GlobalRollout{Waves: in.GetWaves(), MaxUnavailable: unlessZero(in.GetMaxUnavailable())}
+	if soak := in.GetSoakMicros(); soak != 0 {
+		out.Soak = unlessZero((time.Duration(soak) * time.Microsecond).String())
+	}
+	if late := in.GetFailAfterMicros(); late != 0 {
+		out.FailAfter = unlessZero((time.Duration(late) * time.Microsecond).String())
+	}
+	if percent := in.GetFailPercent(); percent != 0 {
+		out.MaxFailed = unlessZero(strconv.Itoa(int(percent)) + "%")
+	}
+	return out
+}
+
+// template converts what runs. Its Secret is in the namespace of the object that has it,
+// and its objects in their own namespace, or else in this one.
+func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace, from string) (*hubv1.ServiceSpec, error) {
+	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t})
+	if err != nil {
+		return nil, err
+	}
+	declared.Namespace = cmp.Or(declared.Namespace, namespace)
+	if t.ConfigurationRef != nil {
+		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
+			return nil, err
+		}
+	}
+	out := &hubv1.ServiceSpec{}
+	convert.Copy(out, declared)
+	return out, nil
 }

@@ -13,7 +13,7 @@ import (
 // ofOperator converts the kinds that only the operator reads. In files they are an
 // error: what they need, such as Secrets to write, is in the management cluster.
 func (d document) ofOperator(values Values) (*Item, error) {
-	if _, inFiles := values.(files); inFiles || d.meta.Kind == "NamespaceCredentials" {
+	if _, inFiles := values.(files); inFiles || d.meta.Kind == "NamespaceCredentials" || d.meta.Kind == "GeneratedSecret" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q is for the operator; apply it to the management cluster with kubectl", d.where, d.meta.Kind, d.meta.Name)
 	}
 	switch d.meta.Kind {

@@ -40,12 +40,16 @@ type Item struct {
 	Context *hubv1.UpdateContextRequest
 	Service *hubv1.ApplyServiceRequest
 	Global  *hubv1.ApplyGlobalServiceRequest
+	// Namespace creates or replaces a managed namespace.
+	Namespace *hubv1.ApplyManagedNamespaceRequest
 	// Request is what creates an object of the other kinds, and Set has one request for
 	// each row of those that consist of rows. Management is who declares it.
 	Request    proto.Message
 	Set        []proto.Message
 	Management *hubv1.Management
 
+	// Stored are the secrets that stay as the hub has them; see StoredSecrets.
+	Stored []string
 	// NotActing are paths of fields that the hub does not support yet. Fields that
 	// the hub stores without acting on them are in its answer.
 	NotActing []string
@@ -171,7 +175,7 @@ func itemsOf(documents []document) ([]Item, error) {
 	}
 	var items []Item
 	for _, d := range documents {
-		item, err := d.item(values)
+		item, err := d.read(values)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +184,7 @@ func itemsOf(documents []document) ([]Item, error) {
 		}
 	}
 	// Repositories, users and the like first; what names them comes later.
-	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "GlobalService",
+	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
 		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
 	items = merged(items)
 	slices.SortStableFunc(items, func(a, b Item) int {
@@ -231,13 +235,15 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "BootstrapToken", "FederatedCredential", "Group", "NamespaceCredentials", "ServiceAccount":
+	case "BootstrapToken", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
 	case "GlobalService":
 		return d.global(values)
+	case "ManagedNamespace":
+		return d.namespace(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment and GlobalService%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService and ManagedNamespace%s", d.where, d.meta.Kind, d.why())
 	}
 }

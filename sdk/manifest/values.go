@@ -34,7 +34,7 @@ func Object(object any, where string, values Values) (*Item, error) {
 	if err := json.Unmarshal(text, &d.meta); err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: %w", where, err)
 	}
-	return d.item(values)
+	return d.read(values)
 }
 
 // files are the Secrets and ConfigMaps among the documents.
@@ -174,7 +174,6 @@ func merge(all map[string]any, values map[string]string, scope string) {
 // SameContext reports whether the hub has a context as it is declared, as far as the
 // hub shows it: of secrets, it shows the keys.
 func SameContext(have, want *hubv1.Context) bool {
-	keys := func(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 	return have.GetProject() == want.GetProject() && SameJSON(have.GetValues(), want.GetValues()) &&
 		slices.Equal(keys(have.GetSecrets()), keys(want.GetSecrets()))
 }

@@ -53,6 +53,7 @@ func TestRulesRefuseWhatIsNotMeant(t *testing.T) {
 		"a wave of nothing":           {"RolloutPolicy", "waves: [some]", "should match"},
 		"a policy of nothing":         {"RolloutPolicy", "targetRefs: [{kind: Cluster, name: a}]", "Unsupported value"},
 		"a grant to nobody":           {"ReferenceGrant", "from: []\nto: [{group: '', kind: Secret}]", "should have at least 1 items"},
+		"a grant to write all":        {"ReferenceGrant", "from: [{group: a, kind: B, namespace: c}]\nto: [{group: '', kind: Secret, write: true}]", "set its name"},
 		"settings by another name":    {"HubSettings", "syncWindows: []", "named default"},
 		"an upgrade by another name":  {"AgentUpgrade", "version: '1'", "named default"},
 		"a rule without a kind":       {"CustomHealth", "group: a\nscript: return {}", "without a kind"},

@@ -91,6 +91,7 @@ func TestPreviews(t *testing.T) {
 	if out := s.differs(2, "diff", "--repo", "fleet", "--ref", "proposal", "--base", "elsewhere"); !strings.Contains(out, "no service that you may read") {
 		t.Errorf("nobody: %s", out)
 	}
+	s.diffsOfManifests("proposal")
 
 	var was, is map[string]any
 	s.must(json.Unmarshal([]byte(before), &was))

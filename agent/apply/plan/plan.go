@@ -165,6 +165,7 @@ func (p Planner) item(ctx context.Context, object *unstructured.Unstructured) (*
 		Once:     wave.RunsOnce(object, kind, h),
 		Recreate: wave.MayRecreate(object.GetAnnotations(), h),
 		Prune:    wave.PruningOf(object.GetAnnotations()),
+		Shared:   object.GetAnnotations()[wave.SharedAnnotation] == "true",
 		Hook:     h,
 	}
 	if it.Body, err = p.body(object, it); err != nil {

@@ -19,18 +19,20 @@ type Item struct {
 	Once     bool
 	Recreate bool
 	Prune    Pruning
-	Hook     Hook
+	// Shared leaves what others wrote to an object that is taken over.
+	Shared bool
+	Hook   Hook
 }
 
 // Pack is the item as it is packed.
 func (it *Item) Pack() Packed {
-	return Packed{Ref: it.Ref, Kind: it.Kind, Order: it.Order, Body: it.Body, Hash: it.Hash, Once: it.Once, Recreate: it.Recreate, Prune: it.Prune,
+	return Packed{Ref: it.Ref, Kind: it.Kind, Order: it.Order, Body: it.Body, Hash: it.Hash, Once: it.Once, Recreate: it.Recreate, Prune: it.Prune, Shared: it.Shared,
 		Moment: it.Hook.Moment, Runs: it.Hook.Runs, Policy: it.Hook.Policy, Limit: it.Hook.Limit}
 }
 
 // Item is the unpacked item.
 func (w Packed) Item() *Item {
-	return &Item{Ref: w.Ref, Kind: w.Kind, Order: w.Order, Body: w.Body, Hash: w.Hash, Once: w.Once, Recreate: w.Recreate, Prune: w.Prune,
+	return &Item{Ref: w.Ref, Kind: w.Kind, Order: w.Order, Body: w.Body, Hash: w.Hash, Once: w.Once, Recreate: w.Recreate, Prune: w.Prune, Shared: w.Shared,
 		Hook: Hook{Moment: w.Moment, Runs: w.Runs, Policy: w.Policy, Limit: w.Limit}}
 }
 
@@ -44,6 +46,7 @@ type Packed struct {
 	Once     bool
 	Recreate bool
 	Prune    Pruning
+	Shared   bool          `json:",omitempty"`
 	Moment   Moment        `json:",omitempty"`
 	Runs     bool          `json:",omitempty"`
 	Policy   HookPolicy    `json:",omitempty"`

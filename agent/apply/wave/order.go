@@ -21,6 +21,9 @@ const (
 	// PruneAnnotation "true" allows pruning of kinds that are kept by default;
 	// "false" keeps an object for ever.
 	PruneAnnotation = "axle-cd.github.io/prune"
+	// SharedAnnotation "true" leaves the fields that others wrote to an object that
+	// the service takes over, and that it does not render.
+	SharedAnnotation = "axle-cd.github.io/shared"
 )
 
 // Stages, in the order in which they are applied. Waves order objects within a stage.

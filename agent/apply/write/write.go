@@ -159,8 +159,10 @@ func (w *Writer) act(ctx context.Context, v ownership.Verdict, why string, it *w
 		}
 		return w.sendOrRecreate(ctx, it)
 	case ownership.MayAdopt:
-		if err := w.take(ctx, it, meta, IsDeployer); err != nil {
-			return nil, err
+		if !it.Shared {
+			if err := w.take(ctx, it, meta, IsDeployer); err != nil {
+				return nil, err
+			}
 		}
 		return w.sendOrRecreate(ctx, it)
 	case ownership.MustWait:

@@ -327,6 +327,8 @@ type ReferenceGrantFrom struct {
 }
 
 // ReferenceGrantTo selects objects of one kind, or one of them.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.write) || !self.write || has(self.name)",message="write is for one Secret: set its name"
 type ReferenceGrantTo struct {
 	// Group of their kind; empty is the core group.
 	// +kubebuilder:validation:MaxLength=253
@@ -339,4 +341,7 @@ type ReferenceGrantTo struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name *string `json:"name,omitempty"`
+	// Write allows to create and change the Secret with this name, in place of reading
+	// it. One that exists and that others created stays as it is.
+	Write *bool `json:"write,omitempty"`
 }

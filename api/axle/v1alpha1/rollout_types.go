@@ -23,7 +23,7 @@ type RolloutPolicy struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec RolloutPolicySpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No change is rolled out in waves: the hub has no global services yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No plan changes: the operator does not read this kind yet. Use spec.rollout of a GlobalService.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 

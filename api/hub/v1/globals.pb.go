@@ -47,7 +47,9 @@ type GlobalServiceSettings struct {
 	// Stored without effect: changes are applied when they happen.
 	IntervalMicros int64 `protobuf:"varint,8,opt,name=interval_micros,json=intervalMicros,proto3" json:"interval_micros,omitempty"`
 	// A JSON object, context in the template's Liquid.
-	Context       string `protobuf:"bytes,9,opt,name=context,proto3" json:"context,omitempty"`
+	Context string `protobuf:"bytes,9,opt,name=context,proto3" json:"context,omitempty"`
+	// How a changed template rolls out; without, all clusters get it at once.
+	Rollout       *RolloutPlan `protobuf:"bytes,10,opt,name=rollout,proto3" json:"rollout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +147,97 @@ func (x *GlobalServiceSettings) GetContext() string {
 	return ""
 }
 
+func (x *GlobalServiceSettings) GetRollout() *RolloutPlan {
+	if x != nil {
+		return x.Rollout
+	}
+	return nil
+}
+
+// RolloutPlan says how a change reaches many clusters.
+type RolloutPlan struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many clusters have the change after each wave, counted from the first: "1",
+	// "25%". The last wave is always all.
+	Waves []string `protobuf:"bytes,1,rep,name=waves,proto3" json:"waves,omitempty"`
+	// Clusters that may have the change and not be healthy yet, "10" or "5%"; empty
+	// is a whole wave.
+	MaxUnavailable string `protobuf:"bytes,2,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
+	// How long a wave must be healthy before the next one; 0 is 15 min.
+	SoakMicros int64 `protobuf:"varint,3,opt,name=soak_micros,json=soakMicros,proto3" json:"soak_micros,omitempty"`
+	// When a cluster that is not healthy counts as failed; 0 is 10 min.
+	FailAfterMicros int64 `protobuf:"varint,4,opt,name=fail_after_micros,json=failAfterMicros,proto3" json:"fail_after_micros,omitempty"`
+	// The share of a wave that may fail; 0 is 5.
+	FailPercent   int32 `protobuf:"varint,5,opt,name=fail_percent,json=failPercent,proto3" json:"fail_percent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolloutPlan) Reset() {
+	*x = RolloutPlan{}
+	mi := &file_hub_v1_globals_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolloutPlan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolloutPlan) ProtoMessage() {}
+
+func (x *RolloutPlan) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolloutPlan.ProtoReflect.Descriptor instead.
+func (*RolloutPlan) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RolloutPlan) GetWaves() []string {
+	if x != nil {
+		return x.Waves
+	}
+	return nil
+}
+
+func (x *RolloutPlan) GetMaxUnavailable() string {
+	if x != nil {
+		return x.MaxUnavailable
+	}
+	return ""
+}
+
+func (x *RolloutPlan) GetSoakMicros() int64 {
+	if x != nil {
+		return x.SoakMicros
+	}
+	return 0
+}
+
+func (x *RolloutPlan) GetFailAfterMicros() int64 {
+	if x != nil {
+		return x.FailAfterMicros
+	}
+	return 0
+}
+
+func (x *RolloutPlan) GetFailPercent() int32 {
+	if x != nil {
+		return x.FailPercent
+	}
+	return 0
+}
+
 type GlobalService struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -158,14 +251,16 @@ type GlobalService struct {
 	CreatedAt  int64        `protobuf:"varint,8,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	UpdatedAt  int64        `protobuf:"varint,9,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// Filled by Get.
-	State         *GlobalServiceState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
+	State *GlobalServiceState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
+	// A changed template does not run everywhere: it rolls out, or was taken back.
+	RollingOut    bool `protobuf:"varint,11,opt,name=rolling_out,json=rollingOut,proto3" json:"rolling_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GlobalService) Reset() {
 	*x = GlobalService{}
-	mi := &file_hub_v1_globals_proto_msgTypes[1]
+	mi := &file_hub_v1_globals_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -177,7 +272,7 @@ func (x *GlobalService) String() string {
 func (*GlobalService) ProtoMessage() {}
 
 func (x *GlobalService) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[1]
+	mi := &file_hub_v1_globals_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -190,7 +285,7 @@ func (x *GlobalService) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlobalService.ProtoReflect.Descriptor instead.
 func (*GlobalService) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{1}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GlobalService) GetId() string {
@@ -263,6 +358,13 @@ func (x *GlobalService) GetState() *GlobalServiceState {
 	return nil
 }
 
+func (x *GlobalService) GetRollingOut() bool {
+	if x != nil {
+		return x.RollingOut
+	}
+	return false
+}
+
 // GlobalServiceState counts the services of a global service.
 type GlobalServiceState struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -283,7 +385,7 @@ type GlobalServiceState struct {
 
 func (x *GlobalServiceState) Reset() {
 	*x = GlobalServiceState{}
-	mi := &file_hub_v1_globals_proto_msgTypes[2]
+	mi := &file_hub_v1_globals_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -295,7 +397,7 @@ func (x *GlobalServiceState) String() string {
 func (*GlobalServiceState) ProtoMessage() {}
 
 func (x *GlobalServiceState) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[2]
+	mi := &file_hub_v1_globals_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -308,7 +410,7 @@ func (x *GlobalServiceState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlobalServiceState.ProtoReflect.Descriptor instead.
 func (*GlobalServiceState) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{2}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GlobalServiceState) GetServices() int32 {
@@ -372,7 +474,7 @@ type GlobalServiceFailure struct {
 
 func (x *GlobalServiceFailure) Reset() {
 	*x = GlobalServiceFailure{}
-	mi := &file_hub_v1_globals_proto_msgTypes[3]
+	mi := &file_hub_v1_globals_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +486,7 @@ func (x *GlobalServiceFailure) String() string {
 func (*GlobalServiceFailure) ProtoMessage() {}
 
 func (x *GlobalServiceFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[3]
+	mi := &file_hub_v1_globals_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +499,7 @@ func (x *GlobalServiceFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GlobalServiceFailure.ProtoReflect.Descriptor instead.
 func (*GlobalServiceFailure) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{3}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GlobalServiceFailure) GetCluster() string {
@@ -432,7 +534,7 @@ type ListGlobalServicesRequest struct {
 
 func (x *ListGlobalServicesRequest) Reset() {
 	*x = ListGlobalServicesRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	mi := &file_hub_v1_globals_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +546,7 @@ func (x *ListGlobalServicesRequest) String() string {
 func (*ListGlobalServicesRequest) ProtoMessage() {}
 
 func (x *ListGlobalServicesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[4]
+	mi := &file_hub_v1_globals_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +559,7 @@ func (x *ListGlobalServicesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGlobalServicesRequest.ProtoReflect.Descriptor instead.
 func (*ListGlobalServicesRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{4}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListGlobalServicesRequest) GetPageSize() int32 {
@@ -484,7 +586,7 @@ type ListGlobalServicesResponse struct {
 
 func (x *ListGlobalServicesResponse) Reset() {
 	*x = ListGlobalServicesResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[5]
+	mi := &file_hub_v1_globals_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +598,7 @@ func (x *ListGlobalServicesResponse) String() string {
 func (*ListGlobalServicesResponse) ProtoMessage() {}
 
 func (x *ListGlobalServicesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[5]
+	mi := &file_hub_v1_globals_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +611,7 @@ func (x *ListGlobalServicesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGlobalServicesResponse.ProtoReflect.Descriptor instead.
 func (*ListGlobalServicesResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{5}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListGlobalServicesResponse) GetGlobalServices() []*GlobalService {
@@ -535,7 +637,7 @@ type GetGlobalServiceRequest struct {
 
 func (x *GetGlobalServiceRequest) Reset() {
 	*x = GetGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[6]
+	mi := &file_hub_v1_globals_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +649,7 @@ func (x *GetGlobalServiceRequest) String() string {
 func (*GetGlobalServiceRequest) ProtoMessage() {}
 
 func (x *GetGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[6]
+	mi := &file_hub_v1_globals_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +662,7 @@ func (x *GetGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*GetGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{6}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetGlobalServiceRequest) GetName() string {
@@ -586,7 +688,7 @@ type ApplyGlobalServiceRequest struct {
 
 func (x *ApplyGlobalServiceRequest) Reset() {
 	*x = ApplyGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[7]
+	mi := &file_hub_v1_globals_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +700,7 @@ func (x *ApplyGlobalServiceRequest) String() string {
 func (*ApplyGlobalServiceRequest) ProtoMessage() {}
 
 func (x *ApplyGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[7]
+	mi := &file_hub_v1_globals_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +713,7 @@ func (x *ApplyGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*ApplyGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{7}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ApplyGlobalServiceRequest) GetName() string {
@@ -660,7 +762,7 @@ type ApplyGlobalServiceResponse struct {
 
 func (x *ApplyGlobalServiceResponse) Reset() {
 	*x = ApplyGlobalServiceResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[8]
+	mi := &file_hub_v1_globals_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +774,7 @@ func (x *ApplyGlobalServiceResponse) String() string {
 func (*ApplyGlobalServiceResponse) ProtoMessage() {}
 
 func (x *ApplyGlobalServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[8]
+	mi := &file_hub_v1_globals_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +787,7 @@ func (x *ApplyGlobalServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyGlobalServiceResponse.ProtoReflect.Descriptor instead.
 func (*ApplyGlobalServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{8}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ApplyGlobalServiceResponse) GetGlobalService() *GlobalService {
@@ -712,7 +814,7 @@ type DeleteGlobalServiceRequest struct {
 
 func (x *DeleteGlobalServiceRequest) Reset() {
 	*x = DeleteGlobalServiceRequest{}
-	mi := &file_hub_v1_globals_proto_msgTypes[9]
+	mi := &file_hub_v1_globals_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +826,7 @@ func (x *DeleteGlobalServiceRequest) String() string {
 func (*DeleteGlobalServiceRequest) ProtoMessage() {}
 
 func (x *DeleteGlobalServiceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[9]
+	mi := &file_hub_v1_globals_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +839,7 @@ func (x *DeleteGlobalServiceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGlobalServiceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGlobalServiceRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{9}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DeleteGlobalServiceRequest) GetName() string {
@@ -762,7 +864,7 @@ type DeleteGlobalServiceResponse struct {
 
 func (x *DeleteGlobalServiceResponse) Reset() {
 	*x = DeleteGlobalServiceResponse{}
-	mi := &file_hub_v1_globals_proto_msgTypes[10]
+	mi := &file_hub_v1_globals_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +876,7 @@ func (x *DeleteGlobalServiceResponse) String() string {
 func (*DeleteGlobalServiceResponse) ProtoMessage() {}
 
 func (x *DeleteGlobalServiceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_globals_proto_msgTypes[10]
+	mi := &file_hub_v1_globals_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,14 +889,506 @@ func (x *DeleteGlobalServiceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGlobalServiceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGlobalServiceResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_globals_proto_rawDescGZIP(), []int{10}
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{11}
+}
+
+type GetRolloutRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the global service.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRolloutRequest) Reset() {
+	*x = GetRolloutRequest{}
+	mi := &file_hub_v1_globals_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRolloutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRolloutRequest) ProtoMessage() {}
+
+func (x *GetRolloutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRolloutRequest.ProtoReflect.Descriptor instead.
+func (*GetRolloutRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *GetRolloutRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Rollout is one change of many clusters.
+type Rollout struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is rolled out, and what an abort goes back to.
+	Version  string       `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Previous string       `protobuf:"bytes,2,opt,name=previous,proto3" json:"previous,omitempty"`
+	Plan     *RolloutPlan `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Progressing, Paused (by a person), Stopped (too many clusters failed), Aborting,
+	// Aborted, Done or Superseded (by another change).
+	Phase string `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
+	// From 1 to waves.
+	Wave      int32  `protobuf:"varint,5,opt,name=wave,proto3" json:"wave,omitempty"`
+	Waves     int32  `protobuf:"varint,6,opt,name=waves,proto3" json:"waves,omitempty"`
+	Message   string `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	StartedBy string `protobuf:"bytes,8,opt,name=started_by,json=startedBy,proto3" json:"started_by,omitempty"`
+	CreatedAt int64  `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	UpdatedAt int64  `protobuf:"varint,10,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// Clusters by state: Waiting, Placed, Good, Failed, Absent, Unchanged, Reverted.
+	States map[string]int32 `protobuf:"bytes,11,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Up to 1,000, failed ones first.
+	Clusters      []*RolloutCluster `protobuf:"bytes,12,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rollout) Reset() {
+	*x = Rollout{}
+	mi := &file_hub_v1_globals_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rollout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rollout) ProtoMessage() {}
+
+func (x *Rollout) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rollout.ProtoReflect.Descriptor instead.
+func (*Rollout) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Rollout) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Rollout) GetPrevious() string {
+	if x != nil {
+		return x.Previous
+	}
+	return ""
+}
+
+func (x *Rollout) GetPlan() *RolloutPlan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *Rollout) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *Rollout) GetWave() int32 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *Rollout) GetWaves() int32 {
+	if x != nil {
+		return x.Waves
+	}
+	return 0
+}
+
+func (x *Rollout) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Rollout) GetStartedBy() string {
+	if x != nil {
+		return x.StartedBy
+	}
+	return ""
+}
+
+func (x *Rollout) GetCreatedAt() int64 {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return 0
+}
+
+func (x *Rollout) GetUpdatedAt() int64 {
+	if x != nil {
+		return x.UpdatedAt
+	}
+	return 0
+}
+
+func (x *Rollout) GetStates() map[string]int32 {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *Rollout) GetClusters() []*RolloutCluster {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+type RolloutCluster struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Wave          int32                  `protobuf:"varint,2,opt,name=wave,proto3" json:"wave,omitempty"`
+	State         string                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolloutCluster) Reset() {
+	*x = RolloutCluster{}
+	mi := &file_hub_v1_globals_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolloutCluster) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolloutCluster) ProtoMessage() {}
+
+func (x *RolloutCluster) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolloutCluster.ProtoReflect.Descriptor instead.
+func (*RolloutCluster) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *RolloutCluster) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *RolloutCluster) GetWave() int32 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
+func (x *RolloutCluster) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RolloutCluster) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type PauseRolloutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRolloutRequest) Reset() {
+	*x = PauseRolloutRequest{}
+	mi := &file_hub_v1_globals_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRolloutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRolloutRequest) ProtoMessage() {}
+
+func (x *PauseRolloutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRolloutRequest.ProtoReflect.Descriptor instead.
+func (*PauseRolloutRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PauseRolloutRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type PauseRolloutResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PauseRolloutResponse) Reset() {
+	*x = PauseRolloutResponse{}
+	mi := &file_hub_v1_globals_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseRolloutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseRolloutResponse) ProtoMessage() {}
+
+func (x *PauseRolloutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PauseRolloutResponse.ProtoReflect.Descriptor instead.
+func (*PauseRolloutResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{16}
+}
+
+type ResumeRolloutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRolloutRequest) Reset() {
+	*x = ResumeRolloutRequest{}
+	mi := &file_hub_v1_globals_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRolloutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRolloutRequest) ProtoMessage() {}
+
+func (x *ResumeRolloutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRolloutRequest.ProtoReflect.Descriptor instead.
+func (*ResumeRolloutRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ResumeRolloutRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ResumeRolloutResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeRolloutResponse) Reset() {
+	*x = ResumeRolloutResponse{}
+	mi := &file_hub_v1_globals_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeRolloutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeRolloutResponse) ProtoMessage() {}
+
+func (x *ResumeRolloutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeRolloutResponse.ProtoReflect.Descriptor instead.
+func (*ResumeRolloutResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{18}
+}
+
+type AbortRolloutRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortRolloutRequest) Reset() {
+	*x = AbortRolloutRequest{}
+	mi := &file_hub_v1_globals_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortRolloutRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortRolloutRequest) ProtoMessage() {}
+
+func (x *AbortRolloutRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortRolloutRequest.ProtoReflect.Descriptor instead.
+func (*AbortRolloutRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AbortRolloutRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type AbortRolloutResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbortRolloutResponse) Reset() {
+	*x = AbortRolloutResponse{}
+	mi := &file_hub_v1_globals_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbortRolloutResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbortRolloutResponse) ProtoMessage() {}
+
+func (x *AbortRolloutResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_globals_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbortRolloutResponse.ProtoReflect.Descriptor instead.
+func (*AbortRolloutResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_globals_proto_rawDescGZIP(), []int{20}
 }
 
 var File_hub_v1_globals_proto protoreflect.FileDescriptor
 
 const file_hub_v1_globals_proto_rawDesc = "" +
 	"\n" +
-	"\x14hub/v1/globals.proto\x12\vaxle.hub.v1\x1a\x10hub/v1/hub.proto\x1a\x11hub/v1/spec.proto\"\x88\x03\n" +
+	"\x14hub/v1/globals.proto\x12\vaxle.hub.v1\x1a\x10hub/v1/hub.proto\x1a\x11hub/v1/spec.proto\"\xbc\x03\n" +
 	"\x15GlobalServiceSettings\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12@\n" +
 	"\x04tags\x18\x02 \x03(\v2,.axle.hub.v1.GlobalServiceSettings.TagsEntryR\x04tags\x12\x16\n" +
@@ -804,11 +1398,20 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\acascade\x18\x06 \x01(\tR\acascade\x12\x1a\n" +
 	"\breparent\x18\a \x01(\bR\breparent\x12'\n" +
 	"\x0finterval_micros\x18\b \x01(\x03R\x0eintervalMicros\x12\x18\n" +
-	"\acontext\x18\t \x01(\tR\acontext\x1a7\n" +
+	"\acontext\x18\t \x01(\tR\acontext\x122\n" +
+	"\arollout\x18\n" +
+	" \x01(\v2\x18.axle.hub.v1.RolloutPlanR\arollout\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\a\n" +
-	"\x05_mgmt\"\x88\x03\n" +
+	"\x05_mgmt\"\xbc\x01\n" +
+	"\vRolloutPlan\x12\x14\n" +
+	"\x05waves\x18\x01 \x03(\tR\x05waves\x12'\n" +
+	"\x0fmax_unavailable\x18\x02 \x01(\tR\x0emaxUnavailable\x12\x1f\n" +
+	"\vsoak_micros\x18\x03 \x01(\x03R\n" +
+	"soakMicros\x12*\n" +
+	"\x11fail_after_micros\x18\x04 \x01(\x03R\x0ffailAfterMicros\x12!\n" +
+	"\ffail_percent\x18\x05 \x01(\x05R\vfailPercent\"\xa9\x03\n" +
 	"\rGlobalService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12>\n" +
@@ -824,7 +1427,9 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\n" +
 	"updated_at\x18\t \x01(\x03R\tupdatedAt\x125\n" +
 	"\x05state\x18\n" +
-	" \x01(\v2\x1f.axle.hub.v1.GlobalServiceStateR\x05state\"\xb1\x03\n" +
+	" \x01(\v2\x1f.axle.hub.v1.GlobalServiceStateR\x05state\x12\x1f\n" +
+	"\vrolling_out\x18\v \x01(\bR\n" +
+	"rollingOut\"\xb1\x03\n" +
 	"\x12GlobalServiceState\x12\x1a\n" +
 	"\bservices\x18\x01 \x01(\x05R\bservices\x12\x14\n" +
 	"\x05ready\x18\x02 \x01(\x05R\x05ready\x12=\n" +
@@ -868,12 +1473,53 @@ const file_hub_v1_globals_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x1d\n" +
-	"\x1bDeleteGlobalServiceResponse2\xe9\x02\n" +
+	"\x1bDeleteGlobalServiceResponse\"'\n" +
+	"\x11GetRolloutRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xd2\x03\n" +
+	"\aRollout\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\x12\x1a\n" +
+	"\bprevious\x18\x02 \x01(\tR\bprevious\x12,\n" +
+	"\x04plan\x18\x03 \x01(\v2\x18.axle.hub.v1.RolloutPlanR\x04plan\x12\x14\n" +
+	"\x05phase\x18\x04 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04wave\x18\x05 \x01(\x05R\x04wave\x12\x14\n" +
+	"\x05waves\x18\x06 \x01(\x05R\x05waves\x12\x18\n" +
+	"\amessage\x18\a \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"started_by\x18\b \x01(\tR\tstartedBy\x12\x1d\n" +
+	"\n" +
+	"created_at\x18\t \x01(\x03R\tcreatedAt\x12\x1d\n" +
+	"\n" +
+	"updated_at\x18\n" +
+	" \x01(\x03R\tupdatedAt\x128\n" +
+	"\x06states\x18\v \x03(\v2 .axle.hub.v1.Rollout.StatesEntryR\x06states\x127\n" +
+	"\bclusters\x18\f \x03(\v2\x1b.axle.hub.v1.RolloutClusterR\bclusters\x1a9\n" +
+	"\vStatesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"n\n" +
+	"\x0eRolloutCluster\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
+	"\x04wave\x18\x02 \x01(\x05R\x04wave\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\")\n" +
+	"\x13PauseRolloutRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
+	"\x14PauseRolloutResponse\"*\n" +
+	"\x14ResumeRolloutRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x15ResumeRolloutResponse\")\n" +
+	"\x13AbortRolloutRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x16\n" +
+	"\x14AbortRolloutResponse2\xaf\x05\n" +
 	"\x0eGlobalServices\x12W\n" +
 	"\x04List\x12&.axle.hub.v1.ListGlobalServicesRequest\x1a'.axle.hub.v1.ListGlobalServicesResponse\x12G\n" +
 	"\x03Get\x12$.axle.hub.v1.GetGlobalServiceRequest\x1a\x1a.axle.hub.v1.GlobalService\x12X\n" +
 	"\x05Apply\x12&.axle.hub.v1.ApplyGlobalServiceRequest\x1a'.axle.hub.v1.ApplyGlobalServiceResponse\x12[\n" +
-	"\x06Delete\x12'.axle.hub.v1.DeleteGlobalServiceRequest\x1a(.axle.hub.v1.DeleteGlobalServiceResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\x06Delete\x12'.axle.hub.v1.DeleteGlobalServiceRequest\x1a(.axle.hub.v1.DeleteGlobalServiceResponse\x12B\n" +
+	"\n" +
+	"GetRollout\x12\x1e.axle.hub.v1.GetRolloutRequest\x1a\x14.axle.hub.v1.Rollout\x12S\n" +
+	"\fPauseRollout\x12 .axle.hub.v1.PauseRolloutRequest\x1a!.axle.hub.v1.PauseRolloutResponse\x12V\n" +
+	"\rResumeRollout\x12!.axle.hub.v1.ResumeRolloutRequest\x1a\".axle.hub.v1.ResumeRolloutResponse\x12S\n" +
+	"\fAbortRollout\x12 .axle.hub.v1.AbortRolloutRequest\x1a!.axle.hub.v1.AbortRolloutResponseB*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_globals_proto_rawDescOnce sync.Once
@@ -887,54 +1533,77 @@ func file_hub_v1_globals_proto_rawDescGZIP() []byte {
 	return file_hub_v1_globals_proto_rawDescData
 }
 
-var file_hub_v1_globals_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hub_v1_globals_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hub_v1_globals_proto_goTypes = []any{
 	(*GlobalServiceSettings)(nil),       // 0: axle.hub.v1.GlobalServiceSettings
-	(*GlobalService)(nil),               // 1: axle.hub.v1.GlobalService
-	(*GlobalServiceState)(nil),          // 2: axle.hub.v1.GlobalServiceState
-	(*GlobalServiceFailure)(nil),        // 3: axle.hub.v1.GlobalServiceFailure
-	(*ListGlobalServicesRequest)(nil),   // 4: axle.hub.v1.ListGlobalServicesRequest
-	(*ListGlobalServicesResponse)(nil),  // 5: axle.hub.v1.ListGlobalServicesResponse
-	(*GetGlobalServiceRequest)(nil),     // 6: axle.hub.v1.GetGlobalServiceRequest
-	(*ApplyGlobalServiceRequest)(nil),   // 7: axle.hub.v1.ApplyGlobalServiceRequest
-	(*ApplyGlobalServiceResponse)(nil),  // 8: axle.hub.v1.ApplyGlobalServiceResponse
-	(*DeleteGlobalServiceRequest)(nil),  // 9: axle.hub.v1.DeleteGlobalServiceRequest
-	(*DeleteGlobalServiceResponse)(nil), // 10: axle.hub.v1.DeleteGlobalServiceResponse
-	nil,                                 // 11: axle.hub.v1.GlobalServiceSettings.TagsEntry
-	nil,                                 // 12: axle.hub.v1.GlobalServiceState.SyncEntry
-	nil,                                 // 13: axle.hub.v1.GlobalServiceState.HealthEntry
-	(*ServiceSpec)(nil),                 // 14: axle.hub.v1.ServiceSpec
-	(*Manager)(nil),                     // 15: axle.hub.v1.Manager
-	(*Management)(nil),                  // 16: axle.hub.v1.Management
+	(*RolloutPlan)(nil),                 // 1: axle.hub.v1.RolloutPlan
+	(*GlobalService)(nil),               // 2: axle.hub.v1.GlobalService
+	(*GlobalServiceState)(nil),          // 3: axle.hub.v1.GlobalServiceState
+	(*GlobalServiceFailure)(nil),        // 4: axle.hub.v1.GlobalServiceFailure
+	(*ListGlobalServicesRequest)(nil),   // 5: axle.hub.v1.ListGlobalServicesRequest
+	(*ListGlobalServicesResponse)(nil),  // 6: axle.hub.v1.ListGlobalServicesResponse
+	(*GetGlobalServiceRequest)(nil),     // 7: axle.hub.v1.GetGlobalServiceRequest
+	(*ApplyGlobalServiceRequest)(nil),   // 8: axle.hub.v1.ApplyGlobalServiceRequest
+	(*ApplyGlobalServiceResponse)(nil),  // 9: axle.hub.v1.ApplyGlobalServiceResponse
+	(*DeleteGlobalServiceRequest)(nil),  // 10: axle.hub.v1.DeleteGlobalServiceRequest
+	(*DeleteGlobalServiceResponse)(nil), // 11: axle.hub.v1.DeleteGlobalServiceResponse
+	(*GetRolloutRequest)(nil),           // 12: axle.hub.v1.GetRolloutRequest
+	(*Rollout)(nil),                     // 13: axle.hub.v1.Rollout
+	(*RolloutCluster)(nil),              // 14: axle.hub.v1.RolloutCluster
+	(*PauseRolloutRequest)(nil),         // 15: axle.hub.v1.PauseRolloutRequest
+	(*PauseRolloutResponse)(nil),        // 16: axle.hub.v1.PauseRolloutResponse
+	(*ResumeRolloutRequest)(nil),        // 17: axle.hub.v1.ResumeRolloutRequest
+	(*ResumeRolloutResponse)(nil),       // 18: axle.hub.v1.ResumeRolloutResponse
+	(*AbortRolloutRequest)(nil),         // 19: axle.hub.v1.AbortRolloutRequest
+	(*AbortRolloutResponse)(nil),        // 20: axle.hub.v1.AbortRolloutResponse
+	nil,                                 // 21: axle.hub.v1.GlobalServiceSettings.TagsEntry
+	nil,                                 // 22: axle.hub.v1.GlobalServiceState.SyncEntry
+	nil,                                 // 23: axle.hub.v1.GlobalServiceState.HealthEntry
+	nil,                                 // 24: axle.hub.v1.Rollout.StatesEntry
+	(*ServiceSpec)(nil),                 // 25: axle.hub.v1.ServiceSpec
+	(*Manager)(nil),                     // 26: axle.hub.v1.Manager
+	(*Management)(nil),                  // 27: axle.hub.v1.Management
 }
 var file_hub_v1_globals_proto_depIdxs = []int32{
-	11, // 0: axle.hub.v1.GlobalServiceSettings.tags:type_name -> axle.hub.v1.GlobalServiceSettings.TagsEntry
-	0,  // 1: axle.hub.v1.GlobalService.settings:type_name -> axle.hub.v1.GlobalServiceSettings
-	14, // 2: axle.hub.v1.GlobalService.spec:type_name -> axle.hub.v1.ServiceSpec
-	15, // 3: axle.hub.v1.GlobalService.managed_by:type_name -> axle.hub.v1.Manager
-	2,  // 4: axle.hub.v1.GlobalService.state:type_name -> axle.hub.v1.GlobalServiceState
-	12, // 5: axle.hub.v1.GlobalServiceState.sync:type_name -> axle.hub.v1.GlobalServiceState.SyncEntry
-	13, // 6: axle.hub.v1.GlobalServiceState.health:type_name -> axle.hub.v1.GlobalServiceState.HealthEntry
-	3,  // 7: axle.hub.v1.GlobalServiceState.failures:type_name -> axle.hub.v1.GlobalServiceFailure
-	1,  // 8: axle.hub.v1.ListGlobalServicesResponse.global_services:type_name -> axle.hub.v1.GlobalService
-	0,  // 9: axle.hub.v1.ApplyGlobalServiceRequest.settings:type_name -> axle.hub.v1.GlobalServiceSettings
-	14, // 10: axle.hub.v1.ApplyGlobalServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	16, // 11: axle.hub.v1.ApplyGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
-	1,  // 12: axle.hub.v1.ApplyGlobalServiceResponse.global_service:type_name -> axle.hub.v1.GlobalService
-	16, // 13: axle.hub.v1.DeleteGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
-	4,  // 14: axle.hub.v1.GlobalServices.List:input_type -> axle.hub.v1.ListGlobalServicesRequest
-	6,  // 15: axle.hub.v1.GlobalServices.Get:input_type -> axle.hub.v1.GetGlobalServiceRequest
-	7,  // 16: axle.hub.v1.GlobalServices.Apply:input_type -> axle.hub.v1.ApplyGlobalServiceRequest
-	9,  // 17: axle.hub.v1.GlobalServices.Delete:input_type -> axle.hub.v1.DeleteGlobalServiceRequest
-	5,  // 18: axle.hub.v1.GlobalServices.List:output_type -> axle.hub.v1.ListGlobalServicesResponse
-	1,  // 19: axle.hub.v1.GlobalServices.Get:output_type -> axle.hub.v1.GlobalService
-	8,  // 20: axle.hub.v1.GlobalServices.Apply:output_type -> axle.hub.v1.ApplyGlobalServiceResponse
-	10, // 21: axle.hub.v1.GlobalServices.Delete:output_type -> axle.hub.v1.DeleteGlobalServiceResponse
-	18, // [18:22] is the sub-list for method output_type
-	14, // [14:18] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	21, // 0: axle.hub.v1.GlobalServiceSettings.tags:type_name -> axle.hub.v1.GlobalServiceSettings.TagsEntry
+	1,  // 1: axle.hub.v1.GlobalServiceSettings.rollout:type_name -> axle.hub.v1.RolloutPlan
+	0,  // 2: axle.hub.v1.GlobalService.settings:type_name -> axle.hub.v1.GlobalServiceSettings
+	25, // 3: axle.hub.v1.GlobalService.spec:type_name -> axle.hub.v1.ServiceSpec
+	26, // 4: axle.hub.v1.GlobalService.managed_by:type_name -> axle.hub.v1.Manager
+	3,  // 5: axle.hub.v1.GlobalService.state:type_name -> axle.hub.v1.GlobalServiceState
+	22, // 6: axle.hub.v1.GlobalServiceState.sync:type_name -> axle.hub.v1.GlobalServiceState.SyncEntry
+	23, // 7: axle.hub.v1.GlobalServiceState.health:type_name -> axle.hub.v1.GlobalServiceState.HealthEntry
+	4,  // 8: axle.hub.v1.GlobalServiceState.failures:type_name -> axle.hub.v1.GlobalServiceFailure
+	2,  // 9: axle.hub.v1.ListGlobalServicesResponse.global_services:type_name -> axle.hub.v1.GlobalService
+	0,  // 10: axle.hub.v1.ApplyGlobalServiceRequest.settings:type_name -> axle.hub.v1.GlobalServiceSettings
+	25, // 11: axle.hub.v1.ApplyGlobalServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	27, // 12: axle.hub.v1.ApplyGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
+	2,  // 13: axle.hub.v1.ApplyGlobalServiceResponse.global_service:type_name -> axle.hub.v1.GlobalService
+	27, // 14: axle.hub.v1.DeleteGlobalServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,  // 15: axle.hub.v1.Rollout.plan:type_name -> axle.hub.v1.RolloutPlan
+	24, // 16: axle.hub.v1.Rollout.states:type_name -> axle.hub.v1.Rollout.StatesEntry
+	14, // 17: axle.hub.v1.Rollout.clusters:type_name -> axle.hub.v1.RolloutCluster
+	5,  // 18: axle.hub.v1.GlobalServices.List:input_type -> axle.hub.v1.ListGlobalServicesRequest
+	7,  // 19: axle.hub.v1.GlobalServices.Get:input_type -> axle.hub.v1.GetGlobalServiceRequest
+	8,  // 20: axle.hub.v1.GlobalServices.Apply:input_type -> axle.hub.v1.ApplyGlobalServiceRequest
+	10, // 21: axle.hub.v1.GlobalServices.Delete:input_type -> axle.hub.v1.DeleteGlobalServiceRequest
+	12, // 22: axle.hub.v1.GlobalServices.GetRollout:input_type -> axle.hub.v1.GetRolloutRequest
+	15, // 23: axle.hub.v1.GlobalServices.PauseRollout:input_type -> axle.hub.v1.PauseRolloutRequest
+	17, // 24: axle.hub.v1.GlobalServices.ResumeRollout:input_type -> axle.hub.v1.ResumeRolloutRequest
+	19, // 25: axle.hub.v1.GlobalServices.AbortRollout:input_type -> axle.hub.v1.AbortRolloutRequest
+	6,  // 26: axle.hub.v1.GlobalServices.List:output_type -> axle.hub.v1.ListGlobalServicesResponse
+	2,  // 27: axle.hub.v1.GlobalServices.Get:output_type -> axle.hub.v1.GlobalService
+	9,  // 28: axle.hub.v1.GlobalServices.Apply:output_type -> axle.hub.v1.ApplyGlobalServiceResponse
+	11, // 29: axle.hub.v1.GlobalServices.Delete:output_type -> axle.hub.v1.DeleteGlobalServiceResponse
+	13, // 30: axle.hub.v1.GlobalServices.GetRollout:output_type -> axle.hub.v1.Rollout
+	16, // 31: axle.hub.v1.GlobalServices.PauseRollout:output_type -> axle.hub.v1.PauseRolloutResponse
+	18, // 32: axle.hub.v1.GlobalServices.ResumeRollout:output_type -> axle.hub.v1.ResumeRolloutResponse
+	20, // 33: axle.hub.v1.GlobalServices.AbortRollout:output_type -> axle.hub.v1.AbortRolloutResponse
+	26, // [26:34] is the sub-list for method output_type
+	18, // [18:26] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_globals_proto_init() }
@@ -951,7 +1620,7 @@ func file_hub_v1_globals_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_globals_proto_rawDesc), len(file_hub_v1_globals_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,9 @@ type Form struct {
 	Renamed map[string]string
 	// Texts turns values of these types of the source into text.
 	Texts map[reflect.Type]func(any) string
+	// Objects turns text into values of these types of the destination, the inverse
+	// of Texts.
+	Objects map[reflect.Type]func(string) any
 	// Tag copies only fields of the source that have this struct tag; empty is all.
 	Tag string
 }
@@ -68,6 +71,10 @@ func (f Form) value(dst, src reflect.Value) {
 	}
 	if text := f.Texts[src.Type()]; text != nil && dst.Kind() == reflect.String {
 		dst.SetString(text(src.Interface()))
+		return
+	}
+	if object := f.Objects[dst.Type()]; object != nil && src.Kind() == reflect.String {
+		dst.Set(reflect.ValueOf(object(src.String())))
 		return
 	}
 	switch from := src.Kind(); {

@@ -1,5 +1,5 @@
-// Package kind converts the spec of a ServiceDeployment into the spec of a service. The
-// CLI and axle-agent render use it; it reads no other object.
+// Package kind converts the spec of a ServiceDeployment into the spec of a service, and
+// back. The CLI and axle-agent render use it; it reads no other object.
 package kind
 
 import (

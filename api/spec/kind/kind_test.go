@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/api/spec/convert/converttest"
 	"github.com/axle-cd/axle/api/spec/kind"
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 )
 
@@ -77,5 +78,25 @@ func TestEveryFieldOfASpecIsInTheKind(t *testing.T) {
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(without)), converttest.Unset(spec)); diff != "" {
 		t.Errorf("fields that no ServiceDeployment sets (-listed +found):\n%s", diff)
+	}
+}
+
+// TestDeclaredIsTheInverseOfSpec converts a spec with all fields there and back.
+func TestDeclaredIsTheInverseOfSpec(t *testing.T) {
+	var spec specv1.Spec
+	converttest.Fill(&spec)
+	back, err := kind.Spec(kind.Declared(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(without)), converttest.Unset(back)); diff != "" {
+		t.Errorf("fields that are lost (-listed +found):\n%s", diff)
+	}
+	for _, values := range []string{"a: 1\nb:\n  c: text\n", "# why\na: 1\n", "b: 1\na: 2\n", "- a\n", "big: 12345678901234567890\n", "{{ not: yaml", "\"quoted\""} {
+		spec := specv1.Spec{Helm: &specv1.Helm{Values: values}}
+		back, err := kind.Spec(kind.Declared(spec))
+		if err != nil || back.Helm.Values != values {
+			t.Errorf("the values %q become %q: %v", values, back.Helm.Values, err)
+		}
 	}
 }

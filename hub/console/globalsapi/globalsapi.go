@@ -18,7 +18,8 @@ import (
 
 // API implements the calls. All fields are required.
 type API struct {
-	Globals *globals.Globals
+	Globals  *globals.Globals
+	Rollouts *globals.Rollouts
 	// Readable returns what the caller may read, and By who they are.
 	Readable func(ctx context.Context) (identity.Reach, error)
 	By       func(ctx context.Context) string
@@ -49,18 +50,23 @@ func (s *API) Get(ctx context.Context, r *connect.Request[hubv1.GetGlobalService
 	if err != nil {
 		return nil, err
 	}
-	state, err := s.Globals.State(ctx, g.ID)
+	out := withTemplate(g)
+	out.State, err = s.state(ctx, g.ID)
+	return connect.NewResponse(out), err
+}
+
+func (s *API) state(ctx context.Context, id string) (*hubv1.GlobalServiceState, error) {
+	state, err := s.Globals.State(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	out := withTemplate(g)
-	out.State = &hubv1.GlobalServiceState{
+	out := &hubv1.GlobalServiceState{
 		Services: int32(state.Targets), Ready: int32(state.Ready), Failing: int32(state.Failing), Pending: state.Pending, Sync: counts(state.Sync), Health: counts(state.Health),
 	}
 	for _, f := range state.Failures {
-		out.State.Failures = append(out.State.Failures, &hubv1.GlobalServiceFailure{Cluster: f.Cluster, Message: f.Message, At: f.At})
+		out.Failures = append(out.Failures, &hubv1.GlobalServiceFailure{Cluster: f.Cluster, Message: f.Message, At: f.At})
 	}
-	return connect.NewResponse(out), nil
+	return out, nil
 }
 
 // Apply implements hubv1connect.GlobalServicesHandler.
@@ -77,6 +83,7 @@ func (s *API) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyGlobalSer
 	if in != nil {
 		request.Selectors.Mgmt = in.Mgmt
 	}
+	request.Plan = planOf(in.GetRollout())
 	if r.Msg.GetSpec() == nil {
 		return nil, errcode.New(errcode.Invalid, "spec: is missing; it is the template of the services")
 	}
@@ -90,16 +97,17 @@ func (s *API) Apply(ctx context.Context, r *connect.Request[hubv1.ApplyGlobalSer
 
 // Delete implements hubv1connect.GlobalServicesHandler.
 func (s *API) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteGlobalServiceRequest]) (*connect.Response[hubv1.DeleteGlobalServiceResponse], error) {
-	return connect.NewResponse(&hubv1.DeleteGlobalServiceResponse{}), s.Globals.Delete(ctx, s.By(ctx), r.Msg.GetName())
+	return connect.NewResponse(&hubv1.DeleteGlobalServiceResponse{}), s.Globals.Delete(ctx, s.By(ctx), r.Msg.GetName(), "")
 }
 
 // message is a global service without its template.
 func message(g globals.Global) *hubv1.GlobalService {
 	return &hubv1.GlobalService{
-		Id: g.ID, Name: g.Name, Deleting: g.Deleting, ManagedBy: management.Out(g.ManagedBy), DeclaredBy: g.DeclaredBy, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
+		Id: g.ID, Name: g.Name, Deleting: g.Deleting, ManagedBy: management.Out(g.ManagedBy), DeclaredBy: g.DeclaredBy, RollingOut: g.Held > 0, CreatedAt: g.CreatedAt, UpdatedAt: g.UpdatedAt,
 		Settings: &hubv1.GlobalServiceSettings{
 			Project: g.Project, Tags: g.Selectors.Tags, Distro: g.Selectors.Distro, Mgmt: g.Selectors.Mgmt, IgnoreClusters: g.Selectors.IgnoreClusters,
 			Cascade: string(g.Cascade), Reparent: g.Reparent, IntervalMicros: g.Interval, Context: g.Context,
+			Rollout: planMessage(g.Plan),
 		},
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
@@ -29,8 +31,12 @@ type Config struct {
 	Work    WorkStore
 	Targets TargetStore
 	States  StateStore
-	Clock   clock.Clock
-	Log     *slog.Logger
+	Holds   HoldStore
+	// Rollouts and Waves store the rollouts of changed templates.
+	Rollouts fanout.RolloutStore
+	Waves    fanout.TargetStore
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Globals manages global services. Its methods are safe for concurrent use.
@@ -53,7 +59,12 @@ type Request struct {
 	Interval int64
 	// Context is a JSON object; empty is none.
 	Context string
-	Spec    fleet.Spec
+	// Plan says how a changed template rolls out; nil is everywhere at once.
+	Plan *fanout.Plan
+	Spec fleet.Spec
+	// Namespace is the managed namespace that it belongs to; only
+	// hub/fleet/namespaces sets it.
+	Namespace string
 	// DryRun checks everything and stores nothing.
 	DryRun bool
 }
@@ -133,6 +144,11 @@ func (r *Request) check() error {
 	if _, err := object(r.Context); err != nil {
 		return err
 	}
+	if r.Plan != nil {
+		if _, err := r.Plan.Normal(); err != nil {
+			return invalid("rollout", "%s", err)
+		}
+	}
 	normal, err := partial.Normal(r.Spec)
 	if err != nil {
 		return err
@@ -142,7 +158,7 @@ func (r *Request) check() error {
 	if err != nil {
 		return err
 	}
-	return fleet.Validate(r.Name, checked)
+	return specrules.Validate(r.Name, checked)
 }
 
 func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, fleet.Outcome, error) {
@@ -151,12 +167,15 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
 		return before, "", err
 	}
+	if exists && before.Namespace != r.Namespace {
+		return before, "", before.part()
+	}
 	if before.Deleting {
 		return before, "", errcode.New(errcode.Conflict, "%s is being deleted; wait until it is gone", noun(r.Name))
 	}
 	next := before
 	next.Name, next.Selectors, next.Cascade, next.Reparent = r.Name, r.Selectors, r.Cascade, r.Reparent
-	next.Interval, next.Context, next.Spec = r.Interval, r.Context, r.Spec
+	next.Interval, next.Context, next.Spec, next.Plan, next.Namespace = r.Interval, r.Context, r.Spec, r.Plan, r.Namespace
 	if !exists {
 		next.ID, next.CreatedAt, next.ManagedBy = identity.NewID(Prefix), g.now(), managed.Created(ctx)
 	}
@@ -166,6 +185,7 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	if err := g.declare(ctx, &next, before); err != nil {
 		return before, "", err
 	}
+	next.hold(before)
 	changed := !exists || !reflect.DeepEqual(next, before)
 	if exists {
 		if next.ManagedBy, err = managed.Write(ctx, noun(r.Name), before.ManagedBy, changed); err != nil {
@@ -187,19 +207,32 @@ func (g *Globals) apply(ctx context.Context, by string, r Request) (Global, flee
 	return next, outcome, err
 }
 
+// part is the error of a caller that does not know what it is a part of.
+func (g Global) part() error {
+	if g.Namespace == "" {
+		return errcode.New(errcode.Conflict, "%s exists and is not a part of a managed namespace: rename one of the two", noun(g.Name))
+	}
+	return errcode.New(errcode.Conflict, "%s is a part of the managed namespace %s: change that one, with axle namespaces", noun(g.Name), g.Namespace)
+}
+
 // put stores a changed global service, and what has to be compared.
 func (g *Globals) put(ctx context.Context, next *Global, kind, by, message string) (err error) {
 	next.Version++
 	if next.SpecVersion, err = g.config.Store.PutGlobal(ctx, *next); err != nil {
 		return err
 	}
-	if err := g.config.Work.AddWork(ctx, Work{GlobalID: next.ID, Edition: g.now()}); err != nil {
-		return err
-	}
-	if err := event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: next.ID}); err != nil {
+	if err := g.compareAll(ctx, next.ID); err != nil {
 		return err
 	}
 	return event.Record(ctx, event.Entry{Kind: kind, Object: noun(next.Name), By: by, Message: message})
+}
+
+// compareAll asks for the comparison of a global service with all clusters.
+func (g *Globals) compareAll(ctx context.Context, id string) error {
+	if err := g.config.Work.AddWork(ctx, Work{GlobalID: id, Edition: g.now()}); err != nil {
+		return err
+	}
+	return event.Append(ctx, event.Change{Kind: event.KindGlobal, Key: id})
 }
 
 // enter puts a global service into a project by name, or into the hub as a whole.
@@ -248,10 +281,14 @@ func (g *Globals) declare(ctx context.Context, next *Global, before Global) erro
 
 // Delete deletes a global service after its targets, as its cascade says. It is
 // being deleted until they are released. Conflict when its template is protected
-// and they would be deleted.
-func (g *Globals) Delete(ctx context.Context, by, name string) error {
+// and they would be deleted, or when it is not of this managed namespace, empty for
+// none.
+func (g *Globals) Delete(ctx context.Context, by, name, namespace string) error {
 	return g.config.Writer.Write(ctx, func(ctx context.Context) error {
 		v, err := g.config.Store.GlobalByName(ctx, name)
+		if err == nil && v.Namespace != namespace {
+			err = v.part()
+		}
 		if err != nil || v.Deleting {
 			return err
 		}
@@ -261,7 +298,7 @@ func (g *Globals) Delete(ctx context.Context, by, name string) error {
 		if v.ManagedBy, err = managed.Write(ctx, noun(name), v.ManagedBy, true); err != nil {
 			return err
 		}
-		v.Deleting, v.UpdatedAt = true, g.now()
+		v.Deleting, v.UpdatedAt, v.Held = true, g.now(), 0
 		return g.put(ctx, &v, "global_service.deleting", by, cmp.Or(string(v.Cascade), "its services stay without an owner"))
 	})
 }
@@ -298,6 +335,7 @@ func (g *Globals) Reconfigure(ctx context.Context, id, by string, refresh bool) 
 		if err := g.declare(ctx, &next, before); err != nil || next.Secrets == before.Secrets {
 			return err
 		}
+		next.hold(before)
 		changed, next.UpdatedAt = true, g.now()
 		return g.put(ctx, &next, "global_service.reconfigured", by, "values that it takes from elsewhere changed")
 	})

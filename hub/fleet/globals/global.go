@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
@@ -69,6 +70,13 @@ type Global struct {
 	Secrets string
 	// SpecVersion is the version of Spec that targets share.
 	SpecVersion int64
+	// Plan says how a changed template rolls out; nil is everywhere at once.
+	Plan *fanout.Plan
+	// Held is the version of the template that targets keep until a rollout reaches
+	// them, and HeldContext the context that it was made with; 0 is none. It stays
+	// after an abort.
+	Held        int64
+	HeldContext string
 	// Version counts the changes.
 	Version    int64
 	Deleting   bool
@@ -76,6 +84,17 @@ type Global struct {
 	DeclaredBy string
 	CreatedAt  int64
 	UpdatedAt  int64
+	// Namespace is the managed namespace that it belongs to; empty is none.
+	Namespace string
+}
+
+// NamespaceName is the name of the global service that makes a managed namespace.
+func NamespaceName(namespace string) string { return namespace + "-ns" }
+
+// makesNamespace reports whether its targets are the namespace itself. That belongs to
+// the whole cluster, so the cluster's project does not limit it.
+func (g Global) makesNamespace() bool {
+	return g.Namespace != "" && g.Name == NamespaceName(g.Namespace)
 }
 
 // Manager is the manager of its targets.

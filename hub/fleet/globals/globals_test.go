@@ -185,7 +185,7 @@ func TestDeletedGlobalServiceReleasesItsTargets(t *testing.T) {
 				r.Cascade = cascade
 				r.Spec.Secrets = map[string]string{"password": "swordfish"}
 				b.apply(r)
-				if err := b.Delete(t.Context(), "ann", "web"); err != nil {
+				if err := b.Delete(t.Context(), "ann", "web", ""); err != nil {
 					t.Fatal(err)
 				}
 				if _, _, err := b.Apply(t.Context(), "ann", r); !errcode.Is(err, errcode.Conflict) {
@@ -312,7 +312,7 @@ func TestTargetsTakeChangedContexts(t *testing.T) {
 			}
 			blue := fmt.Sprint("blue", n)
 			b.SetValues(config.ValueSetChange{Kind: config.KindContext, Name: "edge-0", ValueSet: fleet.ValueSet{Values: map[string]any{"color": blue}}})
-			users, err := b.Store.UsedBy(t.Context(), fleet.Use{Kind: fleet.UseContext, Name: "edge-0"})
+			users, err := b.Store.UsedBy(t.Context(), fleet.Use{Kind: fleet.UseContext, Name: "edge-0"}, "")
 			if err != nil || len(users) != 1 {
 				t.Fatalf("%s is used by %v, %v", name, users, err)
 			}
@@ -358,7 +358,7 @@ func TestKilledSpreadIsCarriedOn(t *testing.T) {
 	for round := range 5 {
 		r.Spec.Configuration = map[string]string{"round": fmt.Sprint(round)}
 		if round == 4 {
-			if err := b.Delete(t.Context(), "ann", "web"); err != nil {
+			if err := b.Delete(t.Context(), "ann", "web", ""); err != nil {
 				t.Fatal(err)
 			}
 		} else if _, _, err := b.Apply(t.Context(), "ann", r); err != nil {

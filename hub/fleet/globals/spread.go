@@ -149,21 +149,48 @@ func (g *Globals) compareCluster(ctx context.Context, w Work) error {
 }
 
 // match makes the targets on some clusters what a global service wants, in the
-// transaction of ctx.
+// transaction of ctx. While a changed template rolls out, that is the former one
+// where the rollout was not yet.
 func (g *Globals) match(ctx context.Context, v Global, clusters []fleet.Cluster) error {
+	if v.Held == 0 {
+		_, err := g.matchTo(ctx, v, clusters, false)
+		return err
+	}
+	reached, rest, err := g.reached(ctx, v, clusters)
+	if err != nil {
+		return err
+	}
+	held, err := g.held(ctx, v)
+	if err != nil {
+		return err
+	}
+	if _, err := g.matchTo(ctx, held, rest, true); err != nil {
+		return err
+	}
+	_, err = g.matchTo(ctx, v, reached, false)
+	return err
+}
+
+// matchTo is match with one version of the template, and returns the clusters on
+// which a target cannot be made. waits leaves targets alone that share a version of
+// the template, whichever it is.
+func (g *Globals) matchTo(ctx context.Context, v Global, clusters []fleet.Cluster, waits bool) ([]Failure, error) {
+	if len(clusters) == 0 {
+		return nil, nil
+	}
 	ids := make([]string, len(clusters))
 	for i, c := range clusters {
 		ids[i] = c.ID
 	}
 	found, err := g.config.Targets.Candidates(ctx, v.Name, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	existing := make(map[string]Candidate, len(found))
 	for _, s := range found {
 		existing[s.ClusterID] = s
 	}
-	m := &matching{Globals: g, global: v, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
+	m := &matching{Globals: g, global: v, waits: waits, liquid: hasLiquid(v.Spec), projects: map[string]fleet.Project{}, existed: map[string]bool{}}
 	for _, c := range clusters {
 		s, exists := existing[c.ID]
 		owned := exists && s.ManagedBy == v.Manager()
@@ -181,9 +208,9 @@ func (g *Globals) match(ctx context.Context, v Global, clusters []fleet.Cluster)
 		}
 	}
 	if err := m.do(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	return g.config.States.SetFailures(ctx, v.ID, ids, m.failures)
+	return m.failures, g.config.States.SetFailures(ctx, v.ID, ids, m.failures)
 }
 
 // mayTake reports whether a service that others made becomes a target: never one
@@ -204,6 +231,7 @@ type matching struct {
 	*Globals
 	global   Global
 	liquid   bool
+	waits    bool
 	projects map[string]fleet.Project
 	// write and remove are the clusters with something to do.
 	write, remove []placed
@@ -221,15 +249,18 @@ type matching struct {
 
 // project is the project of a target.
 func (m *matching) project(c fleet.Cluster) string {
-	if m.global.ProjectID != "" {
+	switch {
+	case m.global.ProjectID != "":
 		return m.global.ProjectID
+	case m.global.makesNamespace():
+		return fleet.DefaultProjectID
 	}
 	return c.ProjectID
 }
 
 // settled reports whether a target is known to be as wanted without reading it.
 func (m *matching) settled(c fleet.Cluster, s Candidate) bool {
-	return !m.liquid && s.OwnerID == m.global.ID && s.SpecVersion == m.global.SpecVersion && s.ProjectID == m.project(c)
+	return !m.liquid && s.OwnerID == m.global.ID && (m.waits || s.SpecVersion == m.global.SpecVersion) && s.ProjectID == m.project(c)
 }
 
 func (m *matching) do(ctx context.Context) error {

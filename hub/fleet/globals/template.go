@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/liquid"
@@ -73,7 +74,7 @@ func sample(s fleet.Spec) (fleet.Spec, error) {
 	if err != nil {
 		return out, err
 	}
-	engine := liquid.New(map[string]any{}, time.Time{})
+	engine := liquid.New(map[string]any{}, time.Time{}).Limit(limits)
 	err = fields(&out, func(at string, text *string) error {
 		if !isLiquid(*text) {
 			return nil
@@ -101,6 +102,10 @@ func sample(s fleet.Spec) (fleet.Spec, error) {
 	return out, err
 }
 
+// limits bound the Liquid of one field on one cluster: the hub renders it for each
+// cluster, beside its other work.
+var limits = liquid.Limits{Steps: 10_000, Bytes: 64 << 10}
+
 // made is the template's spec for a cluster. Invalid with the field.
 func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
 	out, err := copyOf(g.Spec)
@@ -123,6 +128,7 @@ func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
 	engine := liquid.New(map[string]any{"context": values, "cluster": map[string]any{
 		"id": d.ID, "handle": d.Handle, "name": d.Name, "tags": tags, "metadata": metadata, "distro": d.Distro, "version": d.KubernetesMinor,
 	}}, clock.FromMicros(g.UpdatedAt))
+	engine.Limit(limits)
 	err = fields(&out, func(at string, text *string) error {
 		if !isLiquid(*text) {
 			return nil
@@ -137,7 +143,7 @@ func (g Global) made(c fleet.Cluster) (fleet.Spec, error) {
 	if err != nil {
 		return out, err
 	}
-	return out, fleet.Validate(g.Name, out)
+	return out, specrules.Validate(g.Name, out)
 }
 
 // output matches one output of Liquid.

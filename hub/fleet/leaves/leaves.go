@@ -24,7 +24,10 @@ func Text(s string) string  { return "s" + s }
 func Number(n int64) string { return "n" + strconv.FormatInt(n, 10) }
 
 // PathPart escapes a name for a path.
-func PathPart(s string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(s) }
+func PathPart(s string) string { return pathParts.Replace(s) }
+
+// pathParts is made once: a change of a global service digests thousands of specs.
+var pathParts = strings.NewReplacer("~", "~0", "/", "~1")
 
 // Flatten adds every leaf of v's JSON under its path. Empty objects and lists
 // count, so that "helm: {}" differs from no helm.

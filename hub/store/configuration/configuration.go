@@ -220,8 +220,10 @@ func (s *Table) PutUses(ctx context.Context, serviceID string, uses []fleet.Use)
 }
 
 // UsedBy implements config.UseStore.
-func (s *Table) UsedBy(ctx context.Context, use fleet.Use) ([]string, error) {
-	return query.All(ctx, s.db, query.Value[string], "SELECT service_id FROM config_uses WHERE kind = $1 AND name = $2 ORDER BY service_id", use.Kind, use.Name)
+func (s *Table) UsedBy(ctx context.Context, use fleet.Use, projectID string) ([]string, error) {
+	return query.All(ctx, s.db, query.Value[string], `SELECT u.service_id FROM config_uses u LEFT JOIN services s ON s.id = u.service_id
+		LEFT JOIN global_services g ON g.id = u.service_id WHERE u.kind = $1 AND u.name = $2
+		AND (CAST($3 AS TEXT) = '' OR COALESCE(s.project_id, g.project_id) = $3) ORDER BY u.service_id`, use.Kind, use.Name, projectID)
 }
 
 // UsedNames implements config.UseStore.

@@ -61,6 +61,9 @@ var (
 		rows.Col(c, "interval", &g.Interval)
 		rows.Col(c, "context", &g.Context)
 		rows.Col(c, "spec_version", &g.SpecVersion)
+		rows.Sparse(c, "plan", &g.Plan, "null")
+		rows.Col(c, "held_version", &g.Held)
+		rows.Col(c, "held_context", &g.HeldContext)
 		rows.Col(c, "version", &g.Version)
 		rows.Col(c, "deleting", &g.Deleting)
 		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
@@ -68,6 +71,7 @@ var (
 		rows.Col(c, "declared_by", &g.DeclaredBy)
 		rows.Col(c, "created_at", &g.CreatedAt)
 		rows.Col(c, "updated_at", &g.UpdatedAt)
+		rows.Col(c, "namespace", &g.Namespace)
 		rows.JSON(c, "COALESCE(d.spec, '')", &g.Spec)
 		rows.Col(c, "COALESCE(d.secrets, '')", &g.Secrets)
 	})
@@ -98,22 +102,38 @@ func (t *Table) GlobalByID(ctx context.Context, id string) (globals.Global, erro
 
 // Globals implements globals.Store.
 func (t *Table) Globals(ctx context.Context, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
-	where, args := "WHERE g.name > $1", []any{after}
-	if reach != nil && !reach.Everywhere {
+	if reach == nil {
+		return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+"WHERE g.name > $1 ORDER BY g.name LIMIT $2", after, limit)
+	}
+	return t.page(ctx, "WHERE g.name > $1 AND g.namespace = ''", "g.name", after, limit, reach)
+}
+
+// Namespaces implements namespaces.Store.
+func (t *Table) Namespaces(ctx context.Context, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
+	return t.page(ctx, WhereNamespaces, "g.namespace", after, limit, reach)
+}
+
+// WhereNamespaces are the global services that make managed namespaces.
+const WhereNamespaces = "WHERE g.namespace > $1 AND g.namespace <> '' AND g.name = g.namespace || '-ns'"
+
+// page returns what a person may see, in an order.
+func (t *Table) page(ctx context.Context, where, order, after string, limit int, reach *identity.Reach) ([]globals.Global, error) {
+	args := []any{after}
+	if !reach.Everywhere {
+		if len(reach.Projects) == 0 {
+			return nil, nil
+		}
 		where += " AND g.project_id IN (" + query.Placeholders(2, len(reach.Projects)) + ")"
 		for _, id := range reach.Projects {
 			args = append(args, id)
 		}
-		if len(reach.Projects) == 0 {
-			return nil, nil
-		}
 	}
-	if reach != nil && reach.Only != "" {
+	if reach.Only != "" {
 		args = append(args, reach.Only)
 		where += " AND g.project_id = " + query.Placeholders(len(args), 1)
 	}
 	args = append(args, limit)
-	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+where+" ORDER BY g.name LIMIT "+query.Placeholders(len(args), 1), args...)
+	return query.All(ctx, t.db, Globals.Reader(), SelectGlobals+where+" ORDER BY "+order+" LIMIT "+query.Placeholders(len(args), 1), args...)
 }
 
 // PutGlobal implements globals.Store.

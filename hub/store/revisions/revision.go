@@ -205,7 +205,8 @@ func (t *Table) TrimSpecs(ctx context.Context, ownerID string) error {
 		AND version NOT IN (SELECT spec_version FROM revisions WHERE service_id = $1)
 		AND version NOT IN (SELECT spec_version FROM services WHERE id = $1)
 		AND version NOT IN (SELECT s.spec_version FROM services s WHERE s.owner_id = $1 AND s.owner_id <> '')
-		AND version NOT IN (SELECT spec_version FROM global_services WHERE id = $1)`, ownerID)
+		AND version NOT IN (SELECT spec_version FROM global_services WHERE id = $1)
+		AND version NOT IN (SELECT held_version FROM global_services WHERE id = $1)`, ownerID)
 	return err
 }
 

@@ -42,6 +42,18 @@ const (
 	GlobalServicesApplyProcedure = "/axle.hub.v1.GlobalServices/Apply"
 	// GlobalServicesDeleteProcedure is the fully-qualified name of the GlobalServices's Delete RPC.
 	GlobalServicesDeleteProcedure = "/axle.hub.v1.GlobalServices/Delete"
+	// GlobalServicesGetRolloutProcedure is the fully-qualified name of the GlobalServices's GetRollout
+	// RPC.
+	GlobalServicesGetRolloutProcedure = "/axle.hub.v1.GlobalServices/GetRollout"
+	// GlobalServicesPauseRolloutProcedure is the fully-qualified name of the GlobalServices's
+	// PauseRollout RPC.
+	GlobalServicesPauseRolloutProcedure = "/axle.hub.v1.GlobalServices/PauseRollout"
+	// GlobalServicesResumeRolloutProcedure is the fully-qualified name of the GlobalServices's
+	// ResumeRollout RPC.
+	GlobalServicesResumeRolloutProcedure = "/axle.hub.v1.GlobalServices/ResumeRollout"
+	// GlobalServicesAbortRolloutProcedure is the fully-qualified name of the GlobalServices's
+	// AbortRollout RPC.
+	GlobalServicesAbortRolloutProcedure = "/axle.hub.v1.GlobalServices/AbortRollout"
 )
 
 // GlobalServicesClient is a client for the axle.hub.v1.GlobalServices service.
@@ -54,6 +66,16 @@ type GlobalServicesClient interface {
 	// Delete deletes one after its services, as its cascade says. Conflict when its
 	// template is protected and they would be deleted.
 	Delete(context.Context, *connect.Request[v1.DeleteGlobalServiceRequest]) (*connect.Response[v1.DeleteGlobalServiceResponse], error)
+	// GetRollout returns the last rollout of a changed template, with its clusters; it
+	// is empty when there was none.
+	GetRollout(context.Context, *connect.Request[v1.GetRolloutRequest]) (*connect.Response[v1.Rollout], error)
+	// PauseRollout starts no further cluster.
+	PauseRollout(context.Context, *connect.Request[v1.PauseRolloutRequest]) (*connect.Response[v1.PauseRolloutResponse], error)
+	// ResumeRollout continues a rollout that was paused, or that stopped because
+	// clusters failed; it accepts their failures.
+	ResumeRollout(context.Context, *connect.Request[v1.ResumeRolloutRequest]) (*connect.Response[v1.ResumeRolloutResponse], error)
+	// AbortRollout takes all clusters back to the former template.
+	AbortRollout(context.Context, *connect.Request[v1.AbortRolloutRequest]) (*connect.Response[v1.AbortRolloutResponse], error)
 }
 
 // NewGlobalServicesClient constructs a client for the axle.hub.v1.GlobalServices service. By
@@ -91,15 +113,43 @@ func NewGlobalServicesClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(globalServicesMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		getRollout: connect.NewClient[v1.GetRolloutRequest, v1.Rollout](
+			httpClient,
+			baseURL+GlobalServicesGetRolloutProcedure,
+			connect.WithSchema(globalServicesMethods.ByName("GetRollout")),
+			connect.WithClientOptions(opts...),
+		),
+		pauseRollout: connect.NewClient[v1.PauseRolloutRequest, v1.PauseRolloutResponse](
+			httpClient,
+			baseURL+GlobalServicesPauseRolloutProcedure,
+			connect.WithSchema(globalServicesMethods.ByName("PauseRollout")),
+			connect.WithClientOptions(opts...),
+		),
+		resumeRollout: connect.NewClient[v1.ResumeRolloutRequest, v1.ResumeRolloutResponse](
+			httpClient,
+			baseURL+GlobalServicesResumeRolloutProcedure,
+			connect.WithSchema(globalServicesMethods.ByName("ResumeRollout")),
+			connect.WithClientOptions(opts...),
+		),
+		abortRollout: connect.NewClient[v1.AbortRolloutRequest, v1.AbortRolloutResponse](
+			httpClient,
+			baseURL+GlobalServicesAbortRolloutProcedure,
+			connect.WithSchema(globalServicesMethods.ByName("AbortRollout")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // globalServicesClient implements GlobalServicesClient.
 type globalServicesClient struct {
-	list   *connect.Client[v1.ListGlobalServicesRequest, v1.ListGlobalServicesResponse]
-	get    *connect.Client[v1.GetGlobalServiceRequest, v1.GlobalService]
-	apply  *connect.Client[v1.ApplyGlobalServiceRequest, v1.ApplyGlobalServiceResponse]
-	delete *connect.Client[v1.DeleteGlobalServiceRequest, v1.DeleteGlobalServiceResponse]
+	list          *connect.Client[v1.ListGlobalServicesRequest, v1.ListGlobalServicesResponse]
+	get           *connect.Client[v1.GetGlobalServiceRequest, v1.GlobalService]
+	apply         *connect.Client[v1.ApplyGlobalServiceRequest, v1.ApplyGlobalServiceResponse]
+	delete        *connect.Client[v1.DeleteGlobalServiceRequest, v1.DeleteGlobalServiceResponse]
+	getRollout    *connect.Client[v1.GetRolloutRequest, v1.Rollout]
+	pauseRollout  *connect.Client[v1.PauseRolloutRequest, v1.PauseRolloutResponse]
+	resumeRollout *connect.Client[v1.ResumeRolloutRequest, v1.ResumeRolloutResponse]
+	abortRollout  *connect.Client[v1.AbortRolloutRequest, v1.AbortRolloutResponse]
 }
 
 // List calls axle.hub.v1.GlobalServices.List.
@@ -122,6 +172,26 @@ func (c *globalServicesClient) Delete(ctx context.Context, req *connect.Request[
 	return c.delete.CallUnary(ctx, req)
 }
 
+// GetRollout calls axle.hub.v1.GlobalServices.GetRollout.
+func (c *globalServicesClient) GetRollout(ctx context.Context, req *connect.Request[v1.GetRolloutRequest]) (*connect.Response[v1.Rollout], error) {
+	return c.getRollout.CallUnary(ctx, req)
+}
+
+// PauseRollout calls axle.hub.v1.GlobalServices.PauseRollout.
+func (c *globalServicesClient) PauseRollout(ctx context.Context, req *connect.Request[v1.PauseRolloutRequest]) (*connect.Response[v1.PauseRolloutResponse], error) {
+	return c.pauseRollout.CallUnary(ctx, req)
+}
+
+// ResumeRollout calls axle.hub.v1.GlobalServices.ResumeRollout.
+func (c *globalServicesClient) ResumeRollout(ctx context.Context, req *connect.Request[v1.ResumeRolloutRequest]) (*connect.Response[v1.ResumeRolloutResponse], error) {
+	return c.resumeRollout.CallUnary(ctx, req)
+}
+
+// AbortRollout calls axle.hub.v1.GlobalServices.AbortRollout.
+func (c *globalServicesClient) AbortRollout(ctx context.Context, req *connect.Request[v1.AbortRolloutRequest]) (*connect.Response[v1.AbortRolloutResponse], error) {
+	return c.abortRollout.CallUnary(ctx, req)
+}
+
 // GlobalServicesHandler is an implementation of the axle.hub.v1.GlobalServices service.
 type GlobalServicesHandler interface {
 	List(context.Context, *connect.Request[v1.ListGlobalServicesRequest]) (*connect.Response[v1.ListGlobalServicesResponse], error)
@@ -132,6 +202,16 @@ type GlobalServicesHandler interface {
 	// Delete deletes one after its services, as its cascade says. Conflict when its
 	// template is protected and they would be deleted.
 	Delete(context.Context, *connect.Request[v1.DeleteGlobalServiceRequest]) (*connect.Response[v1.DeleteGlobalServiceResponse], error)
+	// GetRollout returns the last rollout of a changed template, with its clusters; it
+	// is empty when there was none.
+	GetRollout(context.Context, *connect.Request[v1.GetRolloutRequest]) (*connect.Response[v1.Rollout], error)
+	// PauseRollout starts no further cluster.
+	PauseRollout(context.Context, *connect.Request[v1.PauseRolloutRequest]) (*connect.Response[v1.PauseRolloutResponse], error)
+	// ResumeRollout continues a rollout that was paused, or that stopped because
+	// clusters failed; it accepts their failures.
+	ResumeRollout(context.Context, *connect.Request[v1.ResumeRolloutRequest]) (*connect.Response[v1.ResumeRolloutResponse], error)
+	// AbortRollout takes all clusters back to the former template.
+	AbortRollout(context.Context, *connect.Request[v1.AbortRolloutRequest]) (*connect.Response[v1.AbortRolloutResponse], error)
 }
 
 // NewGlobalServicesHandler builds an HTTP handler from the service implementation. It returns the
@@ -165,6 +245,30 @@ func NewGlobalServicesHandler(svc GlobalServicesHandler, opts ...connect.Handler
 		connect.WithSchema(globalServicesMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	globalServicesGetRolloutHandler := connect.NewUnaryHandler(
+		GlobalServicesGetRolloutProcedure,
+		svc.GetRollout,
+		connect.WithSchema(globalServicesMethods.ByName("GetRollout")),
+		connect.WithHandlerOptions(opts...),
+	)
+	globalServicesPauseRolloutHandler := connect.NewUnaryHandler(
+		GlobalServicesPauseRolloutProcedure,
+		svc.PauseRollout,
+		connect.WithSchema(globalServicesMethods.ByName("PauseRollout")),
+		connect.WithHandlerOptions(opts...),
+	)
+	globalServicesResumeRolloutHandler := connect.NewUnaryHandler(
+		GlobalServicesResumeRolloutProcedure,
+		svc.ResumeRollout,
+		connect.WithSchema(globalServicesMethods.ByName("ResumeRollout")),
+		connect.WithHandlerOptions(opts...),
+	)
+	globalServicesAbortRolloutHandler := connect.NewUnaryHandler(
+		GlobalServicesAbortRolloutProcedure,
+		svc.AbortRollout,
+		connect.WithSchema(globalServicesMethods.ByName("AbortRollout")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.GlobalServices/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case GlobalServicesListProcedure:
@@ -175,6 +279,14 @@ func NewGlobalServicesHandler(svc GlobalServicesHandler, opts ...connect.Handler
 			globalServicesApplyHandler.ServeHTTP(w, r)
 		case GlobalServicesDeleteProcedure:
 			globalServicesDeleteHandler.ServeHTTP(w, r)
+		case GlobalServicesGetRolloutProcedure:
+			globalServicesGetRolloutHandler.ServeHTTP(w, r)
+		case GlobalServicesPauseRolloutProcedure:
+			globalServicesPauseRolloutHandler.ServeHTTP(w, r)
+		case GlobalServicesResumeRolloutProcedure:
+			globalServicesResumeRolloutHandler.ServeHTTP(w, r)
+		case GlobalServicesAbortRolloutProcedure:
+			globalServicesAbortRolloutHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -198,4 +310,20 @@ func (UnimplementedGlobalServicesHandler) Apply(context.Context, *connect.Reques
 
 func (UnimplementedGlobalServicesHandler) Delete(context.Context, *connect.Request[v1.DeleteGlobalServiceRequest]) (*connect.Response[v1.DeleteGlobalServiceResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.GlobalServices.Delete is not implemented"))
+}
+
+func (UnimplementedGlobalServicesHandler) GetRollout(context.Context, *connect.Request[v1.GetRolloutRequest]) (*connect.Response[v1.Rollout], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.GlobalServices.GetRollout is not implemented"))
+}
+
+func (UnimplementedGlobalServicesHandler) PauseRollout(context.Context, *connect.Request[v1.PauseRolloutRequest]) (*connect.Response[v1.PauseRolloutResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.GlobalServices.PauseRollout is not implemented"))
+}
+
+func (UnimplementedGlobalServicesHandler) ResumeRollout(context.Context, *connect.Request[v1.ResumeRolloutRequest]) (*connect.Response[v1.ResumeRolloutResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.GlobalServices.ResumeRollout is not implemented"))
+}
+
+func (UnimplementedGlobalServicesHandler) AbortRollout(context.Context, *connect.Request[v1.AbortRolloutRequest]) (*connect.Response[v1.AbortRolloutResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.GlobalServices.AbortRollout is not implemented"))
 }

@@ -1,12 +1,20 @@
-package fleet
+// Package specrules has the rules that a service's spec keeps by itself, and the
+// limits of its lists. hub/fleet calls it when something is declared, and reuses the
+// rules of names, sync windows and objects; it reads nothing and knows no rows.
+//
+// Invariants: an error is Invalid and begins with the field. A spec has at most
+// 512 KiB, a list 200 entries, a service 32 sources.
+package specrules
 
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -27,15 +35,15 @@ const (
 
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// field returns an Invalid error about a field of a spec.
-func field(path, format string, args ...any) error {
+// Field returns an Invalid error about a field of a spec.
+func Field(path, format string, args ...any) error {
 	return errcode.New(errcode.Invalid, "%s: %s", path, fmt.Sprintf(format, args...))
 }
 
-// checkLabel returns nil when text is a DNS label.
-func checkLabel(path, text string) error {
+// CheckName returns nil when text is a DNS label.
+func CheckName(path, text string) error {
 	if len(text) > maxLabel || !label.MatchString(text) {
-		return field(path, "%.80q is not a name; use up to %d lower case letters, digits and dashes, with a letter or digit at both ends", text, maxLabel)
+		return Field(path, "%.80q is not a name; use up to %d lower case letters, digits and dashes, with a letter or digit at both ends", text, maxLabel)
 	}
 	return nil
 }
@@ -56,7 +64,7 @@ func checkInside(at, p string) error {
 		}
 	}
 	if depth < 0 || strings.HasPrefix(p, "/") || strings.Contains(p, "\x00") {
-		return field(at, "%.200q leaves the source; give a path from its folder", p)
+		return Field(at, "%.200q leaves the source; give a path from its folder", p)
 	}
 	return nil
 }
@@ -64,19 +72,19 @@ func checkInside(at, p string) error {
 // Validate returns an Invalid error with the field when the spec can never
 // work. What needs other rows (repository, dependencies) is checked when the
 // service is stored.
-func Validate(name string, s Spec) error {
-	if err := checkLabel("name", name); err != nil {
+func Validate(name string, s specv1.Spec) error {
+	if err := CheckName("name", name); err != nil {
 		return err
 	}
 	if s.Namespace != "" {
-		if err := checkLabel("namespace", s.Namespace); err != nil {
+		if err := CheckName("namespace", s.Namespace); err != nil {
 			return err
 		}
 	}
 	if text, err := json.Marshal(s); err != nil || len(text) > maxSpec {
-		return field("spec", "is larger than %d KiB; move large files into the repository", maxSpec>>10)
+		return Field("spec", "is larger than %d KiB; move large files into the repository", maxSpec>>10)
 	}
-	for _, check := range []func(string, Spec) error{checkSource, checkRendering, checkSettings, checkDependencies, checkWindows} {
+	for _, check := range []func(string, specv1.Spec) error{checkSource, checkRendering, checkSettings, checkDependencies, checkWindows} {
 		if err := check(name, s); err != nil {
 			return err
 		}
@@ -84,7 +92,7 @@ func Validate(name string, s Spec) error {
 	return nil
 }
 
-func checkSource(_ string, s Spec) error {
+func checkSource(_ string, s specv1.Spec) error {
 	if err := checkGit("git", "repository", s.Git, s.Repository); err != nil {
 		return err
 	}
@@ -92,77 +100,77 @@ func checkSource(_ string, s Spec) error {
 		return err
 	}
 	if len(s.Sources) > maxSources {
-		return field("sources", "lists more than %d", maxSources)
+		return Field("sources", "lists more than %d", maxSources)
 	}
 	for i, source := range s.Sources {
 		if err := checkOneSource(fmt.Sprintf("sources[%d]", i), source); err != nil {
 			return err
 		}
 	}
-	if len(sourcesOf(s)) == 0 {
-		return field("git", "is needed: a service takes its files from git, from sources, or from a chart that helm.repository or helm.url has")
+	if s.Git == nil && len(s.Sources) == 0 && !ChartElsewhere(s.Helm) && (s.Helm == nil || s.Helm.Git == nil) {
+		return Field("git", "is needed: a service takes its files from git, from sources, or from a chart that helm.repository or helm.url has")
 	}
 	return nil
 }
 
 // checkChart checks where a Helm block's chart comes from.
-func checkChart(h *Helm) error {
+func checkChart(h *specv1.Helm) error {
 	switch {
 	case h == nil:
 		return nil
 	case h.URL != "" && h.Chart == "":
-		return field("helm.chart", "is needed beside helm.url")
-	case chartElsewhere(h) && h.URL != "" && h.Repository != "":
-		return field("helm.url", "cannot be set beside helm.repository")
-	case chartElsewhere(h):
+		return Field("helm.chart", "is needed beside helm.url")
+	case ChartElsewhere(h) && h.URL != "" && h.Repository != "":
+		return Field("helm.url", "cannot be set beside helm.repository")
+	case ChartElsewhere(h):
 		return nil
 	}
 	return checkGit("helm.git", "helm.repository", h.Git, h.Repository)
 }
 
 // checkOneSource checks one of several sources.
-func checkOneSource(at string, source Source) error {
+func checkOneSource(at string, source specv1.Source) error {
 	if err := checkInside(at+".path", strings.Trim(source.Path, "/")); err != nil {
 		return err
 	}
-	first, _, _ := strings.Cut(cleanPath(source.Path), "/")
-	if first == ChartPath || first == hiddenParts {
-		return field(at+".path", "%q is reserved for the hub", first)
+	first, _, _ := strings.Cut(CleanPath(source.Path), "/")
+	if first == ChartPath || first == HiddenParts {
+		return Field(at+".path", "%q is reserved for the hub", first)
 	}
 	switch {
 	case source.Chart != "" && source.Git != nil:
-		return field(at+".git", "cannot be set beside %s.chart", at)
+		return Field(at+".git", "cannot be set beside %s.chart", at)
 	case source.Chart != "" && (source.Repository == "") == (source.URL == ""):
-		return field(at+".repository", "or %s.url is needed beside %s.chart, not both", at, at)
+		return Field(at+".repository", "or %s.url is needed beside %s.chart, not both", at, at)
 	case source.Chart != "":
 		return nil
 	case source.Version != "":
-		return field(at+".chart", "is needed beside %s.version", at)
+		return Field(at+".chart", "is needed beside %s.version", at)
 	case source.URL != "":
-		return field(at+".url", "is for charts; name the repository by %s.repository or %s.git.url", at, at)
+		return Field(at+".url", "is for charts; name the repository by %s.repository or %s.git.url", at, at)
 	case source.Git == nil && source.Repository != "":
 		// A bucket needs nothing more; whether the repository is one is checked
 		// later.
 		return nil
 	case source.Git == nil:
-		return field(at+".git", "is needed, or %s.chart", at)
+		return Field(at+".git", "is needed, or %s.chart", at)
 	}
 	return checkGit(at+".git", at+".repository", source.Git, source.Repository)
 }
 
 // checkGit checks one Git source with its repository.
-func checkGit(at, repositoryAt string, g *Git, repository string) error {
+func checkGit(at, repositoryAt string, g *specv1.Git, repository string) error {
 	switch {
 	case g == nil && repository == "":
 		return nil
 	case g == nil:
-		return field(at, "is needed beside %s: say which ref and folder", repositoryAt)
+		return Field(at, "is needed beside %s: say which ref and folder", repositoryAt)
 	case repository == "" && g.URL == "":
-		return field(repositoryAt, "is needed, or %s.url of a repository that is registered", at)
+		return Field(repositoryAt, "is needed, or %s.url of a repository that is registered", at)
 	case repository != "" && g.URL != "":
-		return field(at+".url", "cannot be set beside %s", repositoryAt)
+		return Field(at+".url", "cannot be set beside %s", repositoryAt)
 	case len(g.Files) > maxItems:
-		return field(at+".files", "lists more than %d files", maxItems)
+		return Field(at+".files", "lists more than %d files", maxItems)
 	}
 	if err := checkInside(at+".folder", strings.Trim(g.Folder, "/")); err != nil {
 		return err
@@ -175,7 +183,7 @@ func checkGit(at, repositoryAt string, g *Git, repository string) error {
 	return nil
 }
 
-func checkRendering(_ string, s Spec) error {
+func checkRendering(_ string, s specv1.Spec) error {
 	if err := checkHelm("helm", s.Helm); err != nil {
 		return err
 	}
@@ -185,7 +193,7 @@ func checkRendering(_ string, s Spec) error {
 		}
 	}
 	if len(s.Renderers) > maxItems {
-		return field("renderers", "lists more than %d", maxItems)
+		return Field("renderers", "lists more than %d", maxItems)
 	}
 	for i, r := range s.Renderers {
 		at := fmt.Sprintf("renderers[%d]", i)
@@ -196,15 +204,15 @@ func checkRendering(_ string, s Spec) error {
 	return nil
 }
 
-func checkHelm(at string, h *Helm) error {
+func checkHelm(at string, h *specv1.Helm) error {
 	if h == nil {
 		return nil
 	}
 	if h.Release != "" && (len(h.Release) > maxRelease || !label.MatchString(h.Release)) {
-		return field(at+".release", "%.80q is not a release name; use up to %d lower case letters, digits and dashes", h.Release, maxRelease)
+		return Field(at+".release", "%.80q is not a release name; use up to %d lower case letters, digits and dashes", h.Release, maxRelease)
 	}
 	if len(h.ValuesFiles) > maxItems {
-		return field(at+".valuesFiles", "lists more than %d", maxItems)
+		return Field(at+".valuesFiles", "lists more than %d", maxItems)
 	}
 	for i, file := range h.ValuesFiles {
 		if err := checkInside(fmt.Sprintf("%s.valuesFiles[%d]", at, i), file); err != nil {
@@ -214,21 +222,21 @@ func checkHelm(at string, h *Helm) error {
 	return checkInside(at+".kustomizePostrender", h.KustomizePostrender)
 }
 
-func checkSettings(_ string, s Spec) error {
+func checkSettings(_ string, s specv1.Spec) error {
 	if s.Drift != "" && s.Drift != "report" && s.Drift != "strict" {
-		return field("drift", "%.80q does not exist; use report or strict", s.Drift)
+		return Field("drift", "%.80q does not exist; use report or strict", s.Drift)
 	}
 	for key := range s.Configuration {
 		if key == "" {
-			return field("configuration", "has an empty key")
+			return Field("configuration", "has an empty key")
 		}
 		if _, both := s.Secrets[key]; both {
-			return field("secrets."+key, "is also in configuration; give the value in only one of them")
+			return Field("secrets."+key, "is also in configuration; give the value in only one of them")
 		}
 	}
 	for key := range s.Secrets {
 		if key == "" {
-			return field("secrets", "has an empty key")
+			return Field("secrets", "has an empty key")
 		}
 	}
 	if err := checkValues(s); err != nil {
@@ -237,7 +245,7 @@ func checkSettings(_ string, s Spec) error {
 	if s.SyncConfig != nil {
 		for i, n := range s.SyncConfig.DiffNormalizers {
 			if len(n.JSONPointers) == 0 {
-				return field(fmt.Sprintf("syncConfig.diffNormalizers[%d].jsonPointers", i), "is needed")
+				return Field(fmt.Sprintf("syncConfig.diffNormalizers[%d].jsonPointers", i), "is needed")
 			}
 		}
 	}
@@ -245,42 +253,42 @@ func checkSettings(_ string, s Spec) error {
 }
 
 // checkValues checks the values that the service takes from elsewhere.
-func checkValues(s Spec) error {
+func checkValues(s specv1.Spec) error {
 	if len(s.SecretRefs) > maxItems || len(s.Contexts) > maxItems || len(s.Imports) > maxItems {
-		return field("secretRefs", "a service has at most %d each of secretRefs, contexts and imports", maxItems)
+		return Field("secretRefs", "a service has at most %d each of secretRefs, contexts and imports", maxItems)
 	}
 	for key, r := range s.SecretRefs {
 		switch {
 		case key == "":
-			return field("secretRefs", "has an empty key")
+			return Field("secretRefs", "has an empty key")
 		case r.Path == "":
-			return field("secretRefs."+key+".path", "is needed: where the secret lies in its backend")
+			return Field("secretRefs."+key+".path", "is needed: where the secret lies in its backend")
 		}
 	}
 	for i, name := range s.Contexts {
 		if slices.Contains(s.Contexts[:i], name) {
-			return field(fmt.Sprintf("contexts[%d]", i), "%.80q is listed twice", name)
+			return Field(fmt.Sprintf("contexts[%d]", i), "%.80q is listed twice", name)
 		}
 	}
 	for i, one := range s.Imports {
 		if one.Stack == "" || slices.Contains(s.Imports[:i], one) {
-			return field(fmt.Sprintf("imports[%d].stack", i), "%.80q is empty or listed twice", one.Stack)
+			return Field(fmt.Sprintf("imports[%d].stack", i), "%.80q is empty or listed twice", one.Stack)
 		}
 	}
 	return nil
 }
 
-func checkDependencies(name string, s Spec) error {
+func checkDependencies(name string, s specv1.Spec) error {
 	if len(s.Dependencies) > maxItems {
-		return field("dependencies", "lists more than %d", maxItems)
+		return Field("dependencies", "lists more than %d", maxItems)
 	}
 	for i, d := range s.Dependencies {
 		at := fmt.Sprintf("dependencies[%d]", i)
-		if err := checkLabel(at+".name", d.Name); err != nil {
+		if err := CheckName(at+".name", d.Name); err != nil {
 			return err
 		}
 		if d.Cluster == "" && d.Name == name {
-			return field(at+".name", "a service cannot depend on itself")
+			return Field(at+".name", "a service cannot depend on itself")
 		}
 	}
 	return nil
@@ -288,7 +296,7 @@ func checkDependencies(name string, s Spec) error {
 
 // NotActing returns the paths of fields that are set and stored but have no
 // effect yet, so that users need not find out by waiting.
-func NotActing(s Spec) []string {
+func NotActing(s specv1.Spec) []string {
 	var paths []string
 	add := func(path string, set bool) {
 		if set {
@@ -298,7 +306,7 @@ func NotActing(s Spec) []string {
 	if h := s.Helm; h != nil {
 		// A chart needs a repository, and its version needs a chart. Where the
 		// chart could come from two places, the chart repository wins.
-		elsewhere := chartElsewhere(h)
+		elsewhere := ChartElsewhere(h)
 		add("helm.chart", h.Chart != "" && !elsewhere)
 		add("helm.version", h.Version != "" && !elsewhere)
 		add("helm.git", h.Git != nil && elsewhere)
@@ -318,4 +326,23 @@ func NotActing(s Spec) []string {
 	}
 	add("docsPath", s.DocsPath != "")
 	return paths
+}
+
+// ChartPath is where the chart of a service with other files lies: a hidden
+// folder, so that no folder of a source has this name by chance and plain
+// manifests do not include it.
+const ChartPath = ".helm-chart"
+
+// HiddenParts is where an agent puts a part whose files refer to files outside
+// its folder; see agent/render.
+const HiddenParts = ".axle-parts"
+
+// ChartElsewhere reports whether the chart comes from a chart repository.
+func ChartElsewhere(h *specv1.Helm) bool {
+	return h != nil && h.Chart != "" && (h.URL != "" || h.Repository != "")
+}
+
+// CleanPath is the path of a part without slashes around, empty for the root.
+func CleanPath(p string) string {
+	return strings.Trim(path.Clean("/"+p), "/")
 }

@@ -1,10 +1,12 @@
-package fleet
+package specrules
 
 import (
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 )
 
 var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE", "JSONNET", "CUE", "EXEC", "WASM"}
@@ -14,9 +16,9 @@ var rendererTypes = []string{"", "AUTO", "RAW", "HELM", "KUSTOMIZE", "JSONNET", 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // checkRenderer checks one render step.
-func checkRenderer(at string, r Renderer) error {
+func checkRenderer(at string, r specv1.Renderer) error {
 	if !slices.Contains(rendererTypes, r.Type) {
-		return field(at+".type", "%.80q does not exist; use %s", r.Type, strings.Join(rendererTypes[1:], ", "))
+		return Field(at+".type", "%.80q does not exist; use %s", r.Type, strings.Join(rendererTypes[1:], ", "))
 	}
 	blocks := []struct {
 		name, kind string
@@ -28,7 +30,7 @@ func checkRenderer(at string, r Renderer) error {
 	for _, b := range blocks {
 		detected := (r.Type == "" || r.Type == "AUTO") && b.kind != "EXEC" && b.kind != "WASM"
 		if b.set && r.Type != b.kind && !detected {
-			return field(at+"."+b.name, "is for type %s", b.kind)
+			return Field(at+"."+b.name, "is for type %s", b.kind)
 		}
 	}
 	if err := checkInside(at+".path", r.Path); err != nil {
@@ -44,7 +46,7 @@ func checkRenderer(at string, r Renderer) error {
 		return err
 	}
 	if r.Type == "EXEC" && (r.Exec == nil || !toolName.MatchString(r.Exec.Tool)) {
-		return field(at+".exec.tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
+		return Field(at+".exec.tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
 	}
 	if r.Type == "WASM" {
 		return checkWasm(at+".wasm", r.Wasm)
@@ -52,7 +54,7 @@ func checkRenderer(at string, r Renderer) error {
 	return nil
 }
 
-func checkJsonnet(at string, j *Jsonnet) error {
+func checkJsonnet(at string, j *specv1.Jsonnet) error {
 	if j == nil {
 		return nil
 	}
@@ -60,29 +62,29 @@ func checkJsonnet(at string, j *Jsonnet) error {
 		return err
 	}
 	if len(j.Libs) > maxItems {
-		return field(at+".libs", "lists more than %d", maxItems)
+		return Field(at+".libs", "lists more than %d", maxItems)
 	}
 	for i, lib := range j.Libs {
 		if err := checkInside(fmt.Sprintf("%s.libs[%d]", at, i), lib); err != nil {
 			return err
 		}
 	}
-	for name, variables := range map[string][]JsonnetVariable{"tlas": j.TLAs, "extVars": j.ExtVars} {
+	for name, variables := range map[string][]specv1.JsonnetVariable{"tlas": j.TLAs, "extVars": j.ExtVars} {
 		for i, v := range variables {
 			if v.Name == "" {
-				return field(fmt.Sprintf("%s.%s[%d].name", at, name, i), "is needed")
+				return Field(fmt.Sprintf("%s.%s[%d].name", at, name, i), "is needed")
 			}
 		}
 	}
 	return nil
 }
 
-func checkWasm(at string, w *Wasm) error {
+func checkWasm(at string, w *specv1.Wasm) error {
 	switch {
 	case w == nil || (w.Module == "") == (w.Tool == ""):
-		return field(at, "needs module, a file of the service, or tool, a module of the agent's, and not both")
+		return Field(at, "needs module, a file of the service, or tool, a module of the agent's, and not both")
 	case w.Tool != "" && !toolName.MatchString(w.Tool):
-		return field(at+".tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
+		return Field(at+".tool", "must name a tool of the agent's, up to 63 letters, digits, dots and dashes")
 	}
 	return checkInside(at+".module", w.Module)
 }

@@ -1,0 +1,197 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/plan"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// Planner returns what makes plans: an apply with --dry-run, so that both always say the
+// same.
+func Planner(a *command.App) plan.Maker {
+	return func(ctx context.Context, o plan.Options) (plan.Plan, error) {
+		r := &applying{app: a, files: o.Files, set: o.Set, prune: o.Prune, dryRun: true, management: command.Management()}
+		r.management.TakeOver = o.TakeOver
+		items, err := r.open()
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		r.plan = plan.Plan{Summary: map[plan.Action]int{}, Objects: []plan.Object{}, LeftOut: []string{}}
+		r.apply(ctx, items)
+		if err := r.pruneAll(ctx, items); err != nil {
+			return r.plan, err
+		}
+		if r.prune && r.failed > 0 {
+			r.plan.LeftOut = append(r.plan.LeftOut, "what --prune would delete, because objects are refused")
+		}
+		return r.plan, nil
+	}
+}
+
+// one applies one object. A dry run also adds it to the plan, and refuses what the hub
+// would: calls without a dry run of their own are checked here.
+func (r *applying) one(ctx context.Context, item manifest.Item, view *appliedView) (err error) {
+	var have proto.Message
+	if r.dryRun || len(item.Stored) > 0 {
+		if have, err = r.have(ctx, item); err == nil {
+			err = item.Lacks(have)
+		}
+	}
+	if err == nil {
+		err = r.item(ctx, item, view)
+	}
+	if !r.dryRun {
+		return err
+	}
+	if err == nil && view.Result != "unchanged" {
+		err = r.admitted(ctx, item, have)
+	}
+	object := plan.Object{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: view.NotActing, Action: actions[view.Result]}
+	if err == nil && object.Action != plan.Unchanged && item.Request == nil {
+		// Of the kinds of sdk/declare the fields are not compared.
+		object.Fields, err = r.fields(ctx, item, have)
+	}
+	if err != nil {
+		object.Action, object.Reason = plan.Refused, errcode.Message(err)
+	}
+	r.plan.Add(object)
+	return err
+}
+
+var actions = map[string]plan.Action{"created": plan.Create, "updated": plan.Update, "unchanged": plan.Unchanged}
+
+// planNew adds an object that the hub cannot check, because it refers to one that this
+// apply would create.
+func (r *applying) planNew(ctx context.Context, item manifest.Item, view appliedView) {
+	object := plan.Object{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: view.NotActing, Action: plan.Create, Reason: view.Result}
+	have, err := r.have(ctx, item)
+	if err == nil {
+		err = item.Lacks(have)
+	}
+	if have != nil {
+		object.Action = plan.Update
+	}
+	if err == nil && item.Request == nil {
+		object.Fields = plan.Compare(haveTree(item, have), wantTree(item, have))
+		object.Fields = append(object.Fields, given(have, secretsOf(item))...)
+	}
+	if err != nil {
+		object.Action, object.Reason = plan.Refused, errcode.Message(err)
+		r.failed++
+	}
+	r.plan.Add(object)
+}
+
+// have is the object of an item that the hub has, nil for none.
+func (r *applying) have(ctx context.Context, item manifest.Item) (proto.Message, error) {
+	switch {
+	case item.Project != nil:
+		return found(r.client.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: item.Project.GetName()})))
+	case item.Repository != nil:
+		return found(r.client.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Repository.GetName()})))
+	case item.Cluster != nil:
+		return found(r.client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: item.Cluster.GetName()})))
+	case item.Context != nil:
+		return found(r.client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: item.Context.GetContext().GetName()})))
+	case item.Global != nil:
+		return found(r.client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: item.Global.GetName()})))
+	case item.Service != nil:
+		return found(r.client.Services.Get(ctx, connect.NewRequest(&hubv1.GetServiceRequest{Ref: item.Service.GetRef()})))
+	}
+	return nil, nil
+}
+
+func found[M any, P interface {
+	*M
+	proto.Message
+}](answer *connect.Response[M], err error) (proto.Message, error) {
+	switch {
+	case sdk.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return P(answer.Msg), nil
+}
+
+// admitted refuses what the hub would refuse because of its manager or of the caller's
+// rights, for the calls that have no dry run. The hub checks again when it is written.
+func (r *applying) admitted(ctx context.Context, item manifest.Item, have proto.Message) error {
+	action, place := "write", &hubv1.Place{}
+	switch {
+	case item.Project != nil:
+		action = "admin"
+	case item.Repository != nil:
+		place.Project = item.Repository.GetProject()
+		if have, ok := have.(*hubv1.Repository); ok {
+			place.Project = have.GetProject()
+		}
+	case item.Cluster != nil:
+		place.Cluster = item.Cluster.GetName()
+	case item.Context != nil:
+		place.Project = item.Context.GetContext().GetProject()
+	default:
+		return nil
+	}
+	if owned, ok := have.(interface{ GetManagedBy() *hubv1.Manager }); ok && have != nil {
+		if err := r.mayManage(item, owned.GetManagedBy()); err != nil {
+			return err
+		}
+	}
+	answer, err := r.client.Access.CanI(ctx, connect.NewRequest(&hubv1.CanIRequest{Action: action, Place: place}))
+	if err == nil && !answer.Msg.GetAllowed() {
+		err = errcode.New(errcode.Forbidden, "you may not do this: %s", answer.Msg.GetReason())
+	}
+	return err
+}
+
+// mayManage is the rule of docs/management.md for a write that changes something.
+func (r *applying) mayManage(item manifest.Item, have *hubv1.Manager) error {
+	people := func(m *hubv1.Manager) bool {
+		return m.GetTool() == "" || m.GetTool() == "cli" || m.GetTool() == "console"
+	}
+	by := r.management.GetBy()
+	switch {
+	case people(have) && people(by), proto.Equal(have, by), r.management.GetTakeOver() && have.GetTool() != "hub":
+		return nil
+	}
+	if people(have) {
+		return errcode.New(errcode.Conflict, "%s %s is managed by people: take it over with --take-over", item.Kind, item.Name)
+	}
+	return errcode.New(errcode.Conflict, "%s %s is managed by %s: change it there, or take it over with --take-over", item.Kind, item.Name, managerText(have))
+}
+
+func managerText(m *hubv1.Manager) string {
+	if text := command.NewManagerView(m).String(); text != "" && m.GetTool() != "cli" && m.GetTool() != "console" {
+		return text
+	}
+	return "people"
+}
+
+// treeOf is a message as encoding/json has it.
+func treeOf(m proto.Message) map[string]any {
+	tree := map[string]any{}
+	if text, err := protojson.Marshal(m); err == nil {
+		// What protojson writes is a JSON object.
+		_ = json.Unmarshal(text, &tree)
+	}
+	return tree
+}
+
+func jsonOf(text string) any {
+	var v any
+	if text == "" || json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,278 @@
+package services
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"github.com/spf13/cobra"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
+	"github.com/axle-cd/axle/cli/exitcode"
+	"github.com/axle-cd/axle/cli/fields"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+)
+
+// namespaceView is a managed namespace as -o json and -o yaml show it.
+type namespaceView struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Project     string            `json:"project"`
+	Tags        map[string]string `json:"tags"`
+	Distro      string            `json:"distro"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	PullSecrets []string          `json:"pullSecrets"`
+	Cascade     string            `json:"cascade"`
+	// Service is what the service NAME-core delivers, empty without one.
+	Service      string              `json:"service"`
+	Deleting     bool                `json:"deleting"`
+	State        *globalState        `json:"state,omitempty"`
+	ServiceState *globalState        `json:"serviceState,omitempty"`
+	ManagedBy    command.ManagerView `json:"managedBy"`
+	DeclaredBy   string              `json:"declaredBy"`
+	UpdatedAt    string              `json:"updatedAt"`
+	UpdatedAge   string              `json:"updatedAge"`
+	ID           string              `json:"id"`
+}
+
+func newNamespaceView(a *command.App, n *hubv1.ManagedNamespace) namespaceView {
+	in := n.GetSettings()
+	return namespaceView{
+		Name: n.GetName(), Description: in.GetDescription(), Project: in.GetProject(), Tags: some(in.GetTags()), Distro: in.GetDistro(), Labels: some(in.GetLabels()),
+		Annotations: some(in.GetAnnotations()), PullSecrets: append([]string{}, in.GetPullSecrets()...), Cascade: in.GetCascade(),
+		Service: globalView{
+			Repository: n.GetSpec().GetRepository(), Ref: n.GetSpec().GetGit().GetRef(), Folder: n.GetSpec().GetGit().GetFolder(),
+			Chart: n.GetSpec().GetHelm().GetChart(), ChartVersion: n.GetSpec().GetHelm().GetVersion(),
+		}.delivers(),
+		Deleting: n.GetDeleting(), State: newGlobalState(n.GetState()), ServiceState: newGlobalState(n.GetServiceState()), ManagedBy: command.NewManagerView(n.GetManagedBy()),
+		DeclaredBy: n.GetDeclaredBy(), UpdatedAt: fields.Stamp(n.GetUpdatedAt()), UpdatedAge: a.Age(n.GetUpdatedAt()), ID: n.GetId(),
+	}
+}
+
+func some(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}
+
+func (v namespaceView) selects() string { return globalView{Tags: v.Tags, Distro: v.Distro}.selects() }
+
+func printNamespaces(a *command.App, all []*hubv1.ManagedNamespace) error {
+	views := []namespaceView{}
+	for _, n := range all {
+		views = append(views, newNamespaceView(a, n))
+	}
+	return command.PrintList(a, views, func(v namespaceView) string { return v.Name },
+		command.Col("NAME", func(v namespaceView) string { return v.Name }),
+		command.Col("PROJECT", func(v namespaceView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("CLUSTERS", namespaceView.selects),
+		command.Col("CASCADE", func(v namespaceView) string { return cmp.Or(v.Cascade, "none") }),
+		command.Col("UPDATED", func(v namespaceView) string { return command.Ago(v.UpdatedAge) }),
+		command.Wide("MANAGED BY", func(v namespaceView) string { return v.ManagedBy.String() }),
+	)
+}
+
+func pairs(m map[string]string) string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, key+"="+m[key])
+	}
+	return strings.Join(all, ", ")
+}
+
+func printNamespace(a *command.App, n *hubv1.ManagedNamespace) error {
+	return command.PrintOne(a, newNamespaceView(a, n), func(v namespaceView) string { return v.Name },
+		command.Col("Name", func(v namespaceView) string { return v.Name }),
+		command.Col("Description", func(v namespaceView) string { return v.Description }),
+		command.Col("Project", func(v namespaceView) string { return cmp.Or(v.Project, "(all)") }),
+		command.Col("Clusters", namespaceView.selects),
+		command.Col("Labels", func(v namespaceView) string { return pairs(v.Labels) }),
+		command.Col("Annotations", func(v namespaceView) string { return pairs(v.Annotations) }),
+		command.Col("Pull secrets", func(v namespaceView) string { return strings.Join(v.PullSecrets, ", ") }),
+		command.Col("Cascade", func(v namespaceView) string { return cmp.Or(v.Cascade, "none") }),
+		command.Col("Service", func(v namespaceView) string { return v.Service }),
+		command.Col("State", func(v namespaceView) string { return v.State.words("cluster", v.Deleting) }),
+		command.Col("Service state", func(v namespaceView) string { return v.ServiceState.words("cluster", false) }),
+		command.Col("Failing", func(v namespaceView) string {
+			return strings.TrimSpace(v.State.failing() + "\n" + v.ServiceState.failing())
+		}),
+		command.Col("Managed by", func(v namespaceView) string { return v.ManagedBy.String() }),
+		command.Col("Updated", func(v namespaceView) string { return fmt.Sprintf("by %s %s", v.DeclaredBy, command.Ago(v.UpdatedAge)) }),
+	)
+}
+
+// Namespaces returns the command axle namespaces.
+func Namespaces(a *command.App) *cobra.Command {
+	list := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List managed namespaces", Args: command.NoArgs,
+		Example: "  axle namespaces list -o wide",
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
+			var all []*hubv1.ManagedNamespace
+			request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
+			for {
+				page, err := client.ManagedNamespaces.List(c.Context(), connect.NewRequest(request))
+				if err != nil {
+					return err
+				}
+				all = append(all, page.Msg.GetNamespaces()...)
+				if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
+					return printNamespaces(a, all)
+				}
+			}
+		}),
+	}
+	get := &cobra.Command{
+		Use: "get NAME…", Short: "Show managed namespaces, and on how many clusters they are ready", Args: command.AtLeast(1),
+		Example: "  axle namespaces get monitoring\n  axle namespaces get monitoring -o json | jq .state",
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, name string) (*connect.Response[hubv1.ManagedNamespace], error) {
+			return client.ManagedNamespaces.Get(ctx, connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: name}))
+		}, printNamespace, printNamespaces),
+	}
+	management := command.Management()
+	remove := &cobra.Command{
+		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Stop managing namespaces; they stay on the clusters unless --cascade delete was set", Args: command.AtLeast(1),
+		Example: "  axle namespaces delete monitoring",
+		RunE: command.Removes(a, "managed namespace", "is being deleted", func(ctx context.Context, client *sdk.Client, name string) error {
+			_, err := client.ManagedNamespaces.Delete(ctx, connect.NewRequest(&hubv1.DeleteManagedNamespaceRequest{Name: name, Management: management}))
+			return err
+		}),
+	}
+	command.TakeOverFlag(remove, management)
+	return command.Noun("namespaces", "Manage namespaces, the same one on every selected cluster", []string{"namespace", "managednamespaces"}, list, get, namespaceCreate(a), namespaceUpdate(a), remove)
+}
+
+// namespaceFlags are the flags of a managed namespace, beside those of its service.
+type namespaceFlags struct {
+	specFlags
+	settings  hubv1.ManagedNamespaceSettings
+	noService bool
+	dryRun    bool
+	takeOver  bool
+}
+
+func (n *namespaceFlags) flags(c *cobra.Command) {
+	n.specFlags.flags(c)
+	f := c.Flags()
+	for _, name := range []string{"namespace", "create-namespace"} {
+		f.Lookup(name).Hidden = true // the namespace is NAME
+	}
+	f.StringVar(&n.settings.Description, "description", "", "purpose of the namespace")
+	f.StringToStringVar(&n.settings.Labels, "label", nil, "label of the namespace, KEY=VALUE; may be repeated")
+	f.StringToStringVar(&n.settings.Annotations, "annotation", nil, "annotation of the namespace, KEY=VALUE; may be repeated")
+	f.StringSliceVar(&n.settings.PullSecrets, "pull-secret", nil, "image pull secret in the namespace, for its default service account; may be repeated")
+	f.StringToStringVar(&n.settings.Tags, "tag", nil, "only clusters with this tag, KEY=VALUE; may be repeated")
+	f.StringVar(&n.settings.Distro, "distro", "", "only clusters of this vendor: GENERIC, EKS, AKS, GKE, RKE, K3S or OPENSHIFT")
+	f.StringVar(&n.settings.Project, "project", "", "only clusters of this project (default: of all projects, which needs rights on the whole hub)")
+	f.StringVar(&n.settings.Cascade, "cascade", "", "delete: also delete the namespace, with everything in it, from clusters that are no longer selected (default: it stays)")
+	f.BoolVar(&n.dryRun, "dry-run", false, "check everything, store nothing")
+	command.Complete(c, "distro", "GENERIC", "EKS", "AKS", "GKE", "RKE", "K3S", "OPENSHIFT")
+	command.Complete(c, "cascade", "delete", "detach")
+}
+
+// service is the template that the flags declare, nil for none.
+func (n *namespaceFlags) service(c *cobra.Command) (*hubv1.ServiceSpec, error) {
+	spec, given, err := n.build(c)
+	if err != nil || len(given) == 0 && len(spec.GetSources()) == 0 {
+		return nil, err
+	}
+	if spec.GetGit() == nil && spec.GetHelm().GetChart() == "" && len(spec.GetSources()) == 0 {
+		return nil, exitcode.Usagef("name what the service delivers: --repo NAME --ref REF --folder FOLDER, or a chart with --chart-url URL --chart NAME, or --source")
+	}
+	return spec, nil
+}
+
+func (n *namespaceFlags) send(c *cobra.Command, a *command.App, client *sdk.Client, request *hubv1.ApplyManagedNamespaceRequest) error {
+	request.DryRun, request.Management = n.dryRun, command.Management()
+	request.Management.TakeOver = n.takeOver
+	done, err := client.ManagedNamespaces.Apply(c.Context(), connect.NewRequest(request))
+	if err != nil {
+		return err
+	}
+	note := ""
+	if n.dryRun {
+		note = " (dry run, nothing stored)"
+	}
+	fmt.Fprintf(a.Err, "managed namespace %s %s%s\n", request.GetName(), done.Msg.GetResult(), note)
+	return printNamespace(a, done.Msg.GetNamespace())
+}
+
+func namespaceCreate(a *command.App) *cobra.Command {
+	var flags namespaceFlags
+	c := &cobra.Command{
+		Use: "create NAME", Short: "Keep a namespace on every selected cluster", Args: command.Exactly(1),
+		Long: `Keep a namespace on every selected cluster, also on those that register later. All
+selectors that are given must match; without any, every cluster is selected. A namespace
+that exists already gets the labels and annotations, and keeps its others.
+
+The flags of a service, such as --repo, run a service in it. It is called NAME-core.`,
+		Example: `  axle namespaces create monitoring --tag tier=edge --label team=platform --pull-secret registry
+  axle namespaces create shop --project shop --cascade delete --repo fleet --ref main --folder base/shop`,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			_, err := client.ManagedNamespaces.Get(c.Context(), connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: args[0]}))
+			if err == nil {
+				return errcode.New(errcode.Conflict, "managed namespace %s exists already; axle namespaces update changes it", args[0])
+			}
+			if !sdk.IsNotFound(err) {
+				return err
+			}
+			request := &hubv1.ApplyManagedNamespaceRequest{Name: args[0], Settings: &flags.settings}
+			if request.Spec, err = flags.service(c); err != nil {
+				return err
+			}
+			return flags.send(c, a, client, request)
+		}),
+	}
+	flags.flags(c)
+	return c
+}
+
+func namespaceUpdate(a *command.App) *cobra.Command {
+	var flags namespaceFlags
+	c := &cobra.Command{
+		Use: "update NAME", Short: "Change a managed namespace", Args: command.Exactly(1),
+		Long: `Change a managed namespace. A flag replaces what it names, such as all labels. The flags
+of a service replace the whole service; --no-service removes it.`,
+		Example: `  axle namespaces update monitoring --label team=platform --label tier=base
+  axle namespaces update shop --no-service`,
+		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
+			have, err := client.ManagedNamespaces.Get(c.Context(), connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: args[0]}))
+			if err != nil {
+				return err
+			}
+			settings, given := have.Msg.GetSettings(), &flags.settings
+			for flag, take := range map[string]func(){
+				"description": func() { settings.Description = given.GetDescription() }, "label": func() { settings.Labels = given.GetLabels() },
+				"annotation": func() { settings.Annotations = given.GetAnnotations() }, "pull-secret": func() { settings.PullSecrets = given.GetPullSecrets() },
+				"tag": func() { settings.Tags = given.GetTags() }, "distro": func() { settings.Distro = given.GetDistro() },
+				"project": func() { settings.Project = given.GetProject() }, "cascade": func() { settings.Cascade = given.GetCascade() },
+			} {
+				if c.Flags().Changed(flag) {
+					take()
+				}
+			}
+			request := &hubv1.ApplyManagedNamespaceRequest{Name: args[0], Settings: settings}
+			if request.Spec, err = flags.service(c); err != nil {
+				return err
+			}
+			switch {
+			case flags.noService && request.GetSpec() != nil:
+				return exitcode.Usagef("--no-service removes the service; leave out its other flags")
+			case !flags.noService && request.GetSpec() == nil:
+				request.Spec = have.Msg.GetSpec()
+			}
+			return flags.send(c, a, client, request)
+		}),
+	}
+	flags.flags(c)
+	c.Flags().BoolVar(&flags.noService, "no-service", false, "remove the service of the namespace")
+	c.Flags().BoolVar(&flags.takeOver, "take-over", false, "change it although the operator, Terraform or axle apply manages it; people manage it from then on")
+	return c
+}
