@@ -22,6 +22,7 @@ func TestAgentUpgrade(t *testing.T) {
 	}
 	refused := declare(team, "{version: v6.6.6}")
 	b.want(refused, "Synchronized", "False", "Error", "administrator")
+	b.deleted(refused)
 	o := declare(b.namespace, "{version: v1.2.3, image: registry.example/agent, waves: ['100%'], soak: 1s}")
 	b.synchronized(o)
 	status := func() *hubv1.AgentUpgrade {
@@ -41,8 +42,9 @@ func TestAgentUpgrade(t *testing.T) {
 	if have := status(); have.GetVersion() != "v1.2.4" || have.GetImage() != "" {
 		t.Errorf("upgrade %v", have)
 	}
-	b.want(refused, "Synchronized", "True", "Synchronized", "")
-	b.want(refused, "Readonly", "True", "Readonly", "managed by the operator (AgentUpgrade "+b.namespace+"/default)")
+	second := declare(team, "{version: v6.6.6}")
+	b.want(second, "Synchronized", "True", "Synchronized", "")
+	b.want(second, "Readonly", "True", "Readonly", "managed by the operator (AgentUpgrade "+b.namespace+"/default)")
 	b.deleted(o)
 	if have := status(); have.GetVersion() != "v1.2.4" {
 		t.Errorf("the deletion changed the upgrade: %v", have)
