@@ -58,10 +58,10 @@ func TestBindSaysWhoWhatAndWhere(t *testing.T) {
 		code int
 		want string
 	}{
-		"project":        {"--user ann@example.com --action read,git --project shop", 0, `{"subjectKind":"user","subject":"ann@example.com","actions":["read","git"],"place":{"project":"shop"}}`},
-		"service":        {"--group web --action write --service edge-1/web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"}}`},
-		"service apart":  {"--group web --action write --cluster edge-1 --service web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"}}`},
-		"everything":     {"--service-account ci --action create --global", 0, `{"subjectKind":"service_account","subject":"ci","actions":["create"],"place":{}}`},
+		"project":        {"--user ann@example.com --action read,git --project shop", 0, `{"subjectKind":"user","subject":"ann@example.com","actions":["read","git"],"place":{"project":"shop"},"management":{"by":{"tool":"cli"}}}`},
+		"service":        {"--group web --action write --service edge-1/web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"},"management":{"by":{"tool":"cli"}}}`},
+		"service apart":  {"--group web --action write --cluster edge-1 --service web", 0, `{"subjectKind":"group","subject":"web","actions":["write"],"place":{"cluster":"edge-1","service":"web"},"management":{"by":{"tool":"cli"}}}`},
+		"everything":     {"--service-account ci --action create --global", 0, `{"subjectKind":"service_account","subject":"ci","actions":["create"],"place":{},"management":{"by":{"tool":"cli"}}}`},
 		"nowhere":        {"--user ann@example.com --action read", 2, "name a place"},
 		"nobody":         {"--action read --global", 2, "name a subject"},
 		"two subjects":   {"--user a --group b --action read --global", 2, "one of"},

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/cli"
 	"github.com/axle-cd/axle/hub/hubtest"
+	"github.com/axle-cd/axle/sdk"
 )
 
 // TestManagersAreShownAndTakenOver is docs/management.md, on a real hub.
@@ -82,4 +83,49 @@ func TestManagersAreShownAndTakenOver(t *testing.T) {
 	}
 	does("services update edge-1/web --ref v2")
 	does("repos update fleet --take-over")
+}
+
+// What a tool manages of users and rights, people see, and change only with --take-over.
+func TestManagersOfAccessAreShownAndTakenOver(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{})
+	t.Setenv("AXLE_CONFIG", filepath.Join(t.TempDir(), "config.yaml"))
+	t.Setenv("AXLE_HUB_URL", h.URL)
+	t.Setenv("AXLE_TOKEN", h.AdminToken)
+	run := func(line string) (code int, out, errs string) {
+		var stdout, stderr bytes.Buffer
+		code = cli.Run(t.Context(), strings.Fields(line), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+		return code, stdout.String(), stderr.String()
+	}
+	by := &hubv1.Management{By: &hubv1.Manager{Tool: "terraform", Id: "default"}}
+	client, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Groups.Create(t.Context(), connect.NewRequest(&hubv1.CreateGroupRequest{Name: "sre", Management: by})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Users.Create(t.Context(), connect.NewRequest(&hubv1.CreateUserRequest{Email: "ann@example.com", Admin: true, Management: by})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Webhooks.Create(t.Context(), connect.NewRequest(&hubv1.CreateWebhookRequest{Name: "push", Provider: "github", Management: by})); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"groups list -q --managed-by terraform":   "sre\n",
+		"groups list -q --managed-by none":        "",
+		"users list -q --managed-by terraform":    "ann@example.com\n",
+		"webhooks list -q --managed-by terraform": "push\n",
+	} {
+		if code, out, errs := run(line); code != 0 || out != want {
+			t.Errorf("axle %s: %q, want %q (%s)", line, out, want, errs)
+		}
+	}
+	for _, line := range []string{"users admin ann@example.com --revoke", "groups delete sre", "users delete ann@example.com", "webhooks delete push"} {
+		if code, _, errs := run(line); code == 0 || !strings.Contains(errs, "managed by Terraform (manager default): change it there, or take it over with --take-over") {
+			t.Errorf("axle %s: exit %d, %s", line, code, errs)
+		}
+		if code, _, errs := run(line + " --take-over"); code != 0 {
+			t.Errorf("axle %s --take-over: exit %d, %s", line, code, errs)
+		}
+	}
 }

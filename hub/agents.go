@@ -141,7 +141,8 @@ func (a *agents) StartUpgrade(ctx context.Context, by, version, image string, pl
 }
 
 // upgradeAgents continues upgrades, and first starts one when this hub's
-// version was never rolled out. It does not start again what a person aborted.
+// version was never rolled out. It does not start again what a person aborted, nor one
+// while somebody declares the version.
 func (h *Hub) upgradeAgents(ctx context.Context) error {
 	if h.config.AgentUpgrades != AgentUpgradesManual && !h.beginUpgrade(ctx) {
 		return nil // the context ended
@@ -154,7 +155,7 @@ func (h *Hub) beginUpgrade(ctx context.Context) bool {
 	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
 	for {
 		last, _, err := h.agents.Latest(ctx)
-		if errcode.Is(err, errcode.NotFound) || err == nil && last.Version != buildinfo.Version && !h.rolledOut(last) {
+		if errcode.Is(err, errcode.NotFound) || err == nil && last.Version != buildinfo.Version && !h.rolledOut(last) && !last.ManagedBy.Declares() {
 			_, err = h.agents.StartUpgrade(ctx, "hub", "", "", fanout.Plan{})
 		}
 		if err == nil {

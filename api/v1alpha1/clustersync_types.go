@@ -88,21 +88,19 @@ type BindingsTemplate struct {
 // one project, and writes it to a Secret.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axbt
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axbt
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.projectRef.name`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type BootstrapToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec BootstrapTokenSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   BootstrapTokenSpec `json:"spec"`
+	Status Status             `json:"status,omitempty"`
 }
 
 // BootstrapTokenSpec says which project the clusters belong to, and where the
@@ -115,7 +113,8 @@ type BootstrapTokenSpec struct {
 	// must not exist beforehand.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="tokenSecretRef cannot be changed: create another token"
 	TokenSecretRef SecretReference `json:"tokenSecretRef"`
-	// User is the e-mail that the audit log names for registrations.
+	// User is the e-mail that the audit log names for registrations. Does not act
+	// yet.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="user cannot be changed: create another token"
 	User *string `json:"user,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.

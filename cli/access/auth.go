@@ -31,6 +31,7 @@ func printBindings(a *command.App, all []*hubv1.Binding) error {
 		command.Col("ACTION", (*hubv1.Binding).GetAction),
 		command.Col("WHERE", placeOf),
 		command.Col("BY", (*hubv1.Binding).GetCreatedBy),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Binding]),
 		command.Col("ID", (*hubv1.Binding).GetId),
 	)
 }
@@ -104,6 +105,7 @@ clusters and services. A binding on a cluster covers its services.`
 
 // Auth returns the command axle auth.
 func Auth(a *command.App) *cobra.Command {
+	var managedBy string
 	list := &cobra.Command{
 		Use: "bindings", Short: "List role bindings: your own and your groups', or all as an administrator", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -111,9 +113,10 @@ func Auth(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBindings(a, all.Msg.GetBindings())
+			return printBindings(a, command.Managed(all.Msg.GetBindings(), managedBy))
 		}),
 	}
+	command.ManagedByFlag(list, &managedBy)
 	return command.Noun("auth", "Check and manage access", nil, canI(a), bind(a), unbind(a), list)
 }
 
@@ -170,6 +173,7 @@ is 1 if you may not. An administrator can check another user with --as.`,
 }
 
 func bind(a *command.App) *cobra.Command {
+	management := command.Management()
 	var where placeFlags
 	var who subjectFlags
 	var actions []string
@@ -187,7 +191,7 @@ func bind(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := client.Bindings.Create(c.Context(), connect.NewRequest(&hubv1.CreateBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place}))
+			made, err := client.Bindings.Create(c.Context(), connect.NewRequest(&hubv1.CreateBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -202,6 +206,7 @@ func bind(a *command.App) *cobra.Command {
 	}
 	where.add(c)
 	who.add(c)
+	command.TakeOverFlag(c, management)
 	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
 	return c
 }
@@ -219,6 +224,7 @@ func bindArguments(where *placeFlags, who *subjectFlags, actions []string) (plac
 }
 
 func unbind(a *command.App) *cobra.Command {
+	management := command.Management()
 	var where placeFlags
 	var who subjectFlags
 	var actions []string
@@ -235,7 +241,7 @@ func unbind(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			gone, err := client.Bindings.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place}))
+			gone, err := client.Bindings.Delete(c.Context(), connect.NewRequest(&hubv1.DeleteBindingRequest{SubjectKind: kind, Subject: name, Actions: actions, Place: place, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -244,6 +250,7 @@ func unbind(a *command.App) *cobra.Command {
 	}
 	where.add(c)
 	who.add(c)
+	command.TakeOverFlag(c, management)
 	c.Flags().StringSliceVar(&actions, "action", nil, "read, write, create or git; separate several with commas")
 	return c
 }

@@ -31,12 +31,15 @@ func printTrusts(a *command.App, all []*hubv1.Trust) error {
 			}
 			return strings.Join(pairs, " ")
 		}),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Trust]),
 		command.Col("LAST USED", func(v *hubv1.Trust) string { return command.Ago(a.Age(v.GetLastUsedAt())) }),
 	)
 }
 
 // Federation returns the command axle federation.
 func Federation(a *command.App) *cobra.Command {
+	var managedBy string
+	management := command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the trusted issuers and their service accounts", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -44,21 +47,23 @@ func Federation(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printTrusts(a, all.Msg.GetTrusts())
+			return printTrusts(a, command.Managed(all.Msg.GetTrusts(), managedBy))
 		}),
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete trusts; tokens already exchanged stay valid until they expire, within an hour", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "trust", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name}))
+			_, err := client.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &managedBy)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("federation", "Manage trust in the job tokens of CI systems", []string{"trusts"}, list, federationCreate(a), remove)
 }
 
 func federationCreate(a *command.App) *cobra.Command {
-	request := &hubv1.CreateTrustRequest{}
+	request := &hubv1.CreateTrustRequest{Management: command.Management()}
 	var lifetime time.Duration
 	var caFile string
 	c := &cobra.Command{
@@ -97,6 +102,7 @@ issuer such as GitHub signs tokens for the jobs of all its customers.`,
 	flags.StringToStringVar(&request.Claims, "claim", nil, "claim that the token must have, NAME=PATTERN; may be repeated")
 	flags.StringSliceVar(&request.Scopes, "scope", nil, "scopes of the exchanged tokens: read, write or admin (default: read)")
 	flags.DurationVar(&lifetime, "lifetime", 0, "lifetime of the exchanged tokens (default and maximum: 1h)")
+	command.TakeOverFlag(c, request.GetManagement())
 	flags.StringVar(&caFile, "issuer-ca", "", "PEM file of the issuer's certificate authority (default: the system's)")
 	return c
 }

@@ -36,6 +36,7 @@ func printGroup(a *command.App, g *hubv1.Group) error {
 		command.Col("Name", (*hubv1.Group).GetName),
 		command.Col("Description", (*hubv1.Group).GetDescription),
 		command.Col("Members", membersOf),
+		command.Col("Managed by", command.ManagerOf[*hubv1.Group]),
 	}
 	return command.PrintOne(a, g, (*hubv1.Group).GetName, rows...)
 }
@@ -46,12 +47,15 @@ func printGroups(a *command.App, all []*hubv1.Group) error {
 		command.Col("MEMBERS", func(v *hubv1.Group) string { return strconv.Itoa(int(v.GetMembers())) }),
 		command.Ages("AGE", func(v *hubv1.Group) string { return a.Age(v.GetCreatedAt()) }),
 		command.Wide("ID", (*hubv1.Group).GetId),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Group]),
 		command.Col("DESCRIPTION", (*hubv1.Group).GetDescription),
 	)
 }
 
 // Groups returns the command axle groups.
 func Groups(a *command.App) *cobra.Command {
+	var managedBy string
+	management := command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List groups", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -59,7 +63,7 @@ func Groups(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printGroups(a, all.Msg.GetGroups())
+			return printGroups(a, command.Managed(all.Msg.GetGroups(), managedBy))
 		}),
 	}
 	get := &cobra.Command{
@@ -70,23 +74,27 @@ func Groups(a *command.App) *cobra.Command {
 	}
 	var description string
 	create := groupCommand(a, "create NAME", "Create a group", 1, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
-		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description}))
+		return c.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: args[0], Description: description, Management: management}))
 	})
 	create.Long = `Create a group. A login provider can map its own groups to it and so add members;
 names that match no group of the hub are ignored. Clusters see the group as a Kubernetes group.`
 	create.Flags().StringVar(&description, "description", "", "what it is for")
 	add := groupCommand(a, "add-member GROUP EMAIL", "Add a user or service account to a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
-		return c.Groups.AddMember(ctx, connect.NewRequest(&hubv1.AddMemberRequest{Group: args[0], User: args[1]}))
+		return c.Groups.AddMember(ctx, connect.NewRequest(&hubv1.AddMemberRequest{Group: args[0], User: args[1], Management: management}))
 	})
 	remove := groupCommand(a, "remove-member GROUP EMAIL", "Remove a user or service account from a group", 2, func(ctx context.Context, c *sdk.Client, args []string) (*connect.Response[hubv1.Group], error) {
-		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1]}))
+		return c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: args[0], User: args[1], Management: management}))
 	})
 	end := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete groups and their bindings", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "group", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name}))
+			_, err := client.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name, Management: management}))
 			return err
 		}),
+	}
+	command.ManagedByFlag(list, &managedBy)
+	for _, writes := range []*cobra.Command{create, add, remove, end} {
+		command.TakeOverFlag(writes, management)
 	}
 	return command.Noun("groups", "Manage groups of users and service accounts (administrators)", []string{"group"}, list, get, create, add, remove, end)
 }

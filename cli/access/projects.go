@@ -15,6 +15,11 @@ import (
 	"github.com/axle-cd/axle/sdk"
 )
 
+// limitsManager is who manages the limits of a project.
+func limitsManager(p *hubv1.Project) string {
+	return command.NewManagerView(p.GetLimitsManagedBy()).String()
+}
+
 func printProject(a *command.App, p *hubv1.Project) error {
 	rows := []command.Column[*hubv1.Project]{
 		command.Col("Name", (*hubv1.Project).GetName),
@@ -22,6 +27,7 @@ func printProject(a *command.App, p *hubv1.Project) error {
 		command.Col("Clusters", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetClusters())) }),
 		command.Col("Services", func(v *hubv1.Project) string { return strconv.Itoa(int(v.GetServices())) }),
 		command.Col("Managed by", command.ManagerOf[*hubv1.Project]),
+		command.Col("Limits managed by", limitsManager),
 		command.Col("Created", func(v *hubv1.Project) string {
 			if v.GetCreatedAt() == 0 {
 				return "with the hub"
@@ -44,6 +50,7 @@ func printProjects(a *command.App, all []*hubv1.Project) error {
 		command.Wide("NAMESPACES", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetNamespaces(), ",") }),
 		command.Wide("KINDS", func(v *hubv1.Project) string { return strings.Join(v.GetLimits().GetKinds(), ",") }),
 		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Project]),
+		command.Wide("LIMITS MANAGED BY", limitsManager),
 		command.Col("DESCRIPTION", (*hubv1.Project).GetDescription),
 	)
 }

@@ -21,10 +21,11 @@ import (
 
 // Providers returns the command axle providers.
 func Providers(a *command.App) *cobra.Command {
+	management := command.Management()
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete login providers, their sessions and the group memberships from them", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "login provider", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name}))
+			_, err := client.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
@@ -40,18 +41,20 @@ provider. The next account with the user's verified e-mail is then linked.`,
 			return err
 		}),
 	}
+	command.TakeOverFlag(remove, management)
 	return command.Noun("providers", "Manage the OpenID Connect issuers that people log in with", []string{"provider"}, providersList(a), providersCreate(a), providersUpdate(a), remove, unlink)
 }
 
 func providersList(a *command.App) *cobra.Command {
-	return &cobra.Command{
+	var managedBy string
+	c := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the login providers", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			all, err := client.Providers.List(c.Context(), connect.NewRequest(&hubv1.ListProvidersRequest{}))
 			if err != nil {
 				return err
 			}
-			return command.PrintList(a, all.Msg.GetProviders(), (*hubv1.Provider).GetName,
+			return command.PrintList(a, command.Managed(all.Msg.GetProviders(), managedBy), (*hubv1.Provider).GetName,
 				command.Col("NAME", (*hubv1.Provider).GetName),
 				command.Col("ISSUER", (*hubv1.Provider).GetIssuer),
 				command.Col("CLIENT", (*hubv1.Provider).GetClientId),
@@ -64,10 +67,13 @@ func providersList(a *command.App) *cobra.Command {
 					return strings.Join(all, ",")
 				}),
 				command.Col("DOMAINS", func(v *hubv1.Provider) string { return strings.Join(v.GetEmailDomains(), ",") }),
+				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Provider]),
 				command.Col("CALLBACK", (*hubv1.Provider).GetCallbackUrl),
 			)
 		}),
 	}
+	command.ManagedByFlag(c, &managedBy)
+	return c
 }
 
 // providerFlags are the fields of a provider as flags, with the field names
@@ -141,6 +147,7 @@ func providersCreate(a *command.App) *cobra.Command {
 }
 
 func providersUpdate(a *command.App) *cobra.Command {
+	management := command.Management()
 	f := providerFlags{provider: &hubv1.Provider{}}
 	c := &cobra.Command{
 		Use: "update NAME", Short: "Change the given fields of a login provider", Args: command.Exactly(1),
@@ -151,7 +158,7 @@ func providersUpdate(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r := &hubv1.UpdateProviderRequest{Provider: f.provider}
+			r := &hubv1.UpdateProviderRequest{Provider: f.provider, Management: management}
 			for flag, field := range providerFields {
 				if c.Flags().Changed(flag) {
 					r.Set = append(r.Set, field)
@@ -167,6 +174,7 @@ func providersUpdate(a *command.App) *cobra.Command {
 			return err
 		}),
 	}
+	command.TakeOverFlag(c, management)
 	f.add(c.Flags())
 	return c
 }

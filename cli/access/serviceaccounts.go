@@ -23,12 +23,15 @@ func printServiceAccounts(a *command.App, all []*hubv1.ServiceAccount) error {
 		command.Col("ADMIN", func(v *hubv1.ServiceAccount) string { return strconv.FormatBool(v.GetAdmin()) }),
 		command.Col("TOKENS", func(v *hubv1.ServiceAccount) string { return strconv.Itoa(int(v.GetTokens())) }),
 		command.Col("LAST USED", func(v *hubv1.ServiceAccount) string { return command.Ago(a.Age(v.GetLastUsedAt())) }),
+		command.Wide("MANAGED BY", command.ManagerOf[*hubv1.ServiceAccount]),
 		command.Col("CREATED", func(v *hubv1.ServiceAccount) string { return fields.Stamp(v.GetCreatedAt()) }),
 	)
 }
 
 // ServiceAccounts returns the command axle serviceaccounts.
 func ServiceAccounts(a *command.App) *cobra.Command {
+	var managedBy string
+	management := command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List service accounts", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -36,10 +39,10 @@ func ServiceAccounts(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printServiceAccounts(a, all.Msg.GetAccounts())
+			return printServiceAccounts(a, command.Managed(all.Msg.GetAccounts(), managedBy))
 		}),
 	}
-	request := &hubv1.CreateServiceAccountRequest{}
+	request := &hubv1.CreateServiceAccountRequest{Management: management}
 	create := &cobra.Command{
 		Use: "create NAME", Short: "Create an identity for a program", Args: command.Exactly(1),
 		Long: `Create an identity for a program. It has no rights until a role binding or --admin
@@ -60,10 +63,13 @@ gives some, and no token until you create one or trust a CI system's tokens for 
 	remove := &cobra.Command{
 		Use: "delete NAME…", Short: "Delete service accounts; their tokens end within 5 s everywhere", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "service account", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name}))
+			_, err := client.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &managedBy)
+	command.TakeOverFlag(create, management)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("serviceaccounts", "Manage service accounts, the identities of programs", []string{"serviceaccount", "sa"}, list, create, serviceAccountToken(a), remove)
 }
 

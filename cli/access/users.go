@@ -19,6 +19,8 @@ import (
 
 // Users returns the command axle users.
 func Users(a *command.App) *cobra.Command {
+	var managedBy string
+	management := command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List people and service accounts", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -26,27 +28,31 @@ func Users(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return command.PrintList(a, all.Msg.GetUsers(), (*hubv1.User).GetName,
+			return command.PrintList(a, command.Managed(all.Msg.GetUsers(), managedBy), (*hubv1.User).GetName,
 				command.Col("NAME", (*hubv1.User).GetName),
 				command.Col("KIND", (*hubv1.User).GetKind),
 				command.Col("ADMIN", func(v *hubv1.User) string { return strconv.FormatBool(v.GetAdmin()) }),
 				command.Col("GROUPS", func(v *hubv1.User) string { return strings.Join(v.GetGroups(), ",") }),
 				command.Col("AGE", func(v *hubv1.User) string { return a.Age(v.GetCreatedAt()) }),
+				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.User]),
+				command.Wide("ADMIN BY", func(v *hubv1.User) string { return command.NewManagerView(v.GetAdminManagedBy()).String() }),
 			)
 		}),
 	}
 	remove := &cobra.Command{
 		Use: "delete EMAIL…", Short: "Delete users with their tokens, bindings and group memberships", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "user", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name}))
+			_, err := client.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &managedBy)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("users", "Manage users and service accounts (administrators)", []string{"user"}, list, usersCreate(a), usersAdmin(a), remove)
 }
 
 func usersCreate(a *command.App) *cobra.Command {
-	request := &hubv1.CreateUserRequest{}
+	request := &hubv1.CreateUserRequest{Management: command.Management()}
 	var expires time.Duration
 	c := &cobra.Command{
 		Use: "create EMAIL", Short: "Create a user before their first login", Args: command.Exactly(1),
@@ -79,6 +85,7 @@ the token goes to standard output, once.`,
 		}),
 	}
 	f := c.Flags()
+	command.TakeOverFlag(c, request.GetManagement())
 	f.BoolVar(&request.Admin, "admin", false, "make the user an administrator, who may do everything")
 	f.StringSliceVar(&request.TokenScopes, "token-scope", nil, "also create a first token with these scopes: read, write or admin")
 	f.DurationVar(&expires, "token-expires", 0, "lifetime of the first token (default: 24h)")
@@ -87,12 +94,13 @@ the token goes to standard output, once.`,
 
 func usersAdmin(a *command.App) *cobra.Command {
 	var revoke bool
+	management := command.Management()
 	c := &cobra.Command{
 		Use: "admin EMAIL", Short: "Grant or revoke administrator rights", Args: command.Exactly(1),
 		Long:    "Make a user an administrator, or revoke that with --revoke. An administrator may do\neverything that the scopes of their token allow. The last administrator cannot be revoked.",
 		Example: "  axle users admin ann@example.com\n  axle users admin ann@example.com --revoke",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			u, err := client.Users.SetAdmin(c.Context(), connect.NewRequest(&hubv1.SetAdminRequest{Name: args[0], Admin: !revoke}))
+			u, err := client.Users.SetAdmin(c.Context(), connect.NewRequest(&hubv1.SetAdminRequest{Name: args[0], Admin: !revoke, Management: management}))
 			if err != nil {
 				return err
 			}
@@ -107,6 +115,7 @@ func usersAdmin(a *command.App) *cobra.Command {
 			return nil
 		}),
 	}
+	command.TakeOverFlag(c, management)
 	c.Flags().BoolVar(&revoke, "revoke", false, "revoke the administrator rights")
 	return c
 }

@@ -41,7 +41,9 @@ type applying struct {
 	set        string
 	management *hubv1.Management
 	views      []appliedView
-	failed     int
+	// ids are what was applied of kinds of sdk/declare, as the hub names it.
+	ids    map[string]bool
+	failed int
 	// problems are the errors in full: a table has room for their beginning.
 	problems []string
 	// plan is what a dry run found.
@@ -55,16 +57,20 @@ func Command(a *command.App) *cobra.Command {
 		Use: "apply -f FILE|DIR", Short: "Create or update what manifests declare",
 		Long: `Read Project, GitRepository, HelmRepository, Cluster, ServiceContext,
 ServiceDeployment, GlobalService and ManagedNamespace objects of
-deployments.plural.sh/v1alpha1 and create or update what they declare on the hub. Secrets and ConfigMaps that they refer
-to are read from objects in the same files.
+deployments.plural.sh/v1alpha1, and
+AccessBinding, AdminGrant, AgentUpgrade, FederationTrust, GroupMembership,
+HubSettings, LoginProvider, Outputs, ProjectLimits, Repository, User and Webhook
+objects of axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
+Secrets and ConfigMaps that they refer to are read from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are
 refused, unless they take it over. Use one set for each folder that is applied as a
 whole, such as one for each job.
 
 Objects that are not in the files stay, unless --prune deletes them. It deletes the
-services, contexts, repositories and projects that the set manages and the files do
-not declare, and only after everything else was applied.`,
+services, contexts, repositories, projects, and objects of the kinds of
+axle-cd.github.io, that the set manages and the files do not declare, and only after
+everything else was applied.`,
 		Example: "  axle apply -f fleet/ --dry-run\n  axle apply -f fleet/\n  axle apply -f fleet/ --set fleet --prune --dry-run\n  axle apply -f fleet/ --set fleet --take-over",
 		Args:    command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -105,7 +111,7 @@ func (r *applying) open() ([]manifest.Item, error) {
 
 // apply sends one object after the other.
 func (r *applying) apply(ctx context.Context, items []manifest.Item) {
-	r.views = []appliedView{}
+	r.views, r.ids = []appliedView{}, map[string]bool{}
 	added := map[string]bool{}
 	for _, item := range items {
 		view := appliedView{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: append([]string{}, item.NotActing...)}
@@ -166,6 +172,8 @@ func (r *applying) item(ctx context.Context, item manifest.Item, view *appliedVi
 	case item.Cluster != nil:
 		item.Cluster.Management = r.management
 		return applyCluster(ctx, client, item.Cluster, dryRun, view)
+	case item.Request != nil:
+		return r.declared(ctx, item, view)
 	case item.Global != nil:
 		item.Global.DryRun, item.Global.Management = dryRun, r.management
 		applied, err := client.GlobalServices.Apply(ctx, connect.NewRequest(item.Global))
@@ -265,8 +273,18 @@ func needs(item manifest.Item, added map[string]bool) string {
 			return "context"
 		}
 	}
+	switch request := item.Request.(type) {
+	case *hubv1.UpdateProjectRequest:
+		project = request.GetName()
+	case *hubv1.ListBindingsRequest:
+		project = request.GetAt().GetProject()
+	case *hubv1.PutOutputsRequest:
+		project = request.GetOutputs().GetProject()
+	case *hubv1.CreateRepositoryRequest:
+		project = request.GetProject()
+	}
 	switch {
-	case added["GitRepository/"+spec.GetRepository()], added["HelmRepository/"+spec.GetRepository()]:
+	case added["GitRepository/"+spec.GetRepository()], added["HelmRepository/"+spec.GetRepository()], added["Repository/"+spec.GetRepository()]:
 		return "repository"
 	case added["Project/"+project]:
 		return "project"

@@ -57,7 +57,8 @@ func (r *applying) one(ctx context.Context, item manifest.Item, view *appliedVie
 		err = r.admitted(ctx, item, have)
 	}
 	object := plan.Object{Kind: item.Kind, Name: item.Name, Where: item.Where, NotActing: view.NotActing, Action: actions[view.Result]}
-	if err == nil && object.Action != plan.Unchanged {
+	if err == nil && object.Action != plan.Unchanged && item.Request == nil {
+		// Of the kinds of sdk/declare the fields are not compared.
 		object.Fields, err = r.fields(ctx, item, have)
 	}
 	if err != nil {
@@ -80,10 +81,11 @@ func (r *applying) planNew(ctx context.Context, item manifest.Item, view applied
 	if have != nil {
 		object.Action = plan.Update
 	}
-	if err == nil {
+	if err == nil && item.Request == nil {
 		object.Fields = plan.Compare(haveTree(item, have), wantTree(item, have))
 		object.Fields = append(object.Fields, given(have, secretsOf(item))...)
-	} else {
+	}
+	if err != nil {
 		object.Action, object.Reason = plan.Refused, errcode.Message(err)
 		r.failed++
 	}

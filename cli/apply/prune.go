@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -12,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -39,7 +41,7 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 			return err
 		}
 		for _, name := range names {
-			if !declared[one.kind+"/"+name] {
+			if key := one.kind + "/" + name; !declared[key] && !r.ids[key] {
 				r.remove(ctx, one, name)
 			}
 		}
@@ -81,7 +83,7 @@ func (r *applying) prunable() []prunable {
 	// It never takes over: an object that somebody has taken over since it was listed
 	// is theirs.
 	own := &hubv1.Management{By: r.management.GetBy()}
-	return []prunable{
+	return slices.Concat(r.prunableKinds(own, declare.Rights()...), []prunable{
 		// The agent deletes the objects of a service first.
 		{"Service", "deleting", r.services, func(ctx context.Context, name string) error {
 			var ref hubv1.ServiceRef
@@ -118,7 +120,7 @@ func (r *applying) prunable() []prunable {
 			_, err := r.client.Projects.Delete(ctx, connect.NewRequest(&hubv1.DeleteProjectRequest{Name: name, Management: own}))
 			return err
 		}},
-	}
+	}, r.prunableKinds(own, "Outputs"))
 }
 
 func (r *applying) remove(ctx context.Context, one prunable, name string) {

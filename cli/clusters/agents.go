@@ -34,6 +34,7 @@ func showUpgrade(a *command.App, u *hubv1.AgentUpgrade) error {
 			}),
 			command.Col("Message", (*hubv1.AgentUpgrade).GetMessage),
 			command.Col("By", (*hubv1.AgentUpgrade).GetBy),
+			command.Col("Managed by", command.ManagerOf[*hubv1.AgentUpgrade]),
 			command.Col("Changed", func(u *hubv1.AgentUpgrade) string { return command.Ago(a.Age(u.GetUpdatedAt())) }),
 		)
 		if err != nil || len(u.GetTargets()) == 0 {
@@ -116,7 +117,7 @@ func Agents(a *command.App) *cobra.Command {
 }
 
 func agentsUpgrade(a *command.App) *cobra.Command {
-	request := &hubv1.StartUpgradeRequest{}
+	request := &hubv1.StartUpgradeRequest{Management: command.Management()}
 	var soak time.Duration
 	c := &cobra.Command{
 		Use: "upgrade", Short: "Upgrade the agents to a version, in waves",
@@ -143,6 +144,7 @@ runs with --agent-upgrades=manual.`,
 		}),
 	}
 	f := c.Flags()
+	command.TakeOverFlag(c, request.GetManagement())
 	f.StringVar(&request.Version, "to", "", "version of the agent (default: the hub's own)")
 	f.StringVar(&request.Image, "image", "", "image for every cluster (default: each cluster's own registry, with the version as the tag)")
 	f.StringSliceVar(&request.Waves, "waves", nil, "clusters upgraded after each wave, as numbers or percentages (default: 1,1%,10%,100%)")

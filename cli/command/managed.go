@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,15 @@ func ManagerOf[T interface{ GetManagedBy() *hubv1.Manager }](v T) string {
 func ManagedByFlag(c *cobra.Command, tool *string) {
 	c.Flags().StringVar(tool, "managed-by", "", "only what this tool manages: operator, terraform, apply, hub, cli, console, or none")
 	Complete(c, "managed-by", "operator", "terraform", "apply", "hub", "cli", "console", "none")
+}
+
+// Managed are those of a list that a tool manages, all for an empty tool. It is for
+// lists that the hub sends as a whole.
+func Managed[T interface{ GetManagedBy() *hubv1.Manager }](all []T, tool string) []T {
+	return slices.DeleteFunc(all, func(one T) bool {
+		by := one.GetManagedBy().GetTool()
+		return tool != "" && tool != by && (tool != "none" || by != "")
+	})
 }
 
 // Management is what a command that writes says about itself.

@@ -11,6 +11,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/limits"
+	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -37,10 +38,14 @@ func syncWindowsCommand(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if by := r.Msg.GetManagedBy(); by != nil && output.Human(a.Output) && !a.Quiet {
+				fmt.Fprintf(a.Err, "managed by %s\n", command.NewManagerView(by))
+			}
 			return printWindows(a, r.Msg.GetSyncWindows())
 		}),
 	}
 	var none bool
+	management := command.Management()
 	set := &cobra.Command{
 		Use: "set WINDOW...", Short: "Replace the sync windows that apply to every service",
 		Long: `Replace the sync windows that apply to every service of every cluster. A service
@@ -60,13 +65,14 @@ agents' own upgrades are not affected. A window is
 			if err != nil {
 				return err
 			}
-			if _, err := client.Hub.SetSyncWindows(c.Context(), connect.NewRequest(&hubv1.SyncWindowList{SyncWindows: windows})); err != nil {
+			if _, err := client.Hub.SetSyncWindows(c.Context(), connect.NewRequest(&hubv1.SyncWindowList{SyncWindows: windows, Management: management})); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(a.Err, "sync windows that apply to every service: %d\n", len(windows))
 			return err
 		},
 	}
+	command.TakeOverFlag(set, management)
 	set.Flags().BoolVar(&none, "none", false, "have none")
 	return command.Noun("sync-windows", "Manage the sync windows of all services", nil, list, set)
 }

@@ -22,6 +22,8 @@ var webhookProviders = []string{"azure", "bitbucket", "generic", "gitea", "githu
 
 // Webhooks returns the command axle webhooks.
 func Webhooks(a *command.App) *cobra.Command {
+	var managedBy string
+	management := command.Management()
 	list := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List webhooks with their last delivery", Args: command.NoArgs,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
@@ -29,7 +31,7 @@ func Webhooks(a *command.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return command.PrintList(a, all.Msg.GetWebhooks(), (*hubv1.Webhook).GetName,
+			return command.PrintList(a, command.Managed(all.Msg.GetWebhooks(), managedBy), (*hubv1.Webhook).GetName,
 				command.Col("NAME", (*hubv1.Webhook).GetName),
 				command.Col("PROVIDER", (*hubv1.Webhook).GetProvider),
 				command.Col("REPOSITORY", func(v *hubv1.Webhook) string {
@@ -40,6 +42,7 @@ func Webhooks(a *command.App) *cobra.Command {
 				}),
 				command.Col("LAST DELIVERY", func(v *hubv1.Webhook) string { return command.Ago(a.Age(v.GetDeliveredAt())) }),
 				command.Col("OUTCOME", (*hubv1.Webhook).GetOutcome),
+				command.Wide("MANAGED BY", command.ManagerOf[*hubv1.Webhook]),
 				command.Col("URL", (*hubv1.Webhook).GetUrl),
 			)
 		}),
@@ -47,15 +50,17 @@ func Webhooks(a *command.App) *cobra.Command {
 	remove := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Delete webhooks; later deliveries from their upstreams are refused", Args: command.AtLeast(1),
 		RunE: command.Removes(a, "webhook", "deleted", func(ctx context.Context, client *sdk.Client, name string) error {
-			_, err := client.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name}))
+			_, err := client.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name, Management: management}))
 			return err
 		}),
 	}
+	command.ManagedByFlag(list, &managedBy)
+	command.TakeOverFlag(remove, management)
 	return command.Noun("webhooks", "Manage webhooks, with which upstreams announce pushes", []string{"webhook"}, list, webhooksCreate(a), remove)
 }
 
 func webhooksCreate(a *command.App) *cobra.Command {
-	request := &hubv1.CreateWebhookRequest{}
+	request := &hubv1.CreateWebhookRequest{Management: command.Management()}
 	var secretFile string
 	c := &cobra.Command{
 		Use: "create NAME --provider PROVIDER", Short: "Create a webhook; print its URL and, once, its secret",
@@ -94,6 +99,7 @@ when the webhook is restricted to one repository.`,
 			return err
 		}),
 	}
+	command.TakeOverFlag(c, request.GetManagement())
 	f := c.Flags()
 	f.StringVar(&request.Provider, "provider", "", strings.Join(webhookProviders, ", "))
 	f.StringVar(&request.Repository, "repository", "", "the only repository that it may refresh (default: any whose URL a delivery names)")

@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -47,8 +48,9 @@ func (s *agents) answer(ctx context.Context) (*connect.Response[hubv1.AgentUpgra
 		names[state.Cluster.ID], versions[state.Cluster.ID] = state.Cluster.Name, state.Cluster.AgentVersion
 	}
 	out := &hubv1.AgentUpgrade{
-		Id: r.ID, Version: r.Version, Previous: r.Previous, Phase: string(r.Phase), Wave: int32(r.Wave) + 1, Waves: r.Plan.Waves,
-		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.config.Version,
+		Image: fanout.ImageOf(r),
+		Id:    r.ID, Version: r.Version, Previous: r.Previous, Phase: string(r.Phase), Wave: int32(r.Wave) + 1, Waves: r.Plan.Waves,
+		Message: r.Message, By: r.By, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, HubVersion: s.config.Version, ManagedBy: management.Out(r.ManagedBy),
 	}
 	if !reach.Everywhere {
 		// The message may name clusters that the caller may not see.

@@ -6,6 +6,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -15,7 +16,7 @@ type bindings struct{ *Server }
 func binding(b identity.Binding) *hubv1.Binding {
 	return &hubv1.Binding{
 		Id: b.ID, SubjectKind: string(b.SubjectKind), Subject: b.Subject, Action: string(b.Action), Level: string(b.Level), Object: b.Object,
-		CreatedAt: b.CreatedAt, CreatedBy: b.CreatedBy,
+		CreatedAt: b.CreatedAt, CreatedBy: b.CreatedBy, ManagedBy: management.Out(b.ManagedBy),
 	}
 }
 
@@ -63,12 +64,21 @@ func (s *bindings) wanted(ctx context.Context, kind, subject string, actions []s
 	return n, nil
 }
 
-func (s *bindings) List(ctx context.Context, _ *connect.Request[hubv1.ListBindingsRequest]) (*connect.Response[hubv1.ListBindingsResponse], error) {
-	all, err := s.config.Identity.Bindings(ctx, caller(ctx))
+func (s *bindings) List(ctx context.Context, r *connect.Request[hubv1.ListBindingsRequest]) (*connect.Response[hubv1.ListBindingsResponse], error) {
+	if r.Msg.GetAt() == nil {
+		all, err := s.config.Identity.Bindings(ctx, caller(ctx))
+		return bindingList(all), err
+	}
+	// Others would learn from the answer which objects exist.
+	if err := s.config.Identity.Authorize(ctx, caller(ctx), identity.ActionAdmin, identity.Scope{}); err != nil {
+		return nil, err
+	}
+	_, level, id, _, err := s.place(ctx, r.Msg.GetAt())
 	if err != nil {
 		return nil, err
 	}
-	return bindingList(all), nil
+	all, err := s.config.Identity.BindingsAt(ctx, level, id)
+	return bindingList(all), err
 }
 
 func (s *bindings) Create(ctx context.Context, r *connect.Request[hubv1.CreateBindingRequest]) (*connect.Response[hubv1.ListBindingsResponse], error) {

@@ -74,6 +74,7 @@ var harmless = []struct {
 	{nil, []string{"context.values", "context.secrets", "outputs.values", "outputs.secrets", "metadata", "tags"}, "content of what the call is about, for those who may read it anyway"},
 	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "context.managed_by.*", "outputs.managed_by.*", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
 
+	{[]string{"Bindings/List"}, []string{"at.*"}, "for administrators: the others get all of their own"},
 	{nil, []string{"managed_by_tool"}, "leaves out of what one may see"},
 	{nil, []string{"management.by.tool", "management.by.id", "management.take_over"}, "whoever may write an object may take it over: it prevents accidents, and gives no right"},
 

@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -155,7 +156,7 @@ type providers struct{ *Server }
 func (s *providers) provider(p account.Provider) *hubv1.Provider {
 	return &hubv1.Provider{
 		Id: p.ID, Name: p.Name, Title: p.Title, Issuer: p.Issuer, ClientId: p.ClientID, Scopes: p.Scopes, GroupsClaim: p.GroupsClaim, Groups: p.Groups,
-		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.config.ExternalURL + p.CallbackPath(), LogoutUrl: s.config.ExternalURL + p.LogoutPath(),
+		EmailDomains: p.EmailDomains, AllowUnverified: p.AllowUnverified, CaPem: p.CAPEM, CreatedAt: p.CreatedAt, CallbackUrl: s.config.ExternalURL + p.CallbackPath(), LogoutUrl: s.config.ExternalURL + p.LogoutPath(), ManagedBy: management.Out(p.ManagedBy),
 	}
 }
 

@@ -29,7 +29,7 @@ func (s *Server) project(ctx context.Context, name string) (fleet.Project, error
 }
 
 func project(p fleet.Project) *hubv1.Project {
-	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services), ManagedBy: management.Out(p.ManagedBy)}
+	out := &hubv1.Project{Id: p.ID, Name: p.Name, Description: p.Description, CreatedAt: p.CreatedAt, Clusters: int32(p.Clusters), Services: int32(p.Services), ManagedBy: management.Out(p.ManagedBy), LimitsManagedBy: management.Out(p.LimitsManagedBy)}
 	if l := p.Limits; !l.Zero() {
 		out.Limits = &hubv1.ProjectLimits{
 			Namespaces: l.Namespaces, Kinds: l.Kinds, ClusterScoped: l.ClusterScoped, ServiceAccount: l.ServiceAccount, SyncWindows: windowMessages(l.SyncWindows),
@@ -131,16 +131,16 @@ func windowMessages(all []fleet.SyncWindow) (out []*hubv1.SyncWindow) {
 }
 
 func (s *hub) GetSyncWindows(ctx context.Context, _ *connect.Request[hubv1.GetSyncWindowsRequest]) (*connect.Response[hubv1.SyncWindowList], error) {
-	all, err := s.config.Fleet.SyncWindows(ctx)
+	all, by, err := s.config.Fleet.SyncWindows(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&hubv1.SyncWindowList{SyncWindows: windowMessages(all)}), nil
+	return connect.NewResponse(&hubv1.SyncWindowList{SyncWindows: windowMessages(all), ManagedBy: management.Out(by)}), nil
 }
 
 func (s *hub) SetSyncWindows(ctx context.Context, r *connect.Request[hubv1.SyncWindowList]) (*connect.Response[hubv1.SyncWindowList], error) {
 	if err := s.config.Fleet.SetSyncWindows(ctx, caller(ctx).By(), windows(r.Msg.GetSyncWindows())); err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(r.Msg), nil
+	return s.GetSyncWindows(ctx, nil)
 }

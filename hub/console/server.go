@@ -14,6 +14,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
+	"github.com/axle-cd/axle/hub/console/groupsapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -173,7 +174,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.TokensHandler](s, records, hubv1connect.NewTokensHandler, &tokens{s}))
 	mux.Handle(handle[hubv1connect.EventsHandler](s, records, hubv1connect.NewEventsHandler, &events{s}))
 	mux.Handle(handle[hubv1connect.UsersHandler](s, records, hubv1connect.NewUsersHandler, &users{s}))
-	mux.Handle(handle[hubv1connect.GroupsHandler](s, records, hubv1connect.NewGroupsHandler, &groups{s}))
+	mux.Handle(handle[hubv1connect.GroupsHandler](s, records, hubv1connect.NewGroupsHandler, &groupsapi.API{Identity: s.config.Identity, By: func(ctx context.Context) string { return caller(ctx).By() }}))
 	mux.Handle(handle[hubv1connect.BindingsHandler](s, records, hubv1connect.NewBindingsHandler, &bindings{s}))
 	mux.Handle(handle[hubv1connect.AccessHandler](s, records, hubv1connect.NewAccessHandler, &accessCalls{s}))
 	mux.Handle(handle[hubv1connect.AuditHandler](s, records, hubv1connect.NewAuditHandler, &auditapi.API{Log: s.config.Audit, ClusterID: s.clusterID}))

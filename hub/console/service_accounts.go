@@ -6,13 +6,14 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 )
 
 type serviceAccounts struct{ *Server }
 
 func serviceAccount(a identity.ServiceAccount) *hubv1.ServiceAccount {
-	return &hubv1.ServiceAccount{Id: a.ID, Name: a.Name, Admin: a.Admin, CreatedAt: a.CreatedAt, Tokens: int32(a.Tokens), LastUsedAt: a.LastUsedAt}
+	return &hubv1.ServiceAccount{Id: a.ID, Name: a.Name, Admin: a.Admin, CreatedAt: a.CreatedAt, Tokens: int32(a.Tokens), LastUsedAt: a.LastUsedAt, ManagedBy: management.Out(a.ManagedBy)}
 }
 
 func (s *serviceAccounts) List(ctx context.Context, _ *connect.Request[hubv1.ListServiceAccountsRequest]) (*connect.Response[hubv1.ListServiceAccountsResponse], error) {

@@ -7,6 +7,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/internal/clock"
@@ -39,7 +40,7 @@ func token(t identity.Token) *hubv1.Token {
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, EndsWith: t.EndsWith, MadeBy: t.Origin.MadeBy(),
 	}
 	if b := t.Bootstrap; b != nil {
-		out.Project, out.UsesLeft, out.NamePattern = b.Project, int32(b.UsesLeft), b.NamePattern
+		out.Project, out.UsesLeft, out.NamePattern, out.ManagedBy = b.Project, int32(b.UsesLeft), b.NamePattern, management.Out(b.ManagedBy)
 		if t.ClusterName != "" {
 			out.NamePattern = t.ClusterName
 		}

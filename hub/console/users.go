@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 )
 
@@ -17,11 +18,11 @@ const firstToken = 24 * time.Hour
 type users struct{ *Server }
 
 func user(u identity.User, groups []string) *hubv1.User {
-	return &hubv1.User{Id: u.ID, Kind: string(u.Kind), Name: u.Name, Admin: u.Admin, CreatedAt: u.CreatedAt, Groups: groups}
+	return &hubv1.User{Id: u.ID, Kind: string(u.Kind), Name: u.Name, Admin: u.Admin, CreatedAt: u.CreatedAt, Groups: groups, ManagedBy: management.Out(u.ManagedBy), AdminManagedBy: management.Out(u.AdminManagedBy)}
 }
 
-func (s *users) List(ctx context.Context, _ *connect.Request[hubv1.ListUsersRequest]) (*connect.Response[hubv1.ListUsersResponse], error) {
-	people, names, err := s.config.Identity.People(ctx)
+func (s *users) List(ctx context.Context, r *connect.Request[hubv1.ListUsersRequest]) (*connect.Response[hubv1.ListUsersResponse], error) {
+	people, names, err := s.config.Identity.People(ctx, r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}

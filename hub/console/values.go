@@ -88,7 +88,7 @@ func (s *Server) valueSetAnswer(ctx context.Context, v config.ValueSetView, err 
 	return connect.NewResponse(out), nil
 }
 
-func (s *Server) valueSetList(ctx context.Context, kind, tool string) ([]*hubv1.Context, error) {
+func (s *Server) valueSetList(ctx context.Context, kind, tool, name string) ([]*hubv1.Context, error) {
 	if err := managed.Filter(tool); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Server) valueSetList(ctx context.Context, kind, tool string) ([]*hubv1.
 	}
 	var out []*hubv1.Context
 	for _, v := range all {
-		if !reach.Covers(valueSetScope(v.ValueSetRow)) || !v.ManagedBy.Selects(tool) {
+		if name != "" && v.Name != name || !reach.Covers(valueSetScope(v.ValueSetRow)) || !v.ManagedBy.Selects(tool) {
 			continue
 		}
 		v.Services = uses[v.Name]
@@ -142,7 +142,7 @@ func (s *Server) valueSetChange(ctx context.Context, kind string, m *hubv1.Conte
 type contexts struct{ *Server }
 
 func (s *contexts) List(ctx context.Context, r *connect.Request[hubv1.ListContextsRequest]) (*connect.Response[hubv1.ListContextsResponse], error) {
-	all, err := s.valueSetList(ctx, config.KindContext, r.Msg.GetManagedByTool())
+	all, err := s.valueSetList(ctx, config.KindContext, r.Msg.GetManagedByTool(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (s *contexts) Delete(ctx context.Context, r *connect.Request[hubv1.DeleteCo
 type outputs struct{ *Server }
 
 func (s *outputs) List(ctx context.Context, r *connect.Request[hubv1.ListOutputsRequest]) (*connect.Response[hubv1.ListOutputsResponse], error) {
-	all, err := s.valueSetList(ctx, config.KindOutputs, r.Msg.GetManagedByTool())
+	all, err := s.valueSetList(ctx, config.KindOutputs, r.Msg.GetManagedByTool(), r.Msg.GetName())
 	if err != nil {
 		return nil, err
 	}

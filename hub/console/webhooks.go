@@ -6,7 +6,9 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/clock"
 )
 
@@ -15,7 +17,7 @@ type webhooks struct{ *Server }
 func (s *webhooks) one(w gitcache.Webhook, repositories map[string]string) *hubv1.Webhook {
 	return &hubv1.Webhook{
 		Id: w.ID, Name: w.Name, Provider: string(w.Provider), Repository: repositories[w.RepositoryID], Url: s.config.ExternalURL + s.config.WebhookPath(w),
-		CreatedAt: clock.Micros(w.CreatedAt), DeliveredAt: clock.Micros(w.DeliveredAt), Outcome: w.Outcome,
+		CreatedAt: clock.Micros(w.CreatedAt), DeliveredAt: clock.Micros(w.DeliveredAt), Outcome: w.Outcome, ManagedBy: management.Out(w.ManagedBy),
 	}
 }
 
@@ -47,7 +49,7 @@ func (s *webhooks) List(ctx context.Context, _ *connect.Request[hubv1.ListWebhoo
 }
 
 func (s *webhooks) Create(ctx context.Context, r *connect.Request[hubv1.CreateWebhookRequest]) (*connect.Response[hubv1.CreatedWebhook], error) {
-	w := gitcache.Webhook{Name: r.Msg.GetName(), Provider: gitcache.Provider(r.Msg.GetProvider())}
+	w := gitcache.Webhook{Name: r.Msg.GetName(), Provider: gitcache.Provider(r.Msg.GetProvider()), ManagedBy: managed.Created(ctx)}
 	names := map[string]string{}
 	if name := r.Msg.GetRepository(); name != "" {
 		have, err := (&repositories{s.Server}).find(ctx, name)

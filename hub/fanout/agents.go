@@ -203,3 +203,12 @@ func judge(s fleet.BuiltinState, version string) Verdict {
 	}
 	return Verdict{Good: true}
 }
+
+// ImageOf returns the image of a rollout of agents, empty for each agent's own registry.
+func ImageOf(r Rollout) string {
+	var p AgentPayload
+	if json.Unmarshal([]byte(r.Payload), &p) != nil {
+		return ""
+	}
+	return p.Image
+}

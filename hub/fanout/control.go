@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -27,7 +28,7 @@ type Previous struct{ Version, Payload string }
 // Start begins a rollout of the subject. A running rollout of the same payload
 // is returned unchanged; one of another payload is superseded, and the new one
 // judges what it placed. Invalid for a plan that cannot work.
-func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, error) {
+func (e *Engine) Start(ctx context.Context, actor string, q Request) (Rollout, error) {
 	plan, err := q.Plan.Normal()
 	if err != nil {
 		return Rollout{}, err
@@ -38,14 +39,18 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 		if err != nil && !errcode.Is(err, errcode.NotFound) {
 			return err
 		}
+		by, err := manager(ctx, last)
+		if err != nil {
+			return err
+		}
 		if last.Phase.Active() && last.Payload == q.Payload && last.Phase != Aborting {
-			made = last
-			return nil
+			made, made.ManagedBy = last, by
+			return e.rollouts.UpdateRollout(ctx, made)
 		}
 		now := e.now()
 		made = Rollout{
 			ID: newID(), Subject: e.subject.Name(), Version: q.Version, Payload: q.Payload, Plan: plan,
-			Phase: Progressing, By: by, CreatedAt: now, UpdatedAt: now,
+			Phase: Progressing, By: actor, ManagedBy: by, CreatedAt: now, UpdatedAt: now,
 		}
 		switch last.Phase {
 		case Done:
@@ -73,7 +78,7 @@ func (e *Engine) Start(ctx context.Context, by string, q Request) (Rollout, erro
 		if err := e.enlist(ctx, made, members, nil); err != nil {
 			return err
 		}
-		return record(ctx, made, "rollout.started", by, fmt.Sprintf("%s in waves of %v", q.Version, plan.Waves))
+		return record(ctx, made, "rollout.started", actor, fmt.Sprintf("%s in waves of %v", q.Version, plan.Waves))
 	})
 	e.Wake()
 	return made, err
@@ -229,4 +234,14 @@ func count(targets []Target, s State) int {
 		}
 	}
 	return n
+}
+
+// manager returns who manages the rollouts of a subject after the caller starts one. One
+// that people started and that has ended stands in nobody's way. The hub's own ones
+// change no manager.
+func manager(ctx context.Context, last Rollout) (managed.Manager, error) {
+	if managed.CallerOf(ctx).By == (managed.Manager{}) {
+		return last.ManagedBy, nil
+	}
+	return managed.Part(ctx, "the upgrade of the agents", last.ManagedBy, last.Phase.Active() || last.ManagedBy.Declares(), true, true)
 }

@@ -1,5 +1,7 @@
 package fanout
 
+import "github.com/axle-cd/axle/hub/managed"
+
 // Phase is the phase of a rollout.
 type Phase string
 
@@ -68,6 +70,8 @@ type Rollout struct {
 	Accepted int
 	Message  string
 	By       string
+	// ManagedBy is who manages the upgrades of the subject since this one.
+	ManagedBy managed.Manager
 	// CreatedAt and UpdatedAt are microseconds since 1970 UTC, like all times.
 	CreatedAt int64
 	UpdatedAt int64

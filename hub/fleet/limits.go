@@ -10,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet/specrules"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -33,12 +34,6 @@ type Limits struct {
 	HubWindows []SyncWindow `json:"hubWindows,omitempty"`
 }
 
-const (
-	// maxPatterns and maxPattern limit each list, which is sent with each spec.
-	maxPatterns = 100
-	maxPattern  = 250
-)
-
 // Zero reports whether nothing is limited.
 func (l Limits) Zero() bool {
 	return len(l.Namespaces)+len(l.Kinds)+len(l.SyncWindows)+len(l.HubWindows) == 0 && !l.ClusterScoped && l.ServiceAccount == ""
@@ -54,13 +49,8 @@ func (l Limits) allowsNamespace(namespace string) bool {
 // check returns an Invalid error for limits that cannot work.
 func (l Limits) check() error {
 	for at, patterns := range map[string][]string{"limits.namespaces": l.Namespaces, "limits.kinds": l.Kinds} {
-		if len(patterns) > maxPatterns {
-			return specrules.Field(at, "lists more than %d", maxPatterns)
-		}
-		for i, pattern := range patterns {
-			if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > maxPattern || strings.ContainsAny(pattern, "/ \n") {
-				return specrules.Field(fmt.Sprintf("%s[%d]", at, i), "%.80q is not a pattern; write a name, with * and ? as wildcards", pattern)
-			}
+		if err := specrules.CheckPatterns(at, patterns); err != nil {
+			return err
 		}
 	}
 	if err := l.checkAccount(); err != nil {
@@ -119,8 +109,8 @@ func joined(ctx context.Context, projectID string) error {
 	return event.Append(ctx, event.Change{Kind: event.KindProjectMember, Key: projectID})
 }
 
-// SyncWindows returns the windows of the hub as a whole.
-func (f *projects) SyncWindows(ctx context.Context) ([]SyncWindow, error) {
+// SyncWindows returns the windows of the hub as a whole, and who manages them.
+func (f *projects) SyncWindows(ctx context.Context) ([]SyncWindow, managed.Manager, error) {
 	return f.store.HubWindows(ctx)
 }
 
@@ -137,11 +127,16 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
-		before, err := f.store.HubWindows(ctx)
-		if err != nil || slices.Equal(ordered(before), ordered(windows)) {
+		before, manager, err := f.SyncWindows(ctx)
+		if err != nil {
 			return err
 		}
-		if err := f.store.SetHubWindows(ctx, windows); err != nil {
+		same := slices.Equal(ordered(before), ordered(windows))
+		next, err := managed.Part(ctx, "the hub's list of sync windows", manager, len(before) > 0, len(windows) > 0, !same)
+		if err != nil || same && next == manager {
+			return err
+		}
+		if err := f.store.SetHubWindows(ctx, windows, next); err != nil || same {
 			return err
 		}
 		projects, err := f.store.Projects(ctx)

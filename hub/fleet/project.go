@@ -31,6 +31,8 @@ type Project struct {
 	Limits    Limits
 	Delivered Limits
 	ManagedBy managed.Manager
+	// LimitsManagedBy is who manages Limits; nobody while there are none.
+	LimitsManagedBy managed.Manager
 	// CreatedAt is microseconds since 1970 UTC, as every time in this package.
 	CreatedAt int64
 	// Clusters and Services are counts, filled by reads.
@@ -67,12 +69,15 @@ func (f *projects) CreateProject(ctx context.Context, by string, n NewProject) (
 		return Project{}, err
 	}
 	p := Project{ID: identity.NewID("prj_"), Name: n.Name, Description: n.Description, Limits: n.Limits, ManagedBy: managed.Created(ctx), CreatedAt: f.now()}
+	if !n.Limits.Zero() {
+		p.LimitsManagedBy = p.ManagedBy
+	}
 	err := f.writer.Write(ctx, func(ctx context.Context) error {
 		// The windows of the hub are those of a moment ago; see SetSyncWindows.
 		if err := event.DependsOn(ctx, event.Change{Kind: event.KindProject}); err != nil {
 			return err
 		}
-		windows, err := f.store.HubWindows(ctx)
+		windows, _, err := f.store.HubWindows(ctx)
 		if err != nil {
 			return err
 		}
@@ -125,7 +130,7 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 				}
 			}
 		}
-		if p.ManagedBy, err = managed.Write(ctx, "project "+p.Name, before.ManagedBy, !reflect.DeepEqual(p, before)); err != nil {
+		if err := p.manage(ctx, before, change); err != nil {
 			return err
 		}
 		if reflect.DeepEqual(p, before) {
@@ -134,7 +139,7 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 		if err := f.dependOnProject(ctx, p); err != nil {
 			return err
 		}
-		windows, err := f.store.HubWindows(ctx)
+		windows, _, err := f.store.HubWindows(ctx)
 		if err != nil {
 			return err
 		}
@@ -148,6 +153,19 @@ func (f *projects) UpdateProject(ctx context.Context, by, name string, change Pr
 		return Project{}, err
 	}
 	return p, nil
+}
+
+// manage decides about a change by the caller: the limits have a manager of their own,
+// and a change of nothing else is not one of the project.
+func (p *Project) manage(ctx context.Context, before Project, change ProjectChange) (err error) {
+	if change.Limits != nil {
+		changes := !reflect.DeepEqual(p.Limits, before.Limits)
+		p.LimitsManagedBy, err = managed.Part(ctx, "the list of limits of project "+p.Name, before.LimitsManagedBy, !before.Limits.Zero(), !p.Limits.Zero(), changes)
+	}
+	if err == nil && (change.Limits == nil || change.Description != nil) {
+		p.ManagedBy, err = managed.Write(ctx, "project "+p.Name, before.ManagedBy, p.Description != before.Description)
+	}
+	return err
 }
 
 // dependOnProject makes the transaction retry when the project was changed, or

@@ -5,6 +5,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/fleet/reported"
+	"github.com/axle-cd/axle/hub/managed"
 )
 
 // Store stores the fleet, by subject. Methods that change something run in the
@@ -65,8 +66,8 @@ type ProjectReader interface {
 
 // WindowStore stores the sync windows of the hub as a whole.
 type WindowStore interface {
-	HubWindows(ctx context.Context) ([]SyncWindow, error)
-	SetHubWindows(ctx context.Context, windows []SyncWindow) error
+	HubWindows(ctx context.Context) ([]SyncWindow, managed.Manager, error)
+	SetHubWindows(ctx context.Context, windows []SyncWindow, by managed.Manager) error
 }
 
 // ClusterStore changes clusters.

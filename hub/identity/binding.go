@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -75,7 +76,8 @@ func (bs *bindings) subject(ctx context.Context, kind Kind, name string) (id str
 }
 
 // Bind gives a subject actions on an object and everything below it, and
-// returns the bindings that are new. It may be repeated. Invalid, NotFound.
+// returns the bindings that are new, or that the caller took over. It may be repeated.
+// Invalid, NotFound.
 func (bs *bindings) Bind(ctx context.Context, by string, n NewBinding) ([]Binding, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -95,9 +97,17 @@ func (bs *bindings) Bind(ctx context.Context, by string, n NewBinding) ([]Bindin
 			return changed{}, errcode.New(errcode.Exhausted, "%s has %d bindings, at most %d are possible; bind a group, or a whole project", n.Subject, len(have), maxBindings)
 		}
 		for _, action := range n.Actions {
+			if b, found := n.among(have, action); found {
+				taken, err := bs.takeOver(ctx, b)
+				if err != nil {
+					return changed{}, err
+				}
+				made = append(made, taken...)
+				continue
+			}
 			b := Binding{
 				ID: NewID("bnd_"), SubjectKind: n.SubjectKind, SubjectID: id, Subject: n.Subject, Action: action,
-				Level: n.Level, ObjectID: n.ObjectID, Object: n.Object, CreatedAt: bs.now(), CreatedBy: by,
+				Level: n.Level, ObjectID: n.ObjectID, Object: n.Object, ManagedBy: managed.Created(ctx), CreatedAt: bs.now(), CreatedBy: by,
 			}
 			added, err := bs.store.InsertBinding(ctx, b)
 			if err != nil {
@@ -117,6 +127,35 @@ func (bs *bindings) Bind(ctx context.Context, by string, n NewBinding) ([]Bindin
 		return what, nil
 	})
 	return made, err
+}
+
+// among returns the binding with an action, if it is one of some.
+func (n NewBinding) among(all []Binding, action Action) (Binding, bool) {
+	i := slices.IndexFunc(all, func(b Binding) bool { return b.Level == n.Level && b.ObjectID == n.ObjectID && b.Action == action })
+	if i < 0 {
+		return Binding{}, false
+	}
+	return all[i], true
+}
+
+// takeOver makes the caller the manager of a binding, if the caller takes over, and
+// returns what changed.
+func (bs *bindings) takeOver(ctx context.Context, b Binding) ([]Binding, error) {
+	before := b.ManagedBy
+	var err error
+	if b.ManagedBy, err = managed.Write(ctx, b.noun(), before, false); err != nil || b.ManagedBy == before {
+		return nil, err
+	}
+	if err := bs.store.DeleteBinding(ctx, b.ID); err != nil {
+		return nil, err
+	}
+	_, err = bs.store.InsertBinding(ctx, b)
+	return []Binding{b}, err
+}
+
+// noun is a binding for errors, as "read on project shop of group web".
+func (b Binding) noun() string {
+	return b.String() + " of " + b.SubjectKind.words() + " " + b.Subject
 }
 
 // String describes a binding, as "write on project shop".
@@ -170,10 +209,19 @@ func (bs *bindings) Unbind(ctx context.Context, by string, n NewBinding) ([]Bind
 }
 
 func (bs *bindings) end(ctx context.Context, by string, b Binding) error {
+	if _, err := managed.Write(ctx, b.noun(), b.ManagedBy, true); err != nil {
+		return err
+	}
 	if err := bs.store.DeleteBinding(ctx, b.ID); err != nil {
 		return err
 	}
 	return event.Record(ctx, b.entry("binding.deleted", by))
+}
+
+// BindingsAt returns the bindings of exactly one object.
+func (bs *bindings) BindingsAt(ctx context.Context, level Level, objectID string) ([]Binding, error) {
+	all, err := bs.store.BindingsAt(ctx, level, objectID)
+	return slices.DeleteFunc(all, func(b Binding) bool { return b.Subject == "" }), err
 }
 
 // Bindings returns every binding for an administrator, and for others those of

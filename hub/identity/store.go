@@ -1,6 +1,10 @@
 package identity
 
-import "context"
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/managed"
+)
 
 // User is a person or a program with its own identity.
 type User struct {
@@ -8,9 +12,11 @@ type User struct {
 	// Kind is KindUser or KindServiceAccount.
 	Kind Kind
 	// Name is an e-mail for a user.
-	Name      string
-	Admin     bool
-	CreatedAt int64
+	Name  string
+	Admin bool
+	// ManagedBy is who manages the user; AdminManagedBy who manages Admin.
+	ManagedBy, AdminManagedBy managed.Manager
+	CreatedAt                 int64
 }
 
 // Person is a user or a service account with its groups.
@@ -25,6 +31,7 @@ type Group struct {
 	ID          string
 	Name        string
 	Description string
+	ManagedBy   managed.Manager
 	CreatedAt   int64
 	// Members is their number, filled by reads.
 	Members int
@@ -36,6 +43,8 @@ type Member struct {
 	GroupID string
 	UserID  string
 	Source  string
+	// ManagedBy is who manages it; nobody for that of a login provider.
+	ManagedBy managed.Manager
 }
 
 // Binding gives one subject one action on one object and everything below it.
@@ -54,6 +63,7 @@ type Binding struct {
 	// empty when the thing is gone.
 	ObjectID  string
 	Object    string
+	ManagedBy managed.Manager
 	CreatedAt int64
 	CreatedBy string
 }
@@ -152,7 +162,8 @@ type UserReader interface {
 type UserStore interface {
 	// InsertUser adds a user; Conflict when the name is taken.
 	InsertUser(ctx context.Context, u User) error
-	// UpdateUser writes whether a user is an administrator, or returns NotFound.
+	// UpdateUser writes whether a user is an administrator, and the managers, or
+	// returns NotFound.
 	UpdateUser(ctx context.Context, u User) error
 	// DeleteUser removes a user with their memberships and bindings.
 	DeleteUser(ctx context.Context, id string) error
@@ -169,6 +180,8 @@ type GroupStore interface {
 	GroupByName(ctx context.Context, name string) (Group, error)
 	// InsertGroup adds a group; Conflict when the name is taken.
 	InsertGroup(ctx context.Context, g Group) error
+	// ManageGroup writes the manager of a group.
+	ManageGroup(ctx context.Context, g Group) error
 	// DeleteGroup removes a group with its memberships and bindings.
 	DeleteGroup(ctx context.Context, id string) error
 }
@@ -189,6 +202,8 @@ type MemberStore interface {
 type BindingStore interface {
 	// InsertBinding adds a binding and reports whether it is new.
 	InsertBinding(ctx context.Context, b Binding) (bool, error)
+	// BindingsAt returns those of exactly one object with every name, oldest first.
+	BindingsAt(ctx context.Context, level Level, objectID string) ([]Binding, error)
 	// DeleteBinding removes one by id; a missing one is no error.
 	DeleteBinding(ctx context.Context, id string) error
 	// StaleBindings returns up to limit bindings whose object or subject was deleted.

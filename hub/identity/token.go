@@ -1,6 +1,10 @@
 package identity
 
-import "time"
+import (
+	"time"
+
+	"github.com/axle-cd/axle/hub/managed"
+)
 
 // TokenKind says what a token is for.
 type TokenKind string
@@ -73,6 +77,8 @@ type BootstrapTerms struct {
 	// ProjectID is the project of the clusters; Project is its name.
 	ProjectID string `json:"projectId,omitempty"`
 	Project   string `json:"project,omitempty"`
+	// ManagedBy is who manages the token; nobody for one of before this field.
+	ManagedBy managed.Manager `json:"managedBy,omitzero"`
 	// NamePattern is a glob (path.Match) for names; empty allows any.
 	NamePattern string `json:"namePattern,omitempty"`
 	// AllowedTags are the tags that a cluster may request; "*" as value allows

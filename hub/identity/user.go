@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -54,7 +55,8 @@ type users struct {
 // User returns a user by id, or NotFound.
 func (us *users) User(ctx context.Context, id string) (User, error) { return us.reader.User(ctx, id) }
 
-// CreateUser adds a user, or a service account when kind says so. Invalid, Conflict.
+// CreateUser adds a user, or a service account when kind says so. One that exists is
+// Conflict, unless the caller takes it over. Invalid.
 func (us *users) CreateUser(ctx context.Context, by string, kind Kind, name string, admin bool) (User, error) {
 	var u User
 	err := us.apply(ctx, func(ctx context.Context) (changed, error) {
@@ -71,6 +73,9 @@ func (us *users) insertUser(ctx context.Context, by string, kind Kind, name stri
 	if err != nil {
 		return User{}, err
 	}
+	if u, found, err := us.takeOver(ctx, kind, name, admin); found || err != nil {
+		return u, err
+	}
 	n, err := us.store.CountUsers(ctx)
 	if err != nil {
 		return User{}, err
@@ -78,7 +83,10 @@ func (us *users) insertUser(ctx context.Context, by string, kind Kind, name stri
 	if n >= maxUsers {
 		return User{}, errcode.New(errcode.Exhausted, "the hub has %d users and service accounts, which is its limit; delete some first", n)
 	}
-	u := User{ID: NewID("usr_"), Kind: kind, Name: name, Admin: admin, CreatedAt: us.now()}
+	u := User{ID: NewID("usr_"), Kind: kind, Name: name, Admin: admin, ManagedBy: managed.Created(ctx), CreatedAt: us.now()}
+	if admin {
+		u.AdminManagedBy = u.ManagedBy
+	}
 	if err := us.store.InsertUser(ctx, u); err != nil {
 		return User{}, err
 	}
@@ -89,6 +97,33 @@ func (us *users) insertUser(ctx context.Context, by string, kind Kind, name stri
 	return u, event.Record(ctx, event.Entry{Kind: "user.created", Object: "user " + u.Name, By: by, Message: message})
 }
 
+// takeOver makes the caller the manager of a user that exists, if the caller takes
+// over, and reports whether there is one.
+func (us *users) takeOver(ctx context.Context, kind Kind, name string, admin bool) (User, bool, error) {
+	if !managed.CallerOf(ctx).TakeOver {
+		return User{}, false, nil
+	}
+	u, err := us.reader.UserByName(ctx, name)
+	switch {
+	case errcode.Is(err, errcode.NotFound):
+		return u, false, nil
+	case err != nil:
+		return u, true, err
+	case u.Kind != kind || admin && !u.Admin:
+		return u, true, errcode.New(errcode.Conflict, "%s exists and is %s", name, map[bool]string{true: "no administrator", false: "a " + u.Kind.words()}[u.Kind == kind])
+	}
+	before := u.ManagedBy
+	if u.ManagedBy, err = managed.Write(ctx, u.noun(), before, false); err != nil || u.ManagedBy == before {
+		return u, true, err
+	}
+	return u, true, us.store.UpdateUser(ctx, u)
+}
+
+// noun is a user for errors, such as "service account ci".
+func (u User) noun() string { return u.Kind.words() + " " + u.Name }
+
+func (k Kind) words() string { return strings.ReplaceAll(string(k), "_", " ") }
+
 // UserByName returns a user or service account. NotFound.
 func (us *users) UserByName(ctx context.Context, name string) (User, error) {
 	u, err := us.reader.UserByName(ctx, name)
@@ -98,10 +133,21 @@ func (us *users) UserByName(ctx context.Context, name string) (User, error) {
 	return u, err
 }
 
-// People returns all users and service accounts in order of name, with the
-// names of their groups.
-func (us *users) People(ctx context.Context) ([]Person, map[string]string, error) {
-	people, err := us.access.store.People(ctx, nil)
+// People returns all users and service accounts in order of name, or the one with a
+// name, with the names of the groups.
+func (us *users) People(ctx context.Context, name string) ([]Person, map[string]string, error) {
+	var ids []string
+	if name != "" {
+		u, err := us.reader.UserByName(ctx, name)
+		if errcode.Is(err, errcode.NotFound) {
+			return nil, nil, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = []string{u.ID}
+	}
+	people, err := us.access.store.People(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,8 +167,15 @@ func (us *users) SetAdmin(ctx context.Context, by, name string, admin bool) (Use
 	var u User
 	err := us.apply(ctx, func(ctx context.Context) (changed, error) {
 		var err error
-		if u, err = us.UserByName(ctx, name); err != nil || u.Admin == admin {
+		if u, err = us.UserByName(ctx, name); err != nil {
 			return changed{}, err
+		}
+		before := u
+		if u.AdminManagedBy, err = managed.Part(ctx, "administrator "+u.Name, before.AdminManagedBy, before.Admin, admin, before.Admin != admin); err != nil || u == before && u.Admin == admin {
+			return changed{}, err
+		}
+		if before.Admin == admin {
+			return changed{}, us.store.UpdateUser(ctx, u)
 		}
 		if !admin {
 			if err := us.keepAnAdmin(ctx, u); err != nil {
@@ -167,6 +220,9 @@ func (us *users) DeleteUser(ctx context.Context, by, name string) error {
 	err := us.apply(ctx, func(ctx context.Context) (changed, error) {
 		u, err := us.UserByName(ctx, name)
 		if err != nil {
+			return changed{}, err
+		}
+		if _, err := managed.Write(ctx, u.noun(), u.ManagedBy, true); err != nil {
 			return changed{}, err
 		}
 		if err := us.keepAnAdmin(ctx, u); err != nil {

@@ -28,7 +28,7 @@ var (
 	selectProjects        = projectTable.Select()
 	selectCountedProjects = countedProjectTable.Select()
 	insertProject         = projectTable.All().Insert("ON CONFLICT DO NOTHING")
-	updateProject         = projectTable.Only("id", "description", "limits", "delivered", "managed_by_tool", "managed_by_id").
+	updateProject         = projectTable.Only("id", "description", "limits", "delivered", "managed_by_tool", "managed_by_id", "limits_managed_by_tool", "limits_managed_by_id").
 				Set("unsettled", "CASE WHEN delivered = {delivered} THEN unsettled ELSE 1 END").Update("id")
 )
 
@@ -46,6 +46,8 @@ func projectsCounted(clusters, services string) *rows.Table[fleet.Project] {
 		rows.Col(c, services, &p.Services)
 		rows.Col(c, "managed_by_tool", &p.ManagedBy.Tool)
 		rows.Col(c, "managed_by_id", &p.ManagedBy.ID)
+		rows.Col(c, "limits_managed_by_tool", &p.LimitsManagedBy.Tool)
+		rows.Col(c, "limits_managed_by_id", &p.LimitsManagedBy.ID)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -13,22 +14,37 @@ import (
 // settingWindows are the sync windows of the hub as a whole.
 const settingWindows = "sync_windows"
 
+// settingWindowsManager is who manages them.
+const settingWindowsManager = "sync_windows_manager"
+
 // HubWindows implements fleet.WindowStore.
-func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, err error) {
-	text, err := s.Setting(ctx, settingWindows)
-	if err != nil {
-		return nil, err
+func (s *Store) HubWindows(ctx context.Context) (windows []fleet.SyncWindow, by managed.Manager, err error) {
+	for setting, into := range map[string]any{settingWindows: &windows, settingWindowsManager: &by} {
+		text, err := s.Setting(ctx, setting)
+		if err == nil {
+			err = query.FromJSON(text, into)
+		}
+		if err != nil {
+			return nil, by, err
+		}
 	}
-	return windows, query.FromJSON(text, &windows)
+	return windows, by, nil
 }
 
 // SetHubWindows implements fleet.WindowStore.
-func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow) error {
+func (s *Store) SetHubWindows(ctx context.Context, windows []fleet.SyncWindow, by managed.Manager) error {
 	text, err := query.List(windows)
 	if err != nil {
 		return err
 	}
-	return s.SetSetting(ctx, settingWindows, text)
+	if err := s.SetSetting(ctx, settingWindows, text); err != nil {
+		return err
+	}
+	who, err := query.JSON(by)
+	if err != nil {
+		return err
+	}
+	return s.SetSetting(ctx, settingWindowsManager, who)
 }
 
 // UpdateProject implements fleet.ProjectStore.

@@ -23,3 +23,14 @@ func TestSweepOfOrphansReadsNoFleet(t *testing.T) {
 		}
 	})
 }
+
+// The bindings of one object are found by it, however many there are.
+func TestBindingsOfAnObjectAreFoundByIt(t *testing.T) {
+	openBoth(t, func(t *testing.T, open func(t *testing.T) *Store) {
+		s := open(t)
+		plan := planOf(t, s, accounts.BindingsAt, []any{"project", "prj_default"})
+		if !strings.Contains(plan, "bindings_by_object") || strings.Contains(plan, "Seq Scan on bindings") || strings.Contains(plan, "SCAN b") {
+			t.Errorf("%s", plan)
+		}
+	})
+}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -23,7 +24,7 @@ func addGenerated(ctx context.Context, m manager.Manager, who *tenancy.Tenancy, 
 		}
 	}
 	c := generated.Config{
-		Cluster: m.GetClient(), Direct: m.GetAPIReader(), Tenancy: who, ClusterUID: uid, Interval: timing.interval, Missing: timing.Missing, Limit: timing.Limit,
+		Cluster: m.GetClient(), Direct: m.GetAPIReader(), Tenancy: who, ClusterUID: uid, Interval: func(s *v1alpha1.Reconciliation) time.Duration { return interval(timing, s) }, Missing: timing.Missing, Limit: timing.Limit,
 		Options: options(defaultWorkers, timing), Events: m.GetEventRecorder("axle-operator"),
 	}
 	return errors.Join(generated.AddSecrets(ctx, m, c), generated.AddSyncs(m, c))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -27,7 +28,7 @@ type groupCalls struct{}
 // foundGroup says of a description that differs that it does not act: the hub cannot
 // change one, and another group would have no members.
 func foundGroup(g *hubv1.Group, item *manifest.Item) *found {
-	f := &found{id: g.GetId(), message: g}
+	f := &found{id: g.GetId(), message: g, managed: true, by: g.GetManagedBy()}
 	if g.GetDescription() != item.Request.(*hubv1.CreateGroupRequest).GetDescription() {
 		f.notActing = []string{"spec.description"}
 	}
@@ -48,17 +49,23 @@ func (groupCalls) same(context.Context, *sdk.Client, *manifest.Item, *found) (bo
 }
 
 func (groupCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (*found, error) {
-	if have != nil {
+	if have != nil && !item.Management.GetTakeOver() {
 		return have, nil
 	}
-	answer, err := c.Groups.Create(ctx, connect.NewRequest(item.Request.(*hubv1.CreateGroupRequest)))
+	request := proto.CloneOf(item.Request.(*hubv1.CreateGroupRequest))
+	request.Management = item.Management
+	answer, err := c.Groups.Create(ctx, connect.NewRequest(request))
 	if err != nil {
 		return nil, err
 	}
 	return foundGroup(answer.Msg, item), nil
 }
 
-func (groupCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
-	_, err := c.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name}))
+func (groupCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	have, err := c.Groups.Get(ctx, connect.NewRequest(&hubv1.GetGroupRequest{Name: name}))
+	if err = others(have, err, by); err != nil {
+		return false, err
+	}
+	_, err = c.Groups.Delete(ctx, connect.NewRequest(&hubv1.DeleteGroupRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return err == nil, err
 }

@@ -4,20 +4,25 @@ import (
 	"context"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
 // kind is how one kind is read in the cluster, and written to the hub.
 type kind struct {
 	name string
+	// group is the API group; empty is kinds.Deployments.
+	group string
 	// protection is the finalizer's part before "-protection"; empty for a kind whose
 	// deletion deletes nothing.
 	protection string
@@ -36,7 +41,11 @@ type kind struct {
 	release func(ctx context.Context, p *pass, name string) (bool, error)
 	// token returns the token that an object wants in a Secret, nil for none.
 	token func(client.Object) (*wantedToken, error)
-	hub   upstream
+	// prepare makes what an object names and may not exist yet.
+	prepare func(ctx context.Context, p *pass) error
+	// keep does the rest of a write, for kinds of tokens that are made once.
+	keep func(ctx context.Context, p *pass) error
+	hub  upstream
 }
 
 // common are the parts of an object that every kind has.
@@ -72,6 +81,8 @@ type found struct {
 	notActing []string
 	// show writes the rest of the status; nil writes nothing.
 	show func(client.Object)
+	// declared is what sdk/declare found, for kinds of that package.
+	declared *declare.Found
 }
 
 // reference is an object that another one names.
@@ -90,9 +101,9 @@ func (r reference) key() string { return r.kind + " " + r.at.String() }
 
 // object is what the reference names.
 func (r reference) object() tenancy.Object {
-	group := kinds.Deployments
-	if r.kind == secretKind || r.kind == configMapKind {
-		group = ""
+	group := ""
+	if k, ok := kindNamed(r.kind); ok {
+		group = k.gvk().Group
 	}
 	return tenancy.Object{Group: group, Kind: r.kind, NamespacedName: r.at}
 }
@@ -143,8 +154,16 @@ func value[T any](p *T) T {
 
 // all are the kinds that the operator acts on.
 func all() []kind {
-	return []kind{
+	return append(ownKinds(),
 		projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), groups(), serviceAccounts(),
-		federatedCredentials(),
+		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
+	)
+}
+
+// gvk is the kind with its group and version.
+func (k kind) gvk() schema.GroupVersionKind {
+	if k.group == kinds.Axle {
+		return axlev1alpha1.GroupVersion.WithKind(k.name)
 	}
+	return v1alpha1.GroupVersion.WithKind(k.name)
 }

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/kinds"
 )
 
 // ofOthers is the reason why the deletion of a custom resource leaves the object of
@@ -36,7 +35,7 @@ func others[T any, M interface {
 // manager is what the hub records about objects of this custom resource. It has no
 // uid: a resource that is deleted and created again under its name is the same one.
 func (p *pass) manager() *hubv1.Manager {
-	id := fmt.Sprintf("%s/%s.%s/%s/%s", p.clusterUID, p.name, kinds.Deployments, p.key.Namespace, p.key.Name)
+	id := fmt.Sprintf("%s/%s.%s/%s/%s", p.clusterUID, p.name, p.gvk().Group, p.key.Namespace, p.key.Name)
 	return &hubv1.Manager{Tool: "operator", Id: id}
 }
 

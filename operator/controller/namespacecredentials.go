@@ -24,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -37,11 +38,11 @@ type credentials struct {
 	tenancy *tenancy.Tenancy
 	timing  Timing
 	events  events.EventRecorder
-	due     *schedule
+	due     *schedule.Schedule
 }
 
 func addCredentials(m manager.Manager, who *tenancy.Tenancy, timing Timing) error {
-	r := &credentials{cluster: m.GetClient(), tenancy: who, timing: timing, events: m.GetEventRecorder("axle-operator"), due: newSchedule(timing.Pending)}
+	r := &credentials{cluster: m.GetClient(), tenancy: who, timing: timing, events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending)}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(secretKind))
 	return builder.ControllerManagedBy(m).Named(credentialsKind).
@@ -100,11 +101,11 @@ func (r *credentials) hear(ctx context.Context, queue workqueue.TypedRateLimitin
 func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object := &v1alpha1.NamespaceCredentials{}
 	if err := r.cluster.Get(ctx, request.NamespacedName, object); err != nil {
-		r.due.drop(request.NamespacedName)
+		r.due.Drop(request.NamespacedName)
 		r.tenancy.Forget(request.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.due.behind(request.NamespacedName, object.ResourceVersion) {
+	if r.due.Behind(request.NamespacedName, object.ResourceVersion) {
 		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
@@ -116,7 +117,7 @@ func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) 
 		if wrong := r.cluster.Status().Patch(ctx, object, client.MergeFrom(before)); wrong != nil {
 			return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(wrong))
 		}
-		r.due.wrote(request.NamespacedName, object.ResourceVersion)
+		r.due.Wrote(request.NamespacedName, object.ResourceVersion)
 		if err != nil {
 			r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Synchronize", "%s", err.Error())
 		}
@@ -132,9 +133,9 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	if err == nil {
 		_, version, err = r.tenancy.Token(ctx, object)
 	}
-	every := r.timing.interval(object.Spec.Reconciliation)
+	every := interval(r.timing, object.Spec.Reconciliation)
 	if err == nil && value(status.TokenSHA) == version && status.ObservedGeneration == object.Generation && meta.IsStatusConditionTrue(status.Conditions, ready) {
-		if wait, due := r.due.wait(key, func() bool { return true }, every); !due {
+		if wait, due := r.due.Wait(key, func() bool { return true }, every); !due {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
 	}
@@ -147,7 +148,7 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	}
 	meta.RemoveStatusCondition(&status.Conditions, supported)
 	if err != nil {
-		r.due.forget(key)
+		r.due.Forget(key)
 		reason := cond(errcode.Is(err, errcode.NotFound), reasonNotFound, reasonError)
 		setCondition(object, &status.Conditions, synchronized, false, reason, err.Error())
 		setCondition(object, &status.Conditions, ready, false, reason, err.Error())
@@ -155,7 +156,7 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	}
 	setCondition(object, &status.Conditions, synchronized, true, reasonSynchronized, "no other credentials name these namespaces")
 	setCondition(object, &status.Conditions, ready, true, reasonReady, "objects of "+strings.Join(object.Spec.Namespaces, ", ")+" act as "+account)
-	return reconcile.Result{RequeueAfter: r.due.again(key, true, every, r.timing.Pending)}, nil
+	return reconcile.Result{RequeueAfter: r.due.Again(key, true, every, r.timing.Pending)}, nil
 }
 
 func (r *credentials) account(ctx context.Context, object *v1alpha1.NamespaceCredentials) (string, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -53,10 +54,13 @@ type reconciler struct {
 	clusterUID string
 	timing     Timing
 	events     events.EventRecorder
-	due        *schedule
+	due        *schedule.Schedule
 	// namespaced is false for a cluster-scoped kind.
 	namespaced bool
 }
+
+// Timing are the times of the controllers.
+type Timing = schedule.Timing
 
 // cacheDelay bounds the wait for the cache to see our last write.
 const cacheDelay = 200 * time.Millisecond
@@ -89,10 +93,10 @@ type pass struct {
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	p := &pass{reconciler: r, key: request.NamespacedName, object: r.kind.object.DeepCopyObject().(client.Object)}
 	if err := r.cluster.Get(ctx, request.NamespacedName, p.object); err != nil {
-		r.due.drop(request.NamespacedName)
+		r.due.Drop(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.due.behind(p.key, p.object.GetResourceVersion()) {
+	if r.due.Behind(p.key, p.object.GetResourceVersion()) {
 		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
@@ -114,7 +118,7 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 		return reconcile.Result{RequeueAfter: jitter.Full(time.Second)}, nil
 	}
 	if p.gone {
-		p.due.drop(p.key)
+		p.due.Drop(p.key)
 		return reconcile.Result{}, nil
 	}
 	if wrong := p.report(ctx, err); wrong != nil && !apierrors.IsNotFound(wrong) {
@@ -123,10 +127,10 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 	var absent missing
 	switch {
 	case errors.As(err, &absent):
-		p.due.forget(p.key)
+		p.due.Forget(p.key)
 		return reconcile.Result{RequeueAfter: spread(p.timing.Missing)}, nil
 	case err != nil:
-		p.due.forget(p.key)
+		p.due.Forget(p.key)
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: p.after}, nil
@@ -136,9 +140,9 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 func spread(d time.Duration) time.Duration { return jitter.Around(d, d/2) }
 
 // interval is the time to the next check of the object; zero is never.
-func (p *pass) interval() time.Duration { return p.timing.interval(p.common(p.object).reconciliation) }
+func (p *pass) interval() time.Duration { return interval(p.timing, p.common(p.object).reconciliation) }
 
-func (t Timing) interval(settings *v1alpha1.Reconciliation) time.Duration {
+func interval(t Timing, settings *v1alpha1.Reconciliation) time.Duration {
 	if settings == nil {
 		return t.Drift
 	}
@@ -156,7 +160,7 @@ func (k kind) finalizer() string {
 	if k.protection == "" {
 		return ""
 	}
-	return "deployments.plural.sh/" + k.protection + "-protection"
+	return k.gvk().Group + "/" + k.protection + "-protection"
 }
 
 func (p *pass) protected() bool {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/tenancy"
@@ -33,7 +32,7 @@ func kindNamed(name string) (kind, bool) {
 
 // follow reads what a reference names, if the object may name it.
 func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error) {
-	from := tenancy.Object{Group: kinds.Deployments, Kind: p.name, NamespacedName: p.key}
+	from := tenancy.Object{Group: p.gvk().Group, Kind: p.name, NamespacedName: p.key}
 	err := p.tenancy.MayName(ctx, ref.field, from, ref.object())
 	if err != nil && ref.written {
 		err = p.tenancy.MayWrite(ctx, ref.field, from, ref.object())

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,7 +80,9 @@ func scopesOf(scopes []v1alpha1.ServiceAccountScope) []string {
 
 type accountCalls struct{}
 
-func foundAccount(a *hubv1.ServiceAccount) *found { return &found{id: a.GetId(), message: a} }
+func foundAccount(a *hubv1.ServiceAccount) *found {
+	return &found{id: a.GetId(), message: a, managed: true, by: a.GetManagedBy()}
+}
 
 func (accountCalls) read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*found, error) {
 	all, err := c.ServiceAccounts.List(ctx, connect.NewRequest(&hubv1.ListServiceAccountsRequest{}))
@@ -110,17 +113,26 @@ func (accountCalls) same(context.Context, *sdk.Client, *manifest.Item, *found) (
 }
 
 func (accountCalls) write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *found) (*found, error) {
-	if have != nil {
+	if have != nil && !item.Management.GetTakeOver() {
 		return have, nil
 	}
-	answer, err := c.ServiceAccounts.Create(ctx, connect.NewRequest(item.Request.(*hubv1.CreateServiceAccountRequest)))
+	request := proto.CloneOf(item.Request.(*hubv1.CreateServiceAccountRequest))
+	request.Management = item.Management
+	answer, err := c.ServiceAccounts.Create(ctx, connect.NewRequest(request))
 	if err != nil {
 		return nil, err
 	}
 	return foundAccount(answer.Msg), nil
 }
 
-func (accountCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, _ *hubv1.Manager) (bool, error) {
-	_, err := c.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name}))
+func (a accountCalls) remove(ctx context.Context, c *sdk.Client, _ client.Object, name string, by *hubv1.Manager) (bool, error) {
+	have, err := a.read(ctx, c, &manifest.Item{Name: name})
+	if have == nil || err != nil {
+		return err == nil, err
+	}
+	if !proto.Equal(have.by, by) {
+		return false, &ofOthers{have.by}
+	}
+	_, err = c.ServiceAccounts.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceAccountRequest{Name: name, Management: &hubv1.Management{By: by}}))
 	return err == nil, err
 }

@@ -27,6 +27,7 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -52,7 +53,7 @@ const referenceIndex = "axle.references"
 // Add adds the controllers of all kinds to a manager. An error says which CRD the
 // cluster does not have.
 func Add(ctx context.Context, m manager.Manager, c Config) error {
-	timing := c.Timing.withDefaults()
+	timing := c.Timing.WithDefaults()
 	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(credentialsKind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
 		if _, err := served(m, gvk); err != nil {
 			return err
@@ -63,7 +64,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 		return err
 	}
 	for _, k := range all() {
-		mapping, err := served(m, v1alpha1.GroupVersion.WithKind(k.name))
+		mapping, err := served(m, k.gvk())
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 		}
 		r := &reconciler{
 			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, clusterUID: c.ClusterUID, timing: timing,
-			events: m.GetEventRecorder("axle-operator"), due: newSchedule(timing.Pending),
+			events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending),
 			namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		}
 		if err := r.add(ctx, m, c.Workers); err != nil {
@@ -207,7 +208,7 @@ func options(workers int, timing Timing) controller.Options {
 	unchecked := true // the name is unique here, but not in a process with two operators
 	return controller.Options{
 		MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
-		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](newBackoff(timing)),
+		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](schedule.NewBackoff(timing)),
 	}
 }
 

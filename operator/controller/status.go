@@ -72,7 +72,7 @@ func (p *pass) report(ctx context.Context, err error) error {
 	if wrong := p.cluster.Status().Patch(ctx, p.object, client.MergeFrom(before)); wrong != nil {
 		return wrong
 	}
-	p.due.wrote(p.key, p.object.GetResourceVersion())
+	p.due.Wrote(p.key, p.object.GetResourceVersion())
 	p.announce(was, err)
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
-	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/ownership"
 	"github.com/axle-cd/axle/sdk"
@@ -52,9 +51,9 @@ func (p *pass) delete(ctx context.Context) (bool, error) {
 	}
 	p.waits = "the object is being deleted from the hub"
 	if c := meta.FindStatusCondition(p.common(p.object).status.Conditions, ready); c == nil || c.Reason != reasonDeleting {
-		p.due.forget(p.key) // the wait for a deletion begins
+		p.due.Forget(p.key) // the wait for a deletion begins
 	}
-	p.after = p.due.again(p.key, false, p.timing.RetryMax, p.timing.Missing)
+	p.after = p.due.Again(p.key, false, p.timing.RetryMax, p.timing.Missing)
 	name, err := p.hubName(ctx)
 	if err == nil {
 		err = p.connect(ctx)
@@ -109,6 +108,11 @@ func (p *pass) hubName(ctx context.Context) (string, error) {
 // lookUp reads what the object refers to.
 func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	p.refs = resolved{}
+	if p.prepare != nil && p.object.GetDeletionTimestamp().IsZero() {
+		if err := p.prepare(ctx, p); err != nil {
+			return true, err
+		}
+	}
 	if p.references == nil {
 		return false, nil
 	}
@@ -130,7 +134,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 		p.resolve(object, p.refs)
 	}
 	object.SetManagedFields(nil)
-	object.GetObjectKind().SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(p.name))
+	object.GetObjectKind().SetGroupVersionKind(p.gvk())
 	var err error
 	if p.item, err = manifest.Object(object, p.key.String(), p.refs); err != nil {
 		return true, err
@@ -148,7 +152,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range []proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request} {
+	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request}, item.Set...) {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -171,7 +175,7 @@ func (p *pass) unchanged(ctx context.Context) (bool, error) {
 			return err != nil, err
 		}
 	}
-	wait, due := p.due.wait(p.key, func() (first bool) { return meta.IsStatusConditionTrue(status.Conditions, ready) }, p.interval())
+	wait, due := p.due.Wait(p.key, func() (first bool) { return meta.IsStatusConditionTrue(status.Conditions, ready) }, p.interval())
 	if !due {
 		p.untouched = true
 		p.after = sooner(p.after, wait)
@@ -183,12 +187,13 @@ func (p *pass) read(ctx context.Context) (_ bool, err error) {
 	if err = p.connect(ctx); err != nil {
 		return true, err
 	}
+	p.item.Management = &hubv1.Management{By: p.manager()}
 	p.have, err = p.kind.hub.read(ctx, p.hub, p.item)
 	return err != nil, err
 }
 
 func (p *pass) decide(context.Context) (bool, error) {
-	by, _ := ownership.Of(kinds.Deployments, p.name)
+	by, _ := ownership.Of(p.gvk().Group, p.name)
 	settings := p.common(p.object).reconciliation
 	p.action = ownership.Decide(by, ownership.State{
 		Exists: p.have != nil, Owned: p.owned(),
@@ -203,7 +208,7 @@ func (p *pass) decide(context.Context) (bool, error) {
 	case ownership.Refuse:
 		return true, errcode.New(errcode.Conflict, "%s %s exists in the hub and was not created by this object", p.name, p.item.Name)
 	case ownership.Show:
-		p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+		p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
 		return true, nil
 	}
 	return false, nil
@@ -236,7 +241,7 @@ func (p *pass) patch(ctx context.Context, change func()) error {
 	change()
 	err := p.cluster.Patch(ctx, p.object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
-		p.due.wrote(p.key, p.object.GetResourceVersion())
+		p.due.Wrote(p.key, p.object.GetResourceVersion())
 	}
 	return err
 }
@@ -259,6 +264,8 @@ func (p *pass) manage() {
 		p.item.Context.Management = by
 	case p.item.Cluster != nil:
 		p.item.Cluster.Management = by
+	default:
+		p.item.Management = by
 	}
 }
 
@@ -278,7 +285,7 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 			return true, err
 		}
 		if same {
-			p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+			p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
 			return true, issueToken(ctx, p)
 		}
 	}
@@ -291,6 +298,6 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	p.have, p.wrote = have, true
-	p.after = p.due.again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
+	p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
 	return true, issueToken(ctx, p)
 }

@@ -198,10 +198,7 @@ func (w *wantedToken) store(ctx context.Context, p *pass, have *corev1.Secret, m
 	} else {
 		err = p.cluster.Update(ctx, secret)
 	}
-	if apierrors.IsForbidden(err) {
-		return errcode.New(errcode.Forbidden, "the operator may not write Secret %s of spec.tokenSecretRef: bind the ClusterRole axle-operator-secrets to its ServiceAccount in namespace %s (%w)", w.at, w.at.Namespace, err)
-	}
-	return err
+	return unwritable(err, w.at)
 }
 
 // withdraw deletes the Secret, if it is of this custom resource, and then its token.
@@ -240,6 +237,9 @@ func lifetime(text string) (time.Duration, error) {
 
 // issueToken writes the token of the object to its Secret, if it wants one.
 func issueToken(ctx context.Context, p *pass) error {
+	if p.keep != nil {
+		return p.keep(ctx, p)
+	}
 	if p.token == nil {
 		return nil
 	}

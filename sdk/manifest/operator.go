@@ -20,11 +20,25 @@ func (d document) ofOperator(values Values) (*Item, error) {
 	switch d.meta.Kind {
 	case "FederatedCredential":
 		return d.federatedCredential()
+	case "BootstrapToken":
+		return d.bootstrapToken()
 	case "ServiceAccount":
 		return d.serviceAccount()
 	default:
 		return d.group()
 	}
+}
+
+// bootstrapToken is a token for one cluster of a project.
+func (d document) bootstrapToken() (*Item, error) {
+	var object v1alpha1.BootstrapToken
+	if err := d.strict(&object); err != nil {
+		return nil, err
+	}
+	return &Item{Kind: d.meta.Kind, Name: object.Namespace + "/" + object.Name, Where: d.where,
+		Request:   &hubv1.CreateBootstrapTokenRequest{Project: object.Spec.ProjectRef.Name},
+		NotActing: set(map[string]bool{"spec.user": object.Spec.User != nil}),
+	}, nil
 }
 
 // federatedCredential is a trust. Its audience is empty if the object names none.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -41,8 +42,11 @@ type Item struct {
 	Global  *hubv1.ApplyGlobalServiceRequest
 	// Namespace creates or replaces a managed namespace.
 	Namespace *hubv1.ApplyManagedNamespaceRequest
-	// Request is what creates an object of the kinds that only the operator reads.
-	Request proto.Message
+	// Request is what creates an object of the other kinds, and Set has one request for
+	// each row of those that consist of rows. Management is who declares it.
+	Request    proto.Message
+	Set        []proto.Message
+	Management *hubv1.Management
 
 	// Stored are the secrets that stay as the hub has them; see StoredSecrets.
 	Stored []string
@@ -179,7 +183,10 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
-	order := []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ManagedNamespace", "GlobalService", "ServiceDeployment"}
+	// Repositories, users and the like first; what names them comes later.
+	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
+		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
+	items = merged(items)
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -205,11 +212,15 @@ func (d document) item(values Values) (*Item, error) {
 	if d.holdsValues() {
 		return nil, nil
 	}
-	if d.meta.APIVersion != v1alpha1.GroupVersion.String() {
-		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion)
+	own := d.meta.APIVersion == axlev1alpha1.GroupVersion.String()
+	if !own && d.meta.APIVersion != v1alpha1.GroupVersion.String() {
+		return nil, errcode.New(errcode.Invalid, "%s: %s %s %q is not in %s or %s; apply it to a cluster through a service's repository", d.where, d.meta.APIVersion, d.meta.Kind, d.meta.Name, v1alpha1.GroupVersion, axlev1alpha1.GroupVersion)
 	}
 	if d.meta.Name == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: %s has no metadata.name", d.where, d.meta.Kind)
+	}
+	if own {
+		return d.own(values)
 	}
 	switch d.meta.Kind {
 	case "Project":
@@ -224,7 +235,7 @@ func (d document) item(values Values) (*Item, error) {
 		return d.context(values)
 	case "ServiceDeployment":
 		return d.service(values)
-	case "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
+	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
 	case "GlobalService":
 		return d.global(values)

@@ -45,7 +45,7 @@ func TestGroup(t *testing.T) {
 	}
 
 	// A group that the hub lost is made again, and one of others is only shown.
-	ask(b, b.people.Groups.Delete, &hubv1.DeleteGroupRequest{Name: "on call"})
+	ask(b, b.people.Groups.Delete, &hubv1.DeleteGroupRequest{Name: "on call", Management: &hubv1.Management{TakeOver: true}})
 	declare("sre", "name: on call, description: third")
 	b.synchronized(g)
 	ask(b, b.people.Groups.Get, &hubv1.GetGroupRequest{Name: "on call"})
@@ -223,7 +223,7 @@ func TestFederatedCredential(t *testing.T) {
 		return nil
 	}
 	c := declare("ci", "claimsLike: {sub: 'repo:platform/.*'}")
-	b.want(c, "Synchronized", "False", "Error", "service account \"edge.at.example.test\" does not exist")
+	b.want(c, "Synchronized", "False", "NotFound", "service account \"edge.at.example.test\" does not exist")
 	b.account("edge", "email: edge@example.test")
 	b.synchronized(c)
 	have := trust()

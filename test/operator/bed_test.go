@@ -154,6 +154,7 @@ func lists() []client.ObjectList {
 	return []client.ObjectList{
 		&v1alpha1.ServiceDeploymentList{}, &v1alpha1.GlobalServiceList{}, &v1alpha1.ManagedNamespaceList{}, &v1alpha1.GeneratedSecretList{}, &v1alpha1.ClusterSyncList{}, &v1alpha1.ServiceContextList{}, &v1alpha1.GitRepositoryList{}, &v1alpha1.HelmRepositoryList{}, &v1alpha1.GroupList{}, &v1alpha1.ServiceAccountList{}, &v1alpha1.FederatedCredentialList{}, &v1alpha1.ClusterList{}, &v1alpha1.ProjectList{},
 		&v1alpha1.NamespaceCredentialsList{}, &axlev1alpha1.ReferenceGrantList{},
+		&axlev1alpha1.AccessBindingList{}, &axlev1alpha1.AdminGrantList{}, &axlev1alpha1.FederationTrustList{}, &axlev1alpha1.GroupMembershipList{}, &axlev1alpha1.HubSettingsList{}, &axlev1alpha1.LoginProviderList{}, &axlev1alpha1.OutputsList{}, &axlev1alpha1.ProjectLimitsList{}, &axlev1alpha1.RepositoryList{}, &axlev1alpha1.UserList{}, &axlev1alpha1.WebhookList{}, &axlev1alpha1.AgentUpgradeList{}, &axlev1alpha1.RegistrationTokenList{}, &v1alpha1.BootstrapTokenList{},
 	}
 }
 
@@ -277,6 +278,34 @@ func statusOf(object client.Object) *v1alpha1.Status {
 	case *v1alpha1.NamespaceCredentials:
 		return &o.Status.Status
 	case *axlev1alpha1.ReferenceGrant:
+		return &o.Status
+	case *axlev1alpha1.AccessBinding:
+		return &o.Status
+	case *axlev1alpha1.AdminGrant:
+		return &o.Status
+	case *axlev1alpha1.FederationTrust:
+		return &o.Status
+	case *axlev1alpha1.GroupMembership:
+		return &o.Status
+	case *axlev1alpha1.HubSettings:
+		return &o.Status
+	case *axlev1alpha1.LoginProvider:
+		return &o.Status.Status
+	case *axlev1alpha1.Outputs:
+		return &o.Status
+	case *axlev1alpha1.ProjectLimits:
+		return &o.Status
+	case *axlev1alpha1.Repository:
+		return &o.Status.Status
+	case *axlev1alpha1.User:
+		return &o.Status
+	case *axlev1alpha1.AgentUpgrade:
+		return &o.Status.Status
+	case *axlev1alpha1.Webhook:
+		return &o.Status.Status
+	case *axlev1alpha1.RegistrationToken:
+		return &o.Status.Status
+	case *v1alpha1.BootstrapToken:
 		return &o.Status
 	case *v1alpha1.GlobalService:
 		return &o.Status.Status

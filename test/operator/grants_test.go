@@ -173,6 +173,8 @@ type cell struct {
 }
 
 var cells = map[string]cell{
+	"BootstrapToken spec.projectRef":                               {kinds.Deployments, "BootstrapToken", "", "{projectRef: {name: shop, namespace: %s}, tokenSecretRef: {name: boot}}"},
+	"BootstrapToken spec.tokenSecretRef":                           {kinds.Deployments, "BootstrapToken", "Secret", "{projectRef: {name: shop}, tokenSecretRef: {name: boot, namespace: %s}}"},
 	"GitRepository spec.credentialsRef":                            {kinds.Deployments, "GitRepository", "Secret", "{url: 'https://git.example/x', credentialsRef: {name: values, namespace: %s}}"},
 	"GlobalService spec.projectRef":                                {kinds.Deployments, "GlobalService", "", "{tags: {tier: none}, projectRef: {name: shop, namespace: %s}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
 	"GlobalService spec.template.configurationRef":                 {kinds.Deployments, "GlobalService", "Secret", "{tags: {tier: none}, template: {configurationRef: {name: values, namespace: %s}, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}}"},
@@ -244,11 +246,17 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 			} else if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 				from = ""
 			}
-			into := func(namespace string) {
-				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "'}\nspec: " + fmt.Sprintf(c.spec, namespace))
-			}
 			o.SetName(name)
 			o.SetNamespace(from)
+			into := func(namespace string) {
+				if c.kind == "BootstrapToken" { // its fields cannot be changed
+					if err := b.Delete(t.Context(), o.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+						t.Fatal(err)
+					}
+					b.vanished(o.DeepCopy())
+				}
+				b.apply("apiVersion: " + c.group + "/v1alpha1\nkind: " + c.kind + "\nmetadata: {name: " + name + ", namespace: '" + from + "'}\nspec: " + fmt.Sprintf(c.spec, namespace))
+			}
 			into(b.namespace)
 			b.settled(o, "True", "") // own, without
 			into(b.foreign)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -164,6 +165,14 @@ func TestOperatorWithServiceAccountToken(t *testing.T) {
 	b.account("edge", "email: edge, tokenSecretRef: {name: edge, namespace: "+own+"}")
 	if _, who := b.written("edge", own, ""); who.GetName() != "edge" {
 		t.Errorf("the token acts as %v", who)
+	}
+
+	// A token for clusters does not end with its own one of a minute.
+	b.own("RegistrationToken", "fleet", own, "{lifetime: 2h, tokenSecretRef: {name: fleet}}")
+	o := &axlev1alpha1.RegistrationToken{ObjectMeta: meta1("fleet", own)}
+	b.synchronized(o)
+	if left := time.Until(o.Status.ExpiresAt.Time); left < time.Hour {
+		t.Errorf("the token for clusters ends in %s", left)
 	}
 
 	// One login serves many calls.

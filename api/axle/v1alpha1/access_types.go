@@ -9,20 +9,18 @@ import (
 // User is a user of the hub who exists before their first login.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axuser
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axuser
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Email",type=string,JSONPath=`.spec.email`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type User struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec UserSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub creates no user: the operator does not read this kind yet. Use axle users create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   UserSpec        `json:"spec"`
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -41,21 +39,19 @@ type UserSpec struct {
 // users does not include the right to create administrators.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axadm
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axadm
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="User",type=string,JSONPath=`.spec.user`
 // +kubebuilder:printcolumn:name="ServiceAccount",type=string,JSONPath=`.spec.serviceAccount`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type AdminGrant struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec AdminGrantSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No administrator is added: the operator does not read this kind yet. Use axle users admin.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   AdminGrantSpec  `json:"spec"`
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -74,21 +70,19 @@ type AdminGrantSpec struct {
 // elsewhere, by hand or through a login provider, stay.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axgm
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axgm
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Group",type=string,JSONPath=`.spec.group`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GroupMembership struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec GroupMembershipSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No member is added: the operator does not read this kind yet. Use axle groups add-member.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   GroupMembershipSpec `json:"spec"`
+	Status v1alpha1.Status     `json:"status,omitempty"`
 }
 
 // GroupMembershipSpec names the group and the members.
@@ -117,23 +111,21 @@ type Member struct {
 // everywhere below it.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axab
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axab
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Actions",type=string,JSONPath=`.spec.actions`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.place.project`
 // +kubebuilder:printcolumn:name="Cluster",type=string,JSONPath=`.spec.place.cluster`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type AccessBinding struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec AccessBindingSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No access changes: the operator does not read this kind yet. Use axle auth bind.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   AccessBindingSpec `json:"spec"`
+	Status v1alpha1.Status   `json:"status,omitempty"`
 }
 
 // AccessBindingSpec says who may do what, and where.
@@ -183,20 +175,18 @@ type Place struct {
 // LoginProvider is an OpenID Connect issuer that users log in with.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axlogin
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axlogin
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type LoginProvider struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec LoginProviderSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub adds no login provider: the operator does not read this kind yet. Use axle providers create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   LoginProviderSpec   `json:"spec"`
 	Status LoginProviderStatus `json:"status,omitempty"`
 }
 
@@ -246,22 +236,20 @@ type LoginProviderStatus struct {
 // this one also sets audience, lifetime and certificates.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axtrust
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axtrust
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Issuer",type=string,JSONPath=`.spec.issuer`
 // +kubebuilder:printcolumn:name="ServiceAccount",type=string,JSONPath=`.spec.serviceAccount`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type FederationTrust struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec FederationTrustSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub trusts no further issuer: the operator does not read this kind yet. Use axle federation create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   FederationTrustSpec `json:"spec"`
+	Status v1alpha1.Status     `json:"status,omitempty"`
 }
 
 // FederationTrustSpec says which tokens are accepted, and which service

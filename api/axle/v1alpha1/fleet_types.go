@@ -70,21 +70,19 @@ type ClusterRegistrationStatus struct {
 // purpose; this one also limits names, tags, uses and lifetime.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axrt
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axrt
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
 // +kubebuilder:printcolumn:name="UsesLeft",type=integer,JSONPath=`.status.usesLeft`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type RegistrationToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec RegistrationTokenSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No token is created: the operator does not read this kind yet. Use axle tokens create --bootstrap.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   RegistrationTokenSpec   `json:"spec"`
 	Status RegistrationTokenStatus `json:"status,omitempty"`
 }
 
@@ -128,21 +126,19 @@ type RegistrationTokenStatus struct {
 // ProjectLimits limits what the services of a project may change, and when.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axlim
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axlim
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ProjectLimits struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ProjectLimitsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No limit changes: the operator does not read this kind yet. Use axle projects update.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status v1alpha1.Status `json:"status,omitempty"`
+	Spec   ProjectLimitsSpec `json:"spec"`
+	Status v1alpha1.Status   `json:"status,omitempty"`
 }
 
 // ProjectLimitsSpec are the limits.
@@ -173,18 +169,16 @@ type ProjectLimitsSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="the settings of the hub are the object named default"
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axhub
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axhub
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HubSettings struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec HubSettingsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: the operator does not read this kind yet. Use axle hub sync-windows set.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   HubSettingsSpec `json:"spec"`
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 
@@ -199,20 +193,18 @@ type HubSettingsSpec struct {
 // Outputs are values that services can import.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axout
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axout
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.project`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Outputs struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec OutputsSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "The hub stores no outputs: the operator does not read this kind yet. Use axle outputs put.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   OutputsSpec     `json:"spec"`
 	Status v1alpha1.Status `json:"status,omitempty"`
 }
 

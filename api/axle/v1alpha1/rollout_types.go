@@ -88,21 +88,19 @@ type RolloutGate struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'default'",message="the upgrade of the agents is the object named default"
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axau
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axau
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.rollout.phase`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type AgentUpgrade struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec AgentUpgradeSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No agent is upgraded: the operator does not read this kind yet. Use axle agents upgrade.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	Spec   AgentUpgradeSpec   `json:"spec"`
 	Status AgentUpgradeStatus `json:"status,omitempty"`
 }
 

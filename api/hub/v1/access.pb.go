@@ -34,9 +34,13 @@ type User struct {
 	Admin     bool   `protobuf:"varint,4,opt,name=admin,proto3" json:"admin,omitempty"`
 	CreatedAt int64  `protobuf:"varint,5,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// Names, sorted.
-	Groups        []string `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Groups []string `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy *Manager `protobuf:"bytes,7,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	// Who manages whether the user is an administrator; unset is nobody.
+	AdminManagedBy *Manager `protobuf:"bytes,8,opt,name=admin_managed_by,json=adminManagedBy,proto3" json:"admin_managed_by,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *User) Reset() {
@@ -111,8 +115,24 @@ func (x *User) GetGroups() []string {
 	return nil
 }
 
+func (x *User) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
+func (x *User) GetAdminManagedBy() *Manager {
+	if x != nil {
+		return x.AdminManagedBy
+	}
+	return nil
+}
+
 type ListUsersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the user or service account with this name; empty is all.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +165,13 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ListUsersRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type ListUsersResponse struct {
@@ -199,7 +226,8 @@ type CreateUserRequest struct {
 	// token.
 	TokenScopes []string `protobuf:"bytes,3,rep,name=token_scopes,json=tokenScopes,proto3" json:"token_scopes,omitempty"`
 	// Zero is 24 h.
-	TokenLifetimeMicros int64 `protobuf:"varint,4,opt,name=token_lifetime_micros,json=tokenLifetimeMicros,proto3" json:"token_lifetime_micros,omitempty"`
+	TokenLifetimeMicros int64       `protobuf:"varint,4,opt,name=token_lifetime_micros,json=tokenLifetimeMicros,proto3" json:"token_lifetime_micros,omitempty"`
+	Management          *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -260,6 +288,13 @@ func (x *CreateUserRequest) GetTokenLifetimeMicros() int64 {
 		return x.TokenLifetimeMicros
 	}
 	return 0
+}
+
+func (x *CreateUserRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type CreateUserResponse struct {
@@ -327,6 +362,7 @@ type SetAdminRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Admin         bool                   `protobuf:"varint,2,opt,name=admin,proto3" json:"admin,omitempty"`
+	Management    *Management            `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,9 +411,17 @@ func (x *SetAdminRequest) GetAdmin() bool {
 	return false
 }
 
+func (x *SetAdminRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteUserRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,6 +461,13 @@ func (x *DeleteUserRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteUserRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteUserResponse struct {
@@ -463,7 +514,9 @@ type Group struct {
 	CreatedAt   int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	Members     int32                  `protobuf:"varint,5,opt,name=members,proto3" json:"members,omitempty"`
 	// Only set for a single group.
-	Member        []*GroupMember `protobuf:"bytes,6,rep,name=member,proto3" json:"member,omitempty"`
+	Member []*GroupMember `protobuf:"bytes,6,rep,name=member,proto3" json:"member,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,7,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,13 +593,22 @@ func (x *Group) GetMember() []*GroupMember {
 	return nil
 }
 
+func (x *Group) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type GroupMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The sources of the membership: "" when a person added it, otherwise a login
 	// provider.
-	Sources       []string `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []string `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Who manages the membership that a person or a tool added.
+	ManagedBy     *Manager `protobuf:"bytes,4,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -598,6 +660,13 @@ func (x *GroupMember) GetKind() string {
 func (x *GroupMember) GetSources() []string {
 	if x != nil {
 		return x.Sources
+	}
+	return nil
+}
+
+func (x *GroupMember) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
 	}
 	return nil
 }
@@ -730,6 +799,7 @@ type CreateGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Description   string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	Management    *Management            `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -778,9 +848,17 @@ func (x *CreateGroupRequest) GetDescription() string {
 	return ""
 }
 
+func (x *CreateGroupRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteGroupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +898,13 @@ func (x *DeleteGroupRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteGroupRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteGroupResponse struct {
@@ -862,6 +947,7 @@ type AddMemberRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Management    *Management            `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -910,10 +996,18 @@ func (x *AddMemberRequest) GetUser() string {
 	return ""
 }
 
+func (x *AddMemberRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type RemoveMemberRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"`
 	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Management    *Management            `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +1054,13 @@ func (x *RemoveMemberRequest) GetUser() string {
 		return x.User
 	}
 	return ""
+}
+
+func (x *RemoveMemberRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 // Place is the object of a binding: nothing set is the whole hub. A service
@@ -1035,9 +1136,11 @@ type Binding struct {
 	// hub, project, cluster or service.
 	Level string `protobuf:"bytes,5,opt,name=level,proto3" json:"level,omitempty"`
 	// Name of the project or cluster, or cluster/service; empty for the hub.
-	Object        string `protobuf:"bytes,6,opt,name=object,proto3" json:"object,omitempty"`
-	CreatedAt     int64  `protobuf:"varint,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	CreatedBy     string `protobuf:"bytes,8,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	Object    string `protobuf:"bytes,6,opt,name=object,proto3" json:"object,omitempty"`
+	CreatedAt int64  `protobuf:"varint,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedBy string `protobuf:"bytes,8,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,9,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1128,8 +1231,18 @@ func (x *Binding) GetCreatedBy() string {
 	return ""
 }
 
+func (x *Binding) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type ListBindingsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the bindings of exactly this object, which for an empty place is the
+	// hub; unset is all. For administrators.
+	At            *Place `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,6 +1275,13 @@ func (x *ListBindingsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListBindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListBindingsRequest) Descriptor() ([]byte, []int) {
 	return file_hub_v1_access_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListBindingsRequest) GetAt() *Place {
+	if x != nil {
+		return x.At
+	}
+	return nil
 }
 
 type ListBindingsResponse struct {
@@ -1211,10 +1331,11 @@ func (x *ListBindingsResponse) GetBindings() []*Binding {
 type CreateBindingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// user, service_account or group.
-	SubjectKind   string   `protobuf:"bytes,1,opt,name=subject_kind,json=subjectKind,proto3" json:"subject_kind,omitempty"`
-	Subject       string   `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	Actions       []string `protobuf:"bytes,3,rep,name=actions,proto3" json:"actions,omitempty"`
-	Place         *Place   `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`
+	SubjectKind   string      `protobuf:"bytes,1,opt,name=subject_kind,json=subjectKind,proto3" json:"subject_kind,omitempty"`
+	Subject       string      `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	Actions       []string    `protobuf:"bytes,3,rep,name=actions,proto3" json:"actions,omitempty"`
+	Place         *Place      `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`
+	Management    *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1277,12 +1398,20 @@ func (x *CreateBindingRequest) GetPlace() *Place {
 	return nil
 }
 
+func (x *CreateBindingRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteBindingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SubjectKind   string                 `protobuf:"bytes,1,opt,name=subject_kind,json=subjectKind,proto3" json:"subject_kind,omitempty"`
 	Subject       string                 `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
 	Actions       []string               `protobuf:"bytes,3,rep,name=actions,proto3" json:"actions,omitempty"`
 	Place         *Place                 `protobuf:"bytes,4,opt,name=place,proto3" json:"place,omitempty"`
+	Management    *Management            `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1341,6 +1470,13 @@ func (x *DeleteBindingRequest) GetActions() []string {
 func (x *DeleteBindingRequest) GetPlace() *Place {
 	if x != nil {
 		return x.Place
+	}
+	return nil
+}
+
+func (x *DeleteBindingRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
 	}
 	return nil
 }
@@ -1473,7 +1609,7 @@ var File_hub_v1_access_proto protoreflect.FileDescriptor
 
 const file_hub_v1_access_proto_rawDesc = "" +
 	"\n" +
-	"\x13hub/v1/access.proto\x12\vaxle.hub.v1\"\x8b\x01\n" +
+	"\x13hub/v1/access.proto\x12\vaxle.hub.v1\x1a\x10hub/v1/hub.proto\"\x80\x02\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -1481,25 +1617,38 @@ const file_hub_v1_access_proto_rawDesc = "" +
 	"\x05admin\x18\x04 \x01(\bR\x05admin\x12\x1d\n" +
 	"\n" +
 	"created_at\x18\x05 \x01(\x03R\tcreatedAt\x12\x16\n" +
-	"\x06groups\x18\x06 \x03(\tR\x06groups\"\x12\n" +
-	"\x10ListUsersRequest\"<\n" +
+	"\x06groups\x18\x06 \x03(\tR\x06groups\x123\n" +
+	"\n" +
+	"managed_by\x18\a \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12>\n" +
+	"\x10admin_managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\x0eadminManagedBy\"&\n" +
+	"\x10ListUsersRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"<\n" +
 	"\x11ListUsersResponse\x12'\n" +
-	"\x05users\x18\x01 \x03(\v2\x11.axle.hub.v1.UserR\x05users\"\x96\x01\n" +
+	"\x05users\x18\x01 \x03(\v2\x11.axle.hub.v1.UserR\x05users\"\xcf\x01\n" +
 	"\x11CreateUserRequest\x12\x14\n" +
 	"\x05email\x18\x01 \x01(\tR\x05email\x12\x14\n" +
 	"\x05admin\x18\x02 \x01(\bR\x05admin\x12!\n" +
 	"\ftoken_scopes\x18\x03 \x03(\tR\vtokenScopes\x122\n" +
-	"\x15token_lifetime_micros\x18\x04 \x01(\x03R\x13tokenLifetimeMicros\"{\n" +
+	"\x15token_lifetime_micros\x18\x04 \x01(\x03R\x13tokenLifetimeMicros\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"{\n" +
 	"\x12CreateUserResponse\x12%\n" +
 	"\x04user\x18\x01 \x01(\v2\x11.axle.hub.v1.UserR\x04user\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x12(\n" +
-	"\x10token_expires_at\x18\x03 \x01(\x03R\x0etokenExpiresAt\";\n" +
+	"\x10token_expires_at\x18\x03 \x01(\x03R\x0etokenExpiresAt\"t\n" +
 	"\x0fSetAdminRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05admin\x18\x02 \x01(\bR\x05admin\"'\n" +
+	"\x05admin\x18\x02 \x01(\bR\x05admin\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"`\n" +
 	"\x11DeleteUserRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x14\n" +
-	"\x12DeleteUserResponse\"\xb8\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x14\n" +
+	"\x12DeleteUserResponse\"\xed\x01\n" +
 	"\x05Group\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -1507,32 +1656,48 @@ const file_hub_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x18\n" +
 	"\amembers\x18\x05 \x01(\x05R\amembers\x120\n" +
-	"\x06member\x18\x06 \x03(\v2\x18.axle.hub.v1.GroupMemberR\x06member\"O\n" +
+	"\x06member\x18\x06 \x03(\v2\x18.axle.hub.v1.GroupMemberR\x06member\x123\n" +
+	"\n" +
+	"managed_by\x18\a \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x84\x01\n" +
 	"\vGroupMember\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
-	"\asources\x18\x03 \x03(\tR\asources\"\x13\n" +
+	"\asources\x18\x03 \x03(\tR\asources\x123\n" +
+	"\n" +
+	"managed_by\x18\x04 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x13\n" +
 	"\x11ListGroupsRequest\"@\n" +
 	"\x12ListGroupsResponse\x12*\n" +
 	"\x06groups\x18\x01 \x03(\v2\x12.axle.hub.v1.GroupR\x06groups\"%\n" +
 	"\x0fGetGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"J\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x83\x01\n" +
 	"\x12CreateGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vdescription\x18\x02 \x01(\tR\vdescription\"(\n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"a\n" +
 	"\x12DeleteGroupRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
-	"\x13DeleteGroupResponse\"<\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x15\n" +
+	"\x13DeleteGroupResponse\"u\n" +
 	"\x10AddMemberRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x12\n" +
-	"\x04user\x18\x02 \x01(\tR\x04user\"?\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"x\n" +
 	"\x13RemoveMemberRequest\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x12\n" +
-	"\x04user\x18\x02 \x01(\tR\x04user\"U\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"U\n" +
 	"\x05Place\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\tR\acluster\x12\x18\n" +
-	"\aservice\x18\x03 \x01(\tR\aservice\"\xda\x01\n" +
+	"\aservice\x18\x03 \x01(\tR\aservice\"\x8f\x02\n" +
 	"\aBinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
 	"\fsubject_kind\x18\x02 \x01(\tR\vsubjectKind\x12\x18\n" +
@@ -1543,20 +1708,29 @@ const file_hub_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\a \x01(\x03R\tcreatedAt\x12\x1d\n" +
 	"\n" +
-	"created_by\x18\b \x01(\tR\tcreatedBy\"\x15\n" +
-	"\x13ListBindingsRequest\"H\n" +
+	"created_by\x18\b \x01(\tR\tcreatedBy\x123\n" +
+	"\n" +
+	"managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"9\n" +
+	"\x13ListBindingsRequest\x12\"\n" +
+	"\x02at\x18\x01 \x01(\v2\x12.axle.hub.v1.PlaceR\x02at\"H\n" +
 	"\x14ListBindingsResponse\x120\n" +
-	"\bbindings\x18\x01 \x03(\v2\x14.axle.hub.v1.BindingR\bbindings\"\x97\x01\n" +
+	"\bbindings\x18\x01 \x03(\v2\x14.axle.hub.v1.BindingR\bbindings\"\xd0\x01\n" +
 	"\x14CreateBindingRequest\x12!\n" +
 	"\fsubject_kind\x18\x01 \x01(\tR\vsubjectKind\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x18\n" +
 	"\aactions\x18\x03 \x03(\tR\aactions\x12(\n" +
-	"\x05place\x18\x04 \x01(\v2\x12.axle.hub.v1.PlaceR\x05place\"\x97\x01\n" +
+	"\x05place\x18\x04 \x01(\v2\x12.axle.hub.v1.PlaceR\x05place\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xd0\x01\n" +
 	"\x14DeleteBindingRequest\x12!\n" +
 	"\fsubject_kind\x18\x01 \x01(\tR\vsubjectKind\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x18\n" +
 	"\aactions\x18\x03 \x03(\tR\aactions\x12(\n" +
-	"\x05place\x18\x04 \x01(\v2\x12.axle.hub.v1.PlaceR\x05place\"_\n" +
+	"\x05place\x18\x04 \x01(\v2\x12.axle.hub.v1.PlaceR\x05place\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"_\n" +
 	"\vCanIRequest\x12\x16\n" +
 	"\x06action\x18\x01 \x01(\tR\x06action\x12(\n" +
 	"\x05place\x18\x02 \x01(\v2\x12.axle.hub.v1.PlaceR\x05place\x12\x0e\n" +
@@ -1624,50 +1798,67 @@ var file_hub_v1_access_proto_goTypes = []any{
 	(*DeleteBindingRequest)(nil), // 23: axle.hub.v1.DeleteBindingRequest
 	(*CanIRequest)(nil),          // 24: axle.hub.v1.CanIRequest
 	(*CanIResponse)(nil),         // 25: axle.hub.v1.CanIResponse
+	(*Manager)(nil),              // 26: axle.hub.v1.Manager
+	(*Management)(nil),           // 27: axle.hub.v1.Management
 }
 var file_hub_v1_access_proto_depIdxs = []int32{
-	0,  // 0: axle.hub.v1.ListUsersResponse.users:type_name -> axle.hub.v1.User
-	0,  // 1: axle.hub.v1.CreateUserResponse.user:type_name -> axle.hub.v1.User
-	9,  // 2: axle.hub.v1.Group.member:type_name -> axle.hub.v1.GroupMember
-	8,  // 3: axle.hub.v1.ListGroupsResponse.groups:type_name -> axle.hub.v1.Group
-	19, // 4: axle.hub.v1.ListBindingsResponse.bindings:type_name -> axle.hub.v1.Binding
-	18, // 5: axle.hub.v1.CreateBindingRequest.place:type_name -> axle.hub.v1.Place
-	18, // 6: axle.hub.v1.DeleteBindingRequest.place:type_name -> axle.hub.v1.Place
-	18, // 7: axle.hub.v1.CanIRequest.place:type_name -> axle.hub.v1.Place
-	19, // 8: axle.hub.v1.CanIResponse.binding:type_name -> axle.hub.v1.Binding
-	1,  // 9: axle.hub.v1.Users.List:input_type -> axle.hub.v1.ListUsersRequest
-	3,  // 10: axle.hub.v1.Users.Create:input_type -> axle.hub.v1.CreateUserRequest
-	5,  // 11: axle.hub.v1.Users.SetAdmin:input_type -> axle.hub.v1.SetAdminRequest
-	6,  // 12: axle.hub.v1.Users.Delete:input_type -> axle.hub.v1.DeleteUserRequest
-	10, // 13: axle.hub.v1.Groups.List:input_type -> axle.hub.v1.ListGroupsRequest
-	12, // 14: axle.hub.v1.Groups.Get:input_type -> axle.hub.v1.GetGroupRequest
-	13, // 15: axle.hub.v1.Groups.Create:input_type -> axle.hub.v1.CreateGroupRequest
-	14, // 16: axle.hub.v1.Groups.Delete:input_type -> axle.hub.v1.DeleteGroupRequest
-	16, // 17: axle.hub.v1.Groups.AddMember:input_type -> axle.hub.v1.AddMemberRequest
-	17, // 18: axle.hub.v1.Groups.RemoveMember:input_type -> axle.hub.v1.RemoveMemberRequest
-	20, // 19: axle.hub.v1.Bindings.List:input_type -> axle.hub.v1.ListBindingsRequest
-	22, // 20: axle.hub.v1.Bindings.Create:input_type -> axle.hub.v1.CreateBindingRequest
-	23, // 21: axle.hub.v1.Bindings.Delete:input_type -> axle.hub.v1.DeleteBindingRequest
-	24, // 22: axle.hub.v1.Access.CanI:input_type -> axle.hub.v1.CanIRequest
-	2,  // 23: axle.hub.v1.Users.List:output_type -> axle.hub.v1.ListUsersResponse
-	4,  // 24: axle.hub.v1.Users.Create:output_type -> axle.hub.v1.CreateUserResponse
-	0,  // 25: axle.hub.v1.Users.SetAdmin:output_type -> axle.hub.v1.User
-	7,  // 26: axle.hub.v1.Users.Delete:output_type -> axle.hub.v1.DeleteUserResponse
-	11, // 27: axle.hub.v1.Groups.List:output_type -> axle.hub.v1.ListGroupsResponse
-	8,  // 28: axle.hub.v1.Groups.Get:output_type -> axle.hub.v1.Group
-	8,  // 29: axle.hub.v1.Groups.Create:output_type -> axle.hub.v1.Group
-	15, // 30: axle.hub.v1.Groups.Delete:output_type -> axle.hub.v1.DeleteGroupResponse
-	8,  // 31: axle.hub.v1.Groups.AddMember:output_type -> axle.hub.v1.Group
-	8,  // 32: axle.hub.v1.Groups.RemoveMember:output_type -> axle.hub.v1.Group
-	21, // 33: axle.hub.v1.Bindings.List:output_type -> axle.hub.v1.ListBindingsResponse
-	21, // 34: axle.hub.v1.Bindings.Create:output_type -> axle.hub.v1.ListBindingsResponse
-	21, // 35: axle.hub.v1.Bindings.Delete:output_type -> axle.hub.v1.ListBindingsResponse
-	25, // 36: axle.hub.v1.Access.CanI:output_type -> axle.hub.v1.CanIResponse
-	23, // [23:37] is the sub-list for method output_type
-	9,  // [9:23] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	26, // 0: axle.hub.v1.User.managed_by:type_name -> axle.hub.v1.Manager
+	26, // 1: axle.hub.v1.User.admin_managed_by:type_name -> axle.hub.v1.Manager
+	0,  // 2: axle.hub.v1.ListUsersResponse.users:type_name -> axle.hub.v1.User
+	27, // 3: axle.hub.v1.CreateUserRequest.management:type_name -> axle.hub.v1.Management
+	0,  // 4: axle.hub.v1.CreateUserResponse.user:type_name -> axle.hub.v1.User
+	27, // 5: axle.hub.v1.SetAdminRequest.management:type_name -> axle.hub.v1.Management
+	27, // 6: axle.hub.v1.DeleteUserRequest.management:type_name -> axle.hub.v1.Management
+	9,  // 7: axle.hub.v1.Group.member:type_name -> axle.hub.v1.GroupMember
+	26, // 8: axle.hub.v1.Group.managed_by:type_name -> axle.hub.v1.Manager
+	26, // 9: axle.hub.v1.GroupMember.managed_by:type_name -> axle.hub.v1.Manager
+	8,  // 10: axle.hub.v1.ListGroupsResponse.groups:type_name -> axle.hub.v1.Group
+	27, // 11: axle.hub.v1.CreateGroupRequest.management:type_name -> axle.hub.v1.Management
+	27, // 12: axle.hub.v1.DeleteGroupRequest.management:type_name -> axle.hub.v1.Management
+	27, // 13: axle.hub.v1.AddMemberRequest.management:type_name -> axle.hub.v1.Management
+	27, // 14: axle.hub.v1.RemoveMemberRequest.management:type_name -> axle.hub.v1.Management
+	26, // 15: axle.hub.v1.Binding.managed_by:type_name -> axle.hub.v1.Manager
+	18, // 16: axle.hub.v1.ListBindingsRequest.at:type_name -> axle.hub.v1.Place
+	19, // 17: axle.hub.v1.ListBindingsResponse.bindings:type_name -> axle.hub.v1.Binding
+	18, // 18: axle.hub.v1.CreateBindingRequest.place:type_name -> axle.hub.v1.Place
+	27, // 19: axle.hub.v1.CreateBindingRequest.management:type_name -> axle.hub.v1.Management
+	18, // 20: axle.hub.v1.DeleteBindingRequest.place:type_name -> axle.hub.v1.Place
+	27, // 21: axle.hub.v1.DeleteBindingRequest.management:type_name -> axle.hub.v1.Management
+	18, // 22: axle.hub.v1.CanIRequest.place:type_name -> axle.hub.v1.Place
+	19, // 23: axle.hub.v1.CanIResponse.binding:type_name -> axle.hub.v1.Binding
+	1,  // 24: axle.hub.v1.Users.List:input_type -> axle.hub.v1.ListUsersRequest
+	3,  // 25: axle.hub.v1.Users.Create:input_type -> axle.hub.v1.CreateUserRequest
+	5,  // 26: axle.hub.v1.Users.SetAdmin:input_type -> axle.hub.v1.SetAdminRequest
+	6,  // 27: axle.hub.v1.Users.Delete:input_type -> axle.hub.v1.DeleteUserRequest
+	10, // 28: axle.hub.v1.Groups.List:input_type -> axle.hub.v1.ListGroupsRequest
+	12, // 29: axle.hub.v1.Groups.Get:input_type -> axle.hub.v1.GetGroupRequest
+	13, // 30: axle.hub.v1.Groups.Create:input_type -> axle.hub.v1.CreateGroupRequest
+	14, // 31: axle.hub.v1.Groups.Delete:input_type -> axle.hub.v1.DeleteGroupRequest
+	16, // 32: axle.hub.v1.Groups.AddMember:input_type -> axle.hub.v1.AddMemberRequest
+	17, // 33: axle.hub.v1.Groups.RemoveMember:input_type -> axle.hub.v1.RemoveMemberRequest
+	20, // 34: axle.hub.v1.Bindings.List:input_type -> axle.hub.v1.ListBindingsRequest
+	22, // 35: axle.hub.v1.Bindings.Create:input_type -> axle.hub.v1.CreateBindingRequest
+	23, // 36: axle.hub.v1.Bindings.Delete:input_type -> axle.hub.v1.DeleteBindingRequest
+	24, // 37: axle.hub.v1.Access.CanI:input_type -> axle.hub.v1.CanIRequest
+	2,  // 38: axle.hub.v1.Users.List:output_type -> axle.hub.v1.ListUsersResponse
+	4,  // 39: axle.hub.v1.Users.Create:output_type -> axle.hub.v1.CreateUserResponse
+	0,  // 40: axle.hub.v1.Users.SetAdmin:output_type -> axle.hub.v1.User
+	7,  // 41: axle.hub.v1.Users.Delete:output_type -> axle.hub.v1.DeleteUserResponse
+	11, // 42: axle.hub.v1.Groups.List:output_type -> axle.hub.v1.ListGroupsResponse
+	8,  // 43: axle.hub.v1.Groups.Get:output_type -> axle.hub.v1.Group
+	8,  // 44: axle.hub.v1.Groups.Create:output_type -> axle.hub.v1.Group
+	15, // 45: axle.hub.v1.Groups.Delete:output_type -> axle.hub.v1.DeleteGroupResponse
+	8,  // 46: axle.hub.v1.Groups.AddMember:output_type -> axle.hub.v1.Group
+	8,  // 47: axle.hub.v1.Groups.RemoveMember:output_type -> axle.hub.v1.Group
+	21, // 48: axle.hub.v1.Bindings.List:output_type -> axle.hub.v1.ListBindingsResponse
+	21, // 49: axle.hub.v1.Bindings.Create:output_type -> axle.hub.v1.ListBindingsResponse
+	21, // 50: axle.hub.v1.Bindings.Delete:output_type -> axle.hub.v1.ListBindingsResponse
+	25, // 51: axle.hub.v1.Access.CanI:output_type -> axle.hub.v1.CanIResponse
+	38, // [38:52] is the sub-list for method output_type
+	24, // [24:38] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_access_proto_init() }
@@ -1675,6 +1866,7 @@ func file_hub_v1_access_proto_init() {
 	if File_hub_v1_access_proto != nil {
 		return
 	}
+	file_hub_v1_hub_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

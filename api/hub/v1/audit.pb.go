@@ -709,8 +709,10 @@ type ServiceAccount struct {
 	Admin     bool                   `protobuf:"varint,3,opt,name=admin,proto3" json:"admin,omitempty"`
 	CreatedAt int64                  `protobuf:"varint,4,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// The number of valid tokens, and when one was last used.
-	Tokens        int32 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	LastUsedAt    int64 `protobuf:"varint,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	Tokens     int32 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	LastUsedAt int64 `protobuf:"varint,6,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,7,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -785,6 +787,13 @@ func (x *ServiceAccount) GetLastUsedAt() int64 {
 		return x.LastUsedAt
 	}
 	return 0
+}
+
+func (x *ServiceAccount) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
 }
 
 type ListServiceAccountsRequest struct {
@@ -871,7 +880,8 @@ type CreateServiceAccountRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// May do everything that its tokens' scopes allow.
-	Admin         bool `protobuf:"varint,2,opt,name=admin,proto3" json:"admin,omitempty"`
+	Admin         bool        `protobuf:"varint,2,opt,name=admin,proto3" json:"admin,omitempty"`
+	Management    *Management `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,9 +930,17 @@ func (x *CreateServiceAccountRequest) GetAdmin() bool {
 	return false
 }
 
+func (x *CreateServiceAccountRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteServiceAccountRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -962,6 +980,13 @@ func (x *DeleteServiceAccountRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteServiceAccountRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteServiceAccountResponse struct {
@@ -1007,7 +1032,8 @@ type CreateServiceAccountTokenRequest struct {
 	// "read", "write" or "admin"; empty is "read".
 	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// Zero is 90 days.
-	LifetimeMicros int64 `protobuf:"varint,4,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
+	LifetimeMicros int64       `protobuf:"varint,4,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
+	Management     *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1070,6 +1096,13 @@ func (x *CreateServiceAccountTokenRequest) GetLifetimeMicros() int64 {
 	return 0
 }
 
+func (x *CreateServiceAccountTokenRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 // Trust lets tokens of an issuer that carry the claims act as a service
 // account.
 type Trust struct {
@@ -1091,8 +1124,11 @@ type Trust struct {
 	CreatedAt      int64  `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	CreatedBy      string `protobuf:"bytes,10,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
 	LastUsedAt     int64  `protobuf:"varint,11,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,12,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	CaPem         string   `protobuf:"bytes,13,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Trust) Reset() {
@@ -1202,6 +1238,20 @@ func (x *Trust) GetLastUsedAt() int64 {
 	return 0
 }
 
+func (x *Trust) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
+func (x *Trust) GetCaPem() string {
+	if x != nil {
+		return x.CaPem
+	}
+	return ""
+}
+
 type ListTrustsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1292,7 +1342,8 @@ type CreateTrustRequest struct {
 	Scopes         []string               `protobuf:"bytes,6,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	LifetimeMicros int64                  `protobuf:"varint,7,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
 	// Certificate authority of the issuer, PEM; empty is the system's.
-	CaPem         string `protobuf:"bytes,8,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
+	CaPem         string      `protobuf:"bytes,8,opt,name=ca_pem,json=caPem,proto3" json:"ca_pem,omitempty"`
+	Management    *Management `protobuf:"bytes,9,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1383,9 +1434,17 @@ func (x *CreateTrustRequest) GetCaPem() string {
 	return ""
 }
 
+func (x *CreateTrustRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteTrustRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1425,6 +1484,13 @@ func (x *DeleteTrustRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteTrustRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteTrustResponse struct {
@@ -1593,7 +1659,7 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"\x1bMakeAuditCheckpointResponse\x12<\n" +
 	"\n" +
 	"checkpoint\x18\x01 \x01(\v2\x1c.axle.hub.v1.AuditCheckpointR\n" +
-	"checkpoint\"\xa3\x01\n" +
+	"checkpoint\"\xd8\x01\n" +
 	"\x0eServiceAccount\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1602,21 +1668,32 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"created_at\x18\x04 \x01(\x03R\tcreatedAt\x12\x16\n" +
 	"\x06tokens\x18\x05 \x01(\x05R\x06tokens\x12 \n" +
 	"\flast_used_at\x18\x06 \x01(\x03R\n" +
-	"lastUsedAt\"\x1c\n" +
+	"lastUsedAt\x123\n" +
+	"\n" +
+	"managed_by\x18\a \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x1c\n" +
 	"\x1aListServiceAccountsRequest\"V\n" +
 	"\x1bListServiceAccountsResponse\x127\n" +
-	"\baccounts\x18\x01 \x03(\v2\x1b.axle.hub.v1.ServiceAccountR\baccounts\"G\n" +
+	"\baccounts\x18\x01 \x03(\v2\x1b.axle.hub.v1.ServiceAccountR\baccounts\"\x80\x01\n" +
 	"\x1bCreateServiceAccountRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05admin\x18\x02 \x01(\bR\x05admin\"1\n" +
+	"\x05admin\x18\x02 \x01(\bR\x05admin\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"j\n" +
 	"\x1bDeleteServiceAccountRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x1e\n" +
-	"\x1cDeleteServiceAccountResponse\"\x91\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x1e\n" +
+	"\x1cDeleteServiceAccountResponse\"\xca\x01\n" +
 	" CreateServiceAccountTokenRequest\x12\x18\n" +
 	"\aaccount\x18\x01 \x01(\tR\aaccount\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x12'\n" +
-	"\x0flifetime_micros\x18\x04 \x01(\x03R\x0elifetimeMicros\"\x8d\x03\n" +
+	"\x0flifetime_micros\x18\x04 \x01(\x03R\x0elifetimeMicros\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xd9\x03\n" +
 	"\x05Trust\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1632,13 +1709,16 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"created_by\x18\n" +
 	" \x01(\tR\tcreatedBy\x12 \n" +
 	"\flast_used_at\x18\v \x01(\x03R\n" +
-	"lastUsedAt\x1a9\n" +
+	"lastUsedAt\x123\n" +
+	"\n" +
+	"managed_by\x18\f \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12\x15\n" +
+	"\x06ca_pem\x18\r \x01(\tR\x05caPem\x1a9\n" +
 	"\vClaimsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x13\n" +
 	"\x11ListTrustsRequest\"@\n" +
 	"\x12ListTrustsResponse\x12*\n" +
-	"\x06trusts\x18\x01 \x03(\v2\x12.axle.hub.v1.TrustR\x06trusts\"\xce\x02\n" +
+	"\x06trusts\x18\x01 \x03(\v2\x12.axle.hub.v1.TrustR\x06trusts\"\x87\x03\n" +
 	"\x12CreateTrustRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06issuer\x18\x02 \x01(\tR\x06issuer\x12\x1a\n" +
@@ -1647,12 +1727,18 @@ const file_hub_v1_audit_proto_rawDesc = "" +
 	"\aaccount\x18\x05 \x01(\tR\aaccount\x12\x16\n" +
 	"\x06scopes\x18\x06 \x03(\tR\x06scopes\x12'\n" +
 	"\x0flifetime_micros\x18\a \x01(\x03R\x0elifetimeMicros\x12\x15\n" +
-	"\x06ca_pem\x18\b \x01(\tR\x05caPem\x1a9\n" +
+	"\x06ca_pem\x18\b \x01(\tR\x05caPem\x127\n" +
+	"\n" +
+	"management\x18\t \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\x1a9\n" +
 	"\vClaimsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"(\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"a\n" +
 	"\x12DeleteTrustRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x15\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x15\n" +
 	"\x13DeleteTrustResponse\"\x9e\x01\n" +
 	"\x0fExchangeRequest\x12\x1d\n" +
 	"\n" +
@@ -1719,7 +1805,9 @@ var file_hub_v1_audit_proto_goTypes = []any{
 	nil,                                      // 24: axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
 	nil,                                      // 25: axle.hub.v1.Trust.ClaimsEntry
 	nil,                                      // 26: axle.hub.v1.CreateTrustRequest.ClaimsEntry
-	(*CreatedToken)(nil),                     // 27: axle.hub.v1.CreatedToken
+	(*Manager)(nil),                          // 27: axle.hub.v1.Manager
+	(*Management)(nil),                       // 28: axle.hub.v1.Management
+	(*CreatedToken)(nil),                     // 29: axle.hub.v1.CreatedToken
 }
 var file_hub_v1_audit_proto_depIdxs = []int32{
 	0,  // 0: axle.hub.v1.ListAuditResponse.records:type_name -> axle.hub.v1.AuditRecord
@@ -1727,39 +1815,46 @@ var file_hub_v1_audit_proto_depIdxs = []int32{
 	7,  // 2: axle.hub.v1.ListAuditCheckpointsResponse.checkpoints:type_name -> axle.hub.v1.AuditCheckpoint
 	24, // 3: axle.hub.v1.ListAuditCheckpointsResponse.keys:type_name -> axle.hub.v1.ListAuditCheckpointsResponse.KeysEntry
 	7,  // 4: axle.hub.v1.MakeAuditCheckpointResponse.checkpoint:type_name -> axle.hub.v1.AuditCheckpoint
-	10, // 5: axle.hub.v1.ListServiceAccountsResponse.accounts:type_name -> axle.hub.v1.ServiceAccount
-	25, // 6: axle.hub.v1.Trust.claims:type_name -> axle.hub.v1.Trust.ClaimsEntry
-	17, // 7: axle.hub.v1.ListTrustsResponse.trusts:type_name -> axle.hub.v1.Trust
-	26, // 8: axle.hub.v1.CreateTrustRequest.claims:type_name -> axle.hub.v1.CreateTrustRequest.ClaimsEntry
-	1,  // 9: axle.hub.v1.Audit.List:input_type -> axle.hub.v1.ListAuditRequest
-	3,  // 10: axle.hub.v1.Audit.Verify:input_type -> axle.hub.v1.VerifyAuditRequest
-	5,  // 11: axle.hub.v1.Audit.Checkpoints:input_type -> axle.hub.v1.ListAuditCheckpointsRequest
-	8,  // 12: axle.hub.v1.Audit.Checkpoint:input_type -> axle.hub.v1.MakeAuditCheckpointRequest
-	11, // 13: axle.hub.v1.ServiceAccounts.List:input_type -> axle.hub.v1.ListServiceAccountsRequest
-	13, // 14: axle.hub.v1.ServiceAccounts.Create:input_type -> axle.hub.v1.CreateServiceAccountRequest
-	14, // 15: axle.hub.v1.ServiceAccounts.Delete:input_type -> axle.hub.v1.DeleteServiceAccountRequest
-	16, // 16: axle.hub.v1.ServiceAccounts.CreateToken:input_type -> axle.hub.v1.CreateServiceAccountTokenRequest
-	18, // 17: axle.hub.v1.Federation.List:input_type -> axle.hub.v1.ListTrustsRequest
-	20, // 18: axle.hub.v1.Federation.Create:input_type -> axle.hub.v1.CreateTrustRequest
-	21, // 19: axle.hub.v1.Federation.Delete:input_type -> axle.hub.v1.DeleteTrustRequest
-	23, // 20: axle.hub.v1.Federation.Exchange:input_type -> axle.hub.v1.ExchangeRequest
-	2,  // 21: axle.hub.v1.Audit.List:output_type -> axle.hub.v1.ListAuditResponse
-	4,  // 22: axle.hub.v1.Audit.Verify:output_type -> axle.hub.v1.VerifyAuditResponse
-	6,  // 23: axle.hub.v1.Audit.Checkpoints:output_type -> axle.hub.v1.ListAuditCheckpointsResponse
-	9,  // 24: axle.hub.v1.Audit.Checkpoint:output_type -> axle.hub.v1.MakeAuditCheckpointResponse
-	12, // 25: axle.hub.v1.ServiceAccounts.List:output_type -> axle.hub.v1.ListServiceAccountsResponse
-	10, // 26: axle.hub.v1.ServiceAccounts.Create:output_type -> axle.hub.v1.ServiceAccount
-	15, // 27: axle.hub.v1.ServiceAccounts.Delete:output_type -> axle.hub.v1.DeleteServiceAccountResponse
-	27, // 28: axle.hub.v1.ServiceAccounts.CreateToken:output_type -> axle.hub.v1.CreatedToken
-	19, // 29: axle.hub.v1.Federation.List:output_type -> axle.hub.v1.ListTrustsResponse
-	17, // 30: axle.hub.v1.Federation.Create:output_type -> axle.hub.v1.Trust
-	22, // 31: axle.hub.v1.Federation.Delete:output_type -> axle.hub.v1.DeleteTrustResponse
-	27, // 32: axle.hub.v1.Federation.Exchange:output_type -> axle.hub.v1.CreatedToken
-	21, // [21:33] is the sub-list for method output_type
-	9,  // [9:21] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	27, // 5: axle.hub.v1.ServiceAccount.managed_by:type_name -> axle.hub.v1.Manager
+	10, // 6: axle.hub.v1.ListServiceAccountsResponse.accounts:type_name -> axle.hub.v1.ServiceAccount
+	28, // 7: axle.hub.v1.CreateServiceAccountRequest.management:type_name -> axle.hub.v1.Management
+	28, // 8: axle.hub.v1.DeleteServiceAccountRequest.management:type_name -> axle.hub.v1.Management
+	28, // 9: axle.hub.v1.CreateServiceAccountTokenRequest.management:type_name -> axle.hub.v1.Management
+	25, // 10: axle.hub.v1.Trust.claims:type_name -> axle.hub.v1.Trust.ClaimsEntry
+	27, // 11: axle.hub.v1.Trust.managed_by:type_name -> axle.hub.v1.Manager
+	17, // 12: axle.hub.v1.ListTrustsResponse.trusts:type_name -> axle.hub.v1.Trust
+	26, // 13: axle.hub.v1.CreateTrustRequest.claims:type_name -> axle.hub.v1.CreateTrustRequest.ClaimsEntry
+	28, // 14: axle.hub.v1.CreateTrustRequest.management:type_name -> axle.hub.v1.Management
+	28, // 15: axle.hub.v1.DeleteTrustRequest.management:type_name -> axle.hub.v1.Management
+	1,  // 16: axle.hub.v1.Audit.List:input_type -> axle.hub.v1.ListAuditRequest
+	3,  // 17: axle.hub.v1.Audit.Verify:input_type -> axle.hub.v1.VerifyAuditRequest
+	5,  // 18: axle.hub.v1.Audit.Checkpoints:input_type -> axle.hub.v1.ListAuditCheckpointsRequest
+	8,  // 19: axle.hub.v1.Audit.Checkpoint:input_type -> axle.hub.v1.MakeAuditCheckpointRequest
+	11, // 20: axle.hub.v1.ServiceAccounts.List:input_type -> axle.hub.v1.ListServiceAccountsRequest
+	13, // 21: axle.hub.v1.ServiceAccounts.Create:input_type -> axle.hub.v1.CreateServiceAccountRequest
+	14, // 22: axle.hub.v1.ServiceAccounts.Delete:input_type -> axle.hub.v1.DeleteServiceAccountRequest
+	16, // 23: axle.hub.v1.ServiceAccounts.CreateToken:input_type -> axle.hub.v1.CreateServiceAccountTokenRequest
+	18, // 24: axle.hub.v1.Federation.List:input_type -> axle.hub.v1.ListTrustsRequest
+	20, // 25: axle.hub.v1.Federation.Create:input_type -> axle.hub.v1.CreateTrustRequest
+	21, // 26: axle.hub.v1.Federation.Delete:input_type -> axle.hub.v1.DeleteTrustRequest
+	23, // 27: axle.hub.v1.Federation.Exchange:input_type -> axle.hub.v1.ExchangeRequest
+	2,  // 28: axle.hub.v1.Audit.List:output_type -> axle.hub.v1.ListAuditResponse
+	4,  // 29: axle.hub.v1.Audit.Verify:output_type -> axle.hub.v1.VerifyAuditResponse
+	6,  // 30: axle.hub.v1.Audit.Checkpoints:output_type -> axle.hub.v1.ListAuditCheckpointsResponse
+	9,  // 31: axle.hub.v1.Audit.Checkpoint:output_type -> axle.hub.v1.MakeAuditCheckpointResponse
+	12, // 32: axle.hub.v1.ServiceAccounts.List:output_type -> axle.hub.v1.ListServiceAccountsResponse
+	10, // 33: axle.hub.v1.ServiceAccounts.Create:output_type -> axle.hub.v1.ServiceAccount
+	15, // 34: axle.hub.v1.ServiceAccounts.Delete:output_type -> axle.hub.v1.DeleteServiceAccountResponse
+	29, // 35: axle.hub.v1.ServiceAccounts.CreateToken:output_type -> axle.hub.v1.CreatedToken
+	19, // 36: axle.hub.v1.Federation.List:output_type -> axle.hub.v1.ListTrustsResponse
+	17, // 37: axle.hub.v1.Federation.Create:output_type -> axle.hub.v1.Trust
+	22, // 38: axle.hub.v1.Federation.Delete:output_type -> axle.hub.v1.DeleteTrustResponse
+	29, // 39: axle.hub.v1.Federation.Exchange:output_type -> axle.hub.v1.CreatedToken
+	28, // [28:40] is the sub-list for method output_type
+	16, // [16:28] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_audit_proto_init() }

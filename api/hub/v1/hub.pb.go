@@ -398,9 +398,11 @@ type Project struct {
 	Services    int32                  `protobuf:"varint,6,opt,name=services,proto3" json:"services,omitempty"`
 	Limits      *ProjectLimits         `protobuf:"bytes,7,opt,name=limits,proto3" json:"limits,omitempty"`
 	// Who manages it; unset is nobody.
-	ManagedBy     *Manager `protobuf:"bytes,8,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ManagedBy *Manager `protobuf:"bytes,8,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
+	// Who manages the limits; unset is nobody.
+	LimitsManagedBy *Manager `protobuf:"bytes,9,opt,name=limits_managed_by,json=limitsManagedBy,proto3" json:"limits_managed_by,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Project) Reset() {
@@ -485,6 +487,13 @@ func (x *Project) GetLimits() *ProjectLimits {
 func (x *Project) GetManagedBy() *Manager {
 	if x != nil {
 		return x.ManagedBy
+	}
+	return nil
+}
+
+func (x *Project) GetLimitsManagedBy() *Manager {
+	if x != nil {
+		return x.LimitsManagedBy
 	}
 	return nil
 }
@@ -2918,8 +2927,10 @@ type Webhook struct {
 	Url       string `protobuf:"bytes,5,opt,name=url,proto3" json:"url,omitempty"`
 	CreatedAt int64  `protobuf:"varint,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
 	// The last verified delivery, to the minute, and its result.
-	DeliveredAt   int64  `protobuf:"varint,7,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
-	Outcome       string `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	DeliveredAt int64  `protobuf:"varint,7,opt,name=delivered_at,json=deliveredAt,proto3" json:"delivered_at,omitempty"`
+	Outcome     string `protobuf:"bytes,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,9,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3010,6 +3021,13 @@ func (x *Webhook) GetOutcome() string {
 	return ""
 }
 
+func (x *Webhook) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type ListWebhooksRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3096,7 +3114,8 @@ type CreateWebhookRequest struct {
 	Provider   string                 `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
 	Repository string                 `protobuf:"bytes,3,opt,name=repository,proto3" json:"repository,omitempty"`
 	// At least 16 bytes; empty generates one.
-	Secret        string `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	Secret        string      `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"`
+	Management    *Management `protobuf:"bytes,5,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3159,6 +3178,13 @@ func (x *CreateWebhookRequest) GetSecret() string {
 	return ""
 }
 
+func (x *CreateWebhookRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type CreatedWebhook struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Webhook *Webhook               `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
@@ -3215,6 +3241,7 @@ func (x *CreatedWebhook) GetSecret() string {
 type DeleteWebhookRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3254,6 +3281,13 @@ func (x *DeleteWebhookRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteWebhookRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteWebhookResponse struct {
@@ -5868,7 +5902,9 @@ type Token struct {
 	// independent.
 	EndsWith string `protobuf:"bytes,12,opt,name=ends_with,json=endsWith,proto3" json:"ends_with,omitempty"`
 	// The owner of the token or session that created it, by name.
-	MadeBy        string `protobuf:"bytes,13,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	MadeBy string `protobuf:"bytes,13,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	// Who manages a bootstrap token; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,14,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5992,6 +6028,13 @@ func (x *Token) GetMadeBy() string {
 		return x.MadeBy
 	}
 	return ""
+}
+
+func (x *Token) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
 }
 
 type CreatedToken struct {
@@ -6202,8 +6245,9 @@ type CreateBootstrapTokenRequest struct {
 	// set.
 	MaxUses int32 `protobuf:"varint,4,opt,name=max_uses,json=maxUses,proto3" json:"max_uses,omitempty"`
 	// Zero is 24 h.
-	LifetimeMicros int64 `protobuf:"varint,5,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
-	Approved       bool  `protobuf:"varint,6,opt,name=approved,proto3" json:"approved,omitempty"`
+	LifetimeMicros int64       `protobuf:"varint,5,opt,name=lifetime_micros,json=lifetimeMicros,proto3" json:"lifetime_micros,omitempty"`
+	Approved       bool        `protobuf:"varint,6,opt,name=approved,proto3" json:"approved,omitempty"`
+	Management     *Management `protobuf:"bytes,7,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -6278,6 +6322,13 @@ func (x *CreateBootstrapTokenRequest) GetApproved() bool {
 		return x.Approved
 	}
 	return false
+}
+
+func (x *CreateBootstrapTokenRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type RevokeTokenRequest struct {
@@ -6612,8 +6663,12 @@ func (*GetSyncWindowsRequest) Descriptor() ([]byte, []int) {
 }
 
 type SyncWindowList struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	SyncWindows   []*SyncWindow          `protobuf:"bytes,1,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	SyncWindows []*SyncWindow          `protobuf:"bytes,1,rep,name=sync_windows,json=syncWindows,proto3" json:"sync_windows,omitempty"`
+	// Who is writing; unset in answers.
+	Management *Management `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
+	// Who manages the windows; unset is nobody, and in requests.
+	ManagedBy     *Manager `protobuf:"bytes,3,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6651,6 +6706,20 @@ func (*SyncWindowList) Descriptor() ([]byte, []int) {
 func (x *SyncWindowList) GetSyncWindows() []*SyncWindow {
 	if x != nil {
 		return x.SyncWindows
+	}
+	return nil
+}
+
+func (x *SyncWindowList) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
+func (x *SyncWindowList) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
 	}
 	return nil
 }
@@ -7271,7 +7340,8 @@ type StartUpgradeRequest struct {
 	SoakMicros int64 `protobuf:"varint,4,opt,name=soak_micros,json=soakMicros,proto3" json:"soak_micros,omitempty"`
 	// How many may be in progress at once, a number or a percentage; empty is all
 	// of a wave.
-	MaxUnavailable string `protobuf:"bytes,5,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
+	MaxUnavailable string      `protobuf:"bytes,5,opt,name=max_unavailable,json=maxUnavailable,proto3" json:"max_unavailable,omitempty"`
+	Management     *Management `protobuf:"bytes,6,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -7339,6 +7409,13 @@ func (x *StartUpgradeRequest) GetMaxUnavailable() string {
 		return x.MaxUnavailable
 	}
 	return ""
+}
+
+func (x *StartUpgradeRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type PauseUpgradeRequest struct {
@@ -7458,14 +7535,18 @@ type AgentUpgrade struct {
 	// when there never was one.
 	Phase string `protobuf:"bytes,4,opt,name=phase,proto3" json:"phase,omitempty"`
 	// Counts from 1.
-	Wave          int32                 `protobuf:"varint,5,opt,name=wave,proto3" json:"wave,omitempty"`
-	Waves         []string              `protobuf:"bytes,6,rep,name=waves,proto3" json:"waves,omitempty"`
-	Message       string                `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
-	By            string                `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
-	CreatedAt     int64                 `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	UpdatedAt     int64                 `protobuf:"varint,10,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	Targets       []*AgentUpgradeTarget `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`
-	HubVersion    string                `protobuf:"bytes,12,opt,name=hub_version,json=hubVersion,proto3" json:"hub_version,omitempty"`
+	Wave       int32                 `protobuf:"varint,5,opt,name=wave,proto3" json:"wave,omitempty"`
+	Waves      []string              `protobuf:"bytes,6,rep,name=waves,proto3" json:"waves,omitempty"`
+	Message    string                `protobuf:"bytes,7,opt,name=message,proto3" json:"message,omitempty"`
+	By         string                `protobuf:"bytes,8,opt,name=by,proto3" json:"by,omitempty"`
+	CreatedAt  int64                 `protobuf:"varint,9,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	UpdatedAt  int64                 `protobuf:"varint,10,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	Targets    []*AgentUpgradeTarget `protobuf:"bytes,11,rep,name=targets,proto3" json:"targets,omitempty"`
+	HubVersion string                `protobuf:"bytes,12,opt,name=hub_version,json=hubVersion,proto3" json:"hub_version,omitempty"`
+	// Empty for each agent's own registry.
+	Image string `protobuf:"bytes,14,opt,name=image,proto3" json:"image,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,13,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7582,6 +7663,20 @@ func (x *AgentUpgrade) GetHubVersion() string {
 		return x.HubVersion
 	}
 	return ""
+}
+
+func (x *AgentUpgrade) GetImage() string {
+	if x != nil {
+		return x.Image
+	}
+	return ""
+}
+
+func (x *AgentUpgrade) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
 }
 
 type AgentUpgradeTarget struct {
@@ -8378,6 +8473,8 @@ type ListOutputsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only what this tool manages; "none" is what nobody manages; empty is all.
 	ManagedByTool string `protobuf:"bytes,1,opt,name=managed_by_tool,json=managedByTool,proto3" json:"managed_by_tool,omitempty"`
+	// Only those of this name; empty is all.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8415,6 +8512,13 @@ func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
 func (x *ListOutputsRequest) GetManagedByTool() string {
 	if x != nil {
 		return x.ManagedByTool
+	}
+	return ""
+}
+
+func (x *ListOutputsRequest) GetName() string {
+	if x != nil {
+		return x.Name
 	}
 	return ""
 }
@@ -9582,7 +9686,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06scopes\x18\x06 \x03(\tR\x06scopes\x12(\n" +
 	"\x10token_expires_at\x18\a \x01(\x03R\x0etokenExpiresAt\x12\x1f\n" +
 	"\vhub_version\x18\b \x01(\tR\n" +
-	"hubVersion\"\x8f\x02\n" +
+	"hubVersion\"\xd1\x02\n" +
 	"\aProject\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -9593,7 +9697,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\bservices\x18\x06 \x01(\x05R\bservices\x122\n" +
 	"\x06limits\x18\a \x01(\v2\x1a.axle.hub.v1.ProjectLimitsR\x06limits\x123\n" +
 	"\n" +
-	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\xd1\x01\n" +
+	"managed_by\x18\b \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x12@\n" +
+	"\x11limits_managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\x0flimitsManagedBy\"\xd1\x01\n" +
 	"\rProjectLimits\x12\x1e\n" +
 	"\n" +
 	"namespaces\x18\x01 \x03(\tR\n" +
@@ -9831,7 +9936,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x1a\n" +
-	"\x18DeleteRepositoryResponse\"\xd7\x01\n" +
+	"\x18DeleteRepositoryResponse\"\x8c\x02\n" +
 	"\aWebhook\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
@@ -9843,22 +9948,30 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x06 \x01(\x03R\tcreatedAt\x12!\n" +
 	"\fdelivered_at\x18\a \x01(\x03R\vdeliveredAt\x12\x18\n" +
-	"\aoutcome\x18\b \x01(\tR\aoutcome\"\x15\n" +
+	"\aoutcome\x18\b \x01(\tR\aoutcome\x123\n" +
+	"\n" +
+	"managed_by\x18\t \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x15\n" +
 	"\x13ListWebhooksRequest\"H\n" +
 	"\x14ListWebhooksResponse\x120\n" +
-	"\bwebhooks\x18\x01 \x03(\v2\x14.axle.hub.v1.WebhookR\bwebhooks\"~\n" +
+	"\bwebhooks\x18\x01 \x03(\v2\x14.axle.hub.v1.WebhookR\bwebhooks\"\xb7\x01\n" +
 	"\x14CreateWebhookRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bprovider\x18\x02 \x01(\tR\bprovider\x12\x1e\n" +
 	"\n" +
 	"repository\x18\x03 \x01(\tR\n" +
 	"repository\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\tR\x06secret\"X\n" +
+	"\x06secret\x18\x04 \x01(\tR\x06secret\x127\n" +
+	"\n" +
+	"management\x18\x05 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"X\n" +
 	"\x0eCreatedWebhook\x12.\n" +
 	"\awebhook\x18\x01 \x01(\v2\x14.axle.hub.v1.WebhookR\awebhook\x12\x16\n" +
-	"\x06secret\x18\x02 \x01(\tR\x06secret\"*\n" +
+	"\x06secret\x18\x02 \x01(\tR\x06secret\"c\n" +
 	"\x14DeleteWebhookRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x17\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x17\n" +
 	"\x15DeleteWebhookResponse\"\xf9\b\n" +
 	"\aService\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -10095,7 +10208,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x06detach\x18\x02 \x01(\bR\x06detach\x127\n" +
 	"\n" +
 	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
-	"management\"\xdd\x02\n" +
+	"management\"\x92\x03\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -10113,7 +10226,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	" \x01(\x05R\busesLeft\x12!\n" +
 	"\fname_pattern\x18\v \x01(\tR\vnamePattern\x12\x1b\n" +
 	"\tends_with\x18\f \x01(\tR\bendsWith\x12\x17\n" +
-	"\amade_by\x18\r \x01(\tR\x06madeBy\"P\n" +
+	"\amade_by\x18\r \x01(\tR\x06madeBy\x123\n" +
+	"\n" +
+	"managed_by\x18\x0e \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"P\n" +
 	"\fCreatedToken\x12(\n" +
 	"\x05token\x18\x01 \x01(\v2\x12.axle.hub.v1.TokenR\x05token\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"\x13\n" +
@@ -10123,14 +10238,17 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06scopes\x18\x02 \x03(\tR\x06scopes\x12'\n" +
-	"\x0flifetime_micros\x18\x03 \x01(\x03R\x0elifetimeMicros\"\xd8\x02\n" +
+	"\x0flifetime_micros\x18\x03 \x01(\x03R\x0elifetimeMicros\"\x91\x03\n" +
 	"\x1bCreateBootstrapTokenRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12!\n" +
 	"\fname_pattern\x18\x02 \x01(\tR\vnamePattern\x12\\\n" +
 	"\fallowed_tags\x18\x03 \x03(\v29.axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntryR\vallowedTags\x12\x19\n" +
 	"\bmax_uses\x18\x04 \x01(\x05R\amaxUses\x12'\n" +
 	"\x0flifetime_micros\x18\x05 \x01(\x03R\x0elifetimeMicros\x12\x1a\n" +
-	"\bapproved\x18\x06 \x01(\bR\bapproved\x1a>\n" +
+	"\bapproved\x18\x06 \x01(\bR\bapproved\x127\n" +
+	"\n" +
+	"management\x18\a \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\x1a>\n" +
 	"\x10AllowedTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"$\n" +
@@ -10153,9 +10271,14 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x05after\x18\x04 \x01(\x03R\x05after\"@\n" +
 	"\x12ListEventsResponse\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.axle.hub.v1.EventR\x06events\"\x17\n" +
-	"\x15GetSyncWindowsRequest\"L\n" +
+	"\x15GetSyncWindowsRequest\"\xba\x01\n" +
 	"\x0eSyncWindowList\x12:\n" +
-	"\fsync_windows\x18\x01 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\"\x12\n" +
+	"\fsync_windows\x18\x01 \x03(\v2\x17.axle.hub.v1.SyncWindowR\vsyncWindows\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\x123\n" +
+	"\n" +
+	"managed_by\x18\x03 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x12\n" +
 	"\x10HubStatusRequest\"\xbd\x02\n" +
 	"\tHubStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12 \n" +
@@ -10199,17 +10322,20 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x15ConfirmRestoreRequest\":\n" +
 	"\x16ConfirmRestoreResponse\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\"\x16\n" +
-	"\x14UpgradeStatusRequest\"\xa5\x01\n" +
+	"\x14UpgradeStatusRequest\"\xde\x01\n" +
 	"\x13StartUpgradeRequest\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x14\n" +
 	"\x05waves\x18\x03 \x03(\tR\x05waves\x12\x1f\n" +
 	"\vsoak_micros\x18\x04 \x01(\x03R\n" +
 	"soakMicros\x12'\n" +
-	"\x0fmax_unavailable\x18\x05 \x01(\tR\x0emaxUnavailable\"\x15\n" +
+	"\x0fmax_unavailable\x18\x05 \x01(\tR\x0emaxUnavailable\x127\n" +
+	"\n" +
+	"management\x18\x06 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x15\n" +
 	"\x13PauseUpgradeRequest\"\x16\n" +
 	"\x14ResumeUpgradeRequest\"\x15\n" +
-	"\x13AbortUpgradeRequest\"\xd8\x02\n" +
+	"\x13AbortUpgradeRequest\"\xa3\x03\n" +
 	"\fAgentUpgrade\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1a\n" +
@@ -10226,7 +10352,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	" \x01(\x03R\tupdatedAt\x129\n" +
 	"\atargets\x18\v \x03(\v2\x1f.axle.hub.v1.AgentUpgradeTargetR\atargets\x12\x1f\n" +
 	"\vhub_version\x18\f \x01(\tR\n" +
-	"hubVersion\"\xd3\x01\n" +
+	"hubVersion\x12\x14\n" +
+	"\x05image\x18\x0e \x01(\tR\x05image\x123\n" +
+	"\n" +
+	"managed_by\x18\r \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\xd3\x01\n" +
 	"\x12AgentUpgradeTarget\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x12\n" +
 	"\x04wave\x18\x02 \x01(\x05R\x04wave\x12\x14\n" +
@@ -10290,9 +10419,10 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
 	"management\"\x17\n" +
-	"\x15DeleteContextResponse\"<\n" +
+	"\x15DeleteContextResponse\"P\n" +
 	"\x12ListOutputsRequest\x12&\n" +
-	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\"E\n" +
+	"\x0fmanaged_by_tool\x18\x01 \x01(\tR\rmanagedByTool\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"E\n" +
 	"\x13ListOutputsResponse\x12.\n" +
 	"\aoutputs\x18\x01 \x03(\v2\x14.axle.hub.v1.ContextR\aoutputs\"\x94\x01\n" +
 	"\x11PutOutputsRequest\x12.\n" +
@@ -10628,242 +10758,252 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
-	143, // 3: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	6,   // 4: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
-	7,   // 5: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	2,   // 6: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
-	7,   // 7: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
-	2,   // 8: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 9: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	137, // 10: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
-	1,   // 11: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	138, // 12: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
-	15,  // 13: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	139, // 14: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
-	2,   // 15: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
-	15,  // 16: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	140, // 17: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
-	2,   // 18: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 19: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
-	28,  // 20: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
-	26,  // 21: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
-	1,   // 22: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
-	27,  // 23: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
-	25,  // 24: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
-	32,  // 25: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	26,  // 26: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 27: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	32,  // 28: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
-	26,  // 29: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
-	2,   // 30: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 31: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
-	38,  // 32: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
-	38,  // 33: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
-	144, // 34: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
-	47,  // 35: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
-	48,  // 36: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
-	51,  // 37: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
-	46,  // 38: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
-	1,   // 39: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
-	49,  // 40: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
-	48,  // 41: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
-	55,  // 42: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	54,  // 43: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
-	48,  // 44: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
-	54,  // 45: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
-	45,  // 46: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
-	55,  // 47: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 48: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 49: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 50: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
-	55,  // 51: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 52: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 53: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
-	55,  // 54: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	144, // 55: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
-	2,   // 56: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
-	45,  // 57: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
-	55,  // 58: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 59: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 60: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	68,  // 61: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
-	68,  // 62: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
-	55,  // 63: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 64: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 65: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 66: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	74,  // 67: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
-	46,  // 68: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
-	55,  // 69: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	55,  // 70: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	2,   // 71: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
-	77,  // 72: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
-	77,  // 73: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	141, // 74: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	85,  // 75: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	143, // 76: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
-	92,  // 77: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	105, // 78: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	55,  // 79: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	108, // 80: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	109, // 81: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	142, // 82: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 83: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	110, // 84: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	110, // 85: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 86: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	110, // 87: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 88: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 89: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	110, // 90: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	110, // 91: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 92: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 93: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	123, // 94: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	55,  // 95: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	133, // 96: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	134, // 97: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	135, // 98: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	136, // 99: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 100: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 101: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 102: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 103: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 104: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 105: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 106: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 107: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 108: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 109: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	21,  // 110: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	22,  // 111: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	23,  // 112: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	29,  // 113: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	31,  // 114: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	33,  // 115: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	34,  // 116: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	35,  // 117: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	36,  // 118: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	39,  // 119: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	41,  // 120: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	43,  // 121: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	56,  // 122: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	58,  // 123: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	59,  // 124: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	60,  // 125: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	61,  // 126: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	63,  // 127: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	69,  // 128: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	70,  // 129: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	71,  // 130: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	72,  // 131: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	75,  // 132: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	64,  // 133: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	65,  // 134: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	76,  // 135: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	131, // 136: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	106, // 137: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	52,  // 138: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	111, // 139: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	113, // 140: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	114, // 141: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	115, // 142: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	116, // 143: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	118, // 144: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	120, // 145: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	121, // 146: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	124, // 147: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	126, // 148: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	127, // 149: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	129, // 150: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	79,  // 151: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	81,  // 152: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	82,  // 153: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	83,  // 154: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	86,  // 155: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	99,  // 156: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	100, // 157: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	101, // 158: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	102, // 159: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	103, // 160: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	90,  // 161: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	97,  // 162: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	93,  // 163: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	95,  // 164: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	88,  // 165: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	89,  // 166: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	78,  // 167: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 168: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 169: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 170: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 171: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 172: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 173: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 174: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 175: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 176: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 177: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 178: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	24,  // 179: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	30,  // 180: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	25,  // 181: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	25,  // 182: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	25,  // 183: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	25,  // 184: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	37,  // 185: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	40,  // 186: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	42,  // 187: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	44,  // 188: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	57,  // 189: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	45,  // 190: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	45,  // 191: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	45,  // 192: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	62,  // 193: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	45,  // 194: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	45,  // 195: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	45,  // 196: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	45,  // 197: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	73,  // 198: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	45,  // 199: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	66,  // 200: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	66,  // 201: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	45,  // 202: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	132, // 203: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	107, // 204: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	53,  // 205: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	112, // 206: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	110, // 207: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	110, // 208: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	110, // 209: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	117, // 210: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	119, // 211: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	110, // 212: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	122, // 213: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	125, // 214: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	128, // 215: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	128, // 216: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	130, // 217: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	80,  // 218: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	78,  // 219: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	78,  // 220: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	84,  // 221: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	87,  // 222: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	104, // 223: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 224: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 225: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 226: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	104, // 227: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	91,  // 228: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	98,  // 229: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	94,  // 230: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	96,  // 231: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	89,  // 232: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	89,  // 233: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	167, // [167:234] is the sub-list for method output_type
-	100, // [100:167] is the sub-list for method input_type
-	100, // [100:100] is the sub-list for extension type_name
-	100, // [100:100] is the sub-list for extension extendee
-	0,   // [0:100] is the sub-list for field type_name
+	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
+	143, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
+	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
+	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
+	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
+	137, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
+	138, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
+	139, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
+	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
+	140, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 20: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
+	28,  // 21: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
+	26,  // 22: axle.hub.v1.Repository.options:type_name -> axle.hub.v1.RepositoryOptions
+	1,   // 23: axle.hub.v1.Repository.managed_by:type_name -> axle.hub.v1.Manager
+	27,  // 24: axle.hub.v1.RepositoryOptions.verify:type_name -> axle.hub.v1.Verification
+	25,  // 25: axle.hub.v1.ListRepositoriesResponse.repositories:type_name -> axle.hub.v1.Repository
+	32,  // 26: axle.hub.v1.CreateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 27: axle.hub.v1.CreateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 28: axle.hub.v1.CreateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	32,  // 29: axle.hub.v1.UpdateRepositoryRequest.credentials:type_name -> axle.hub.v1.RepositoryCredentials
+	26,  // 30: axle.hub.v1.UpdateRepositoryRequest.options:type_name -> axle.hub.v1.RepositoryOptions
+	2,   // 31: axle.hub.v1.UpdateRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 32: axle.hub.v1.DeleteRepositoryRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 33: axle.hub.v1.Webhook.managed_by:type_name -> axle.hub.v1.Manager
+	38,  // 34: axle.hub.v1.ListWebhooksResponse.webhooks:type_name -> axle.hub.v1.Webhook
+	2,   // 35: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
+	38,  // 36: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
+	2,   // 37: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
+	144, // 38: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	47,  // 39: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
+	48,  // 40: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
+	51,  // 41: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
+	46,  // 42: axle.hub.v1.Service.sources:type_name -> axle.hub.v1.ServiceSource
+	1,   // 43: axle.hub.v1.Service.managed_by:type_name -> axle.hub.v1.Manager
+	49,  // 44: axle.hub.v1.Component.drift:type_name -> axle.hub.v1.DriftedField
+	48,  // 45: axle.hub.v1.ComponentList.components:type_name -> axle.hub.v1.Component
+	55,  // 46: axle.hub.v1.GetServiceTreeRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	54,  // 47: axle.hub.v1.ServiceTree.objects:type_name -> axle.hub.v1.TreeNode
+	48,  // 48: axle.hub.v1.TreeNode.object:type_name -> axle.hub.v1.Component
+	54,  // 49: axle.hub.v1.TreeNode.children:type_name -> axle.hub.v1.TreeNode
+	45,  // 50: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
+	55,  // 51: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 52: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 53: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 54: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 55: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 56: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 57: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
+	55,  // 58: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	144, // 59: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	2,   // 60: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
+	45,  // 61: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
+	55,  // 62: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 63: axle.hub.v1.DiffServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 64: axle.hub.v1.PreviewServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	68,  // 65: axle.hub.v1.ServiceDiff.differences:type_name -> axle.hub.v1.ServiceDifference
+	68,  // 66: axle.hub.v1.ServiceDifferenceList.differences:type_name -> axle.hub.v1.ServiceDifference
+	55,  // 67: axle.hub.v1.PauseServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 68: axle.hub.v1.ResumeServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 69: axle.hub.v1.RollbackServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 70: axle.hub.v1.ListRevisionsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	74,  // 71: axle.hub.v1.ListRevisionsResponse.revisions:type_name -> axle.hub.v1.Revision
+	46,  // 72: axle.hub.v1.Revision.sources:type_name -> axle.hub.v1.ServiceSource
+	55,  // 73: axle.hub.v1.ApprovePruneRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	55,  // 74: axle.hub.v1.DeleteServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	2,   // 75: axle.hub.v1.DeleteServiceRequest.management:type_name -> axle.hub.v1.Management
+	1,   // 76: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
+	77,  // 77: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
+	77,  // 78: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
+	141, // 79: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	2,   // 80: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
+	85,  // 81: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
+	143, // 82: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	2,   // 83: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
+	1,   // 84: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
+	92,  // 85: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	2,   // 86: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	105, // 87: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 88: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	55,  // 89: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	108, // 90: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	109, // 91: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	142, // 92: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 93: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	110, // 94: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	110, // 95: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 96: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	110, // 97: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 98: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 99: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	110, // 100: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	110, // 101: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 102: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 103: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	123, // 104: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	55,  // 105: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	133, // 106: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	134, // 107: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	135, // 108: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	136, // 109: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 110: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 111: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 112: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 113: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 114: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 115: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 116: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 117: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 118: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 119: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	21,  // 120: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	22,  // 121: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	23,  // 122: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	29,  // 123: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	31,  // 124: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	33,  // 125: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	34,  // 126: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	35,  // 127: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	36,  // 128: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	39,  // 129: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	41,  // 130: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	43,  // 131: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	56,  // 132: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	58,  // 133: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	59,  // 134: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	60,  // 135: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	61,  // 136: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	63,  // 137: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	69,  // 138: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	70,  // 139: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	71,  // 140: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	72,  // 141: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	75,  // 142: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	64,  // 143: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	65,  // 144: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	76,  // 145: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	131, // 146: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	106, // 147: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	52,  // 148: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	111, // 149: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	113, // 150: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	114, // 151: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	115, // 152: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	116, // 153: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	118, // 154: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	120, // 155: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	121, // 156: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	124, // 157: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	126, // 158: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	127, // 159: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	129, // 160: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	79,  // 161: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	81,  // 162: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	82,  // 163: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	83,  // 164: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	86,  // 165: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	99,  // 166: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	100, // 167: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	101, // 168: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	102, // 169: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	103, // 170: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	90,  // 171: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	97,  // 172: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	93,  // 173: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	95,  // 174: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	88,  // 175: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	89,  // 176: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	78,  // 177: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 178: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 179: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 180: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 181: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 182: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 183: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 184: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 185: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 186: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 187: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 188: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	24,  // 189: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	30,  // 190: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	25,  // 191: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	25,  // 192: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	25,  // 193: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	25,  // 194: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	37,  // 195: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	40,  // 196: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	42,  // 197: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	44,  // 198: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	57,  // 199: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	45,  // 200: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	45,  // 201: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	45,  // 202: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	62,  // 203: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	45,  // 204: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	45,  // 205: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	45,  // 206: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	45,  // 207: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	73,  // 208: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	45,  // 209: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	66,  // 210: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	66,  // 211: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	45,  // 212: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	132, // 213: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	107, // 214: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	53,  // 215: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	112, // 216: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	110, // 217: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	110, // 218: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	110, // 219: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	117, // 220: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	119, // 221: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	110, // 222: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	122, // 223: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	125, // 224: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	128, // 225: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	128, // 226: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	130, // 227: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	80,  // 228: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	78,  // 229: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	78,  // 230: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	84,  // 231: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	87,  // 232: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	104, // 233: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 234: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 235: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 236: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	104, // 237: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	91,  // 238: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	98,  // 239: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	94,  // 240: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	96,  // 241: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	89,  // 242: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	89,  // 243: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	177, // [177:244] is the sub-list for method output_type
+	110, // [110:177] is the sub-list for method input_type
+	110, // [110:110] is the sub-list for extension type_name
+	110, // [110:110] is the sub-list for extension extendee
+	0,   // [0:110] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }

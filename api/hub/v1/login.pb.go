@@ -819,7 +819,9 @@ type Provider struct {
 	CallbackUrl string `protobuf:"bytes,13,opt,name=callback_url,json=callbackUrl,proto3" json:"callback_url,omitempty"`
 	// The URL to configure there for back-channel logout, if the provider
 	// supports it.
-	LogoutUrl     string `protobuf:"bytes,14,opt,name=logout_url,json=logoutUrl,proto3" json:"logout_url,omitempty"`
+	LogoutUrl string `protobuf:"bytes,14,opt,name=logout_url,json=logoutUrl,proto3" json:"logout_url,omitempty"`
+	// Who manages it; unset is nobody.
+	ManagedBy     *Manager `protobuf:"bytes,15,opt,name=managed_by,json=managedBy,proto3" json:"managed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -952,6 +954,13 @@ func (x *Provider) GetLogoutUrl() string {
 	return ""
 }
 
+func (x *Provider) GetManagedBy() *Manager {
+	if x != nil {
+		return x.ManagedBy
+	}
+	return nil
+}
+
 type ListProvidersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1036,7 +1045,8 @@ type CreateProviderRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Provider *Provider              `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// Empty for a public client.
-	ClientSecret  string `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
+	ClientSecret  string      `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3" json:"client_secret,omitempty"`
+	Management    *Management `protobuf:"bytes,3,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1095,13 @@ func (x *CreateProviderRequest) GetClientSecret() string {
 	return ""
 }
 
+func (x *CreateProviderRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type UpdateProviderRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Found by name. Only the fields in set are used.
@@ -1092,7 +1109,8 @@ type UpdateProviderRequest struct {
 	ClientSecret *string   `protobuf:"bytes,2,opt,name=client_secret,json=clientSecret,proto3,oneof" json:"client_secret,omitempty"`
 	// title, client_id, scopes, groups_claim, groups, email_domains,
 	// allow_unverified or ca_pem.
-	Set           []string `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty"`
+	Set           []string    `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty"`
+	Management    *Management `protobuf:"bytes,4,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1148,9 +1166,17 @@ func (x *UpdateProviderRequest) GetSet() []string {
 	return nil
 }
 
+func (x *UpdateProviderRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
+}
+
 type DeleteProviderRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Management    *Management            `protobuf:"bytes,2,opt,name=management,proto3" json:"management,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1190,6 +1216,13 @@ func (x *DeleteProviderRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *DeleteProviderRequest) GetManagement() *Management {
+	if x != nil {
+		return x.Management
+	}
+	return nil
 }
 
 type DeleteProviderResponse struct {
@@ -1283,7 +1316,7 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"\x05ended\x18\x01 \x01(\x05R\x05ended\"#\n" +
 	"\rUnlinkRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\"\x10\n" +
-	"\x0eUnlinkResponse\"\xf2\x03\n" +
+	"\x0eUnlinkResponse\"\xa7\x04\n" +
 	"\bProvider\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1301,23 +1334,34 @@ const file_hub_v1_login_proto_rawDesc = "" +
 	"created_at\x18\f \x01(\x03R\tcreatedAt\x12!\n" +
 	"\fcallback_url\x18\r \x01(\tR\vcallbackUrl\x12\x1d\n" +
 	"\n" +
-	"logout_url\x18\x0e \x01(\tR\tlogoutUrl\x1a9\n" +
+	"logout_url\x18\x0e \x01(\tR\tlogoutUrl\x123\n" +
+	"\n" +
+	"managed_by\x18\x0f \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\x1a9\n" +
 	"\vGroupsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x16\n" +
 	"\x14ListProvidersRequest\"L\n" +
 	"\x15ListProvidersResponse\x123\n" +
-	"\tproviders\x18\x01 \x03(\v2\x15.axle.hub.v1.ProviderR\tproviders\"o\n" +
+	"\tproviders\x18\x01 \x03(\v2\x15.axle.hub.v1.ProviderR\tproviders\"\xa8\x01\n" +
 	"\x15CreateProviderRequest\x121\n" +
 	"\bprovider\x18\x01 \x01(\v2\x15.axle.hub.v1.ProviderR\bprovider\x12#\n" +
-	"\rclient_secret\x18\x02 \x01(\tR\fclientSecret\"\x98\x01\n" +
+	"\rclient_secret\x18\x02 \x01(\tR\fclientSecret\x127\n" +
+	"\n" +
+	"management\x18\x03 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\xd1\x01\n" +
 	"\x15UpdateProviderRequest\x121\n" +
 	"\bprovider\x18\x01 \x01(\v2\x15.axle.hub.v1.ProviderR\bprovider\x12(\n" +
 	"\rclient_secret\x18\x02 \x01(\tH\x00R\fclientSecret\x88\x01\x01\x12\x10\n" +
-	"\x03set\x18\x03 \x03(\tR\x03setB\x10\n" +
-	"\x0e_client_secret\"+\n" +
+	"\x03set\x18\x03 \x03(\tR\x03set\x127\n" +
+	"\n" +
+	"management\x18\x04 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"managementB\x10\n" +
+	"\x0e_client_secret\"d\n" +
 	"\x15DeleteProviderRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x18\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\n" +
+	"management\x18\x02 \x01(\v2\x17.axle.hub.v1.ManagementR\n" +
+	"management\"\x18\n" +
 	"\x16DeleteProviderResponse2\xa5\x04\n" +
 	"\x06Logins\x12A\n" +
 	"\x05Trade\x12\x1d.axle.hub.v1.TradeCodeRequest\x1a\x19.axle.hub.v1.CreatedToken\x12P\n" +
@@ -1372,41 +1416,47 @@ var file_hub_v1_login_proto_goTypes = []any{
 	(*DeleteProviderResponse)(nil), // 20: axle.hub.v1.DeleteProviderResponse
 	nil,                            // 21: axle.hub.v1.Provider.GroupsEntry
 	(*CreatedToken)(nil),           // 22: axle.hub.v1.CreatedToken
+	(*Manager)(nil),                // 23: axle.hub.v1.Manager
+	(*Management)(nil),             // 24: axle.hub.v1.Management
 }
 var file_hub_v1_login_proto_depIdxs = []int32{
 	22, // 0: axle.hub.v1.PollDeviceResponse.token:type_name -> axle.hub.v1.CreatedToken
 	5,  // 1: axle.hub.v1.ListSessionsResponse.sessions:type_name -> axle.hub.v1.Session
 	21, // 2: axle.hub.v1.Provider.groups:type_name -> axle.hub.v1.Provider.GroupsEntry
-	14, // 3: axle.hub.v1.ListProvidersResponse.providers:type_name -> axle.hub.v1.Provider
-	14, // 4: axle.hub.v1.CreateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	14, // 5: axle.hub.v1.UpdateProviderRequest.provider:type_name -> axle.hub.v1.Provider
-	0,  // 6: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
-	1,  // 7: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
-	3,  // 8: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
-	6,  // 9: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
-	8,  // 10: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
-	10, // 11: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
-	12, // 12: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
-	15, // 13: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
-	17, // 14: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
-	18, // 15: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
-	19, // 16: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
-	22, // 17: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
-	2,  // 18: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
-	4,  // 19: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
-	7,  // 20: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
-	9,  // 21: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
-	11, // 22: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
-	13, // 23: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
-	16, // 24: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
-	14, // 25: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
-	14, // 26: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
-	20, // 27: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
-	17, // [17:28] is the sub-list for method output_type
-	6,  // [6:17] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	23, // 3: axle.hub.v1.Provider.managed_by:type_name -> axle.hub.v1.Manager
+	14, // 4: axle.hub.v1.ListProvidersResponse.providers:type_name -> axle.hub.v1.Provider
+	14, // 5: axle.hub.v1.CreateProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	24, // 6: axle.hub.v1.CreateProviderRequest.management:type_name -> axle.hub.v1.Management
+	14, // 7: axle.hub.v1.UpdateProviderRequest.provider:type_name -> axle.hub.v1.Provider
+	24, // 8: axle.hub.v1.UpdateProviderRequest.management:type_name -> axle.hub.v1.Management
+	24, // 9: axle.hub.v1.DeleteProviderRequest.management:type_name -> axle.hub.v1.Management
+	0,  // 10: axle.hub.v1.Logins.Trade:input_type -> axle.hub.v1.TradeCodeRequest
+	1,  // 11: axle.hub.v1.Logins.StartDevice:input_type -> axle.hub.v1.StartDeviceRequest
+	3,  // 12: axle.hub.v1.Logins.PollDevice:input_type -> axle.hub.v1.PollDeviceRequest
+	6,  // 13: axle.hub.v1.Logins.ListSessions:input_type -> axle.hub.v1.ListSessionsRequest
+	8,  // 14: axle.hub.v1.Logins.EndSession:input_type -> axle.hub.v1.EndSessionRequest
+	10, // 15: axle.hub.v1.Logins.EndSessions:input_type -> axle.hub.v1.EndSessionsRequest
+	12, // 16: axle.hub.v1.Logins.Unlink:input_type -> axle.hub.v1.UnlinkRequest
+	15, // 17: axle.hub.v1.Providers.List:input_type -> axle.hub.v1.ListProvidersRequest
+	17, // 18: axle.hub.v1.Providers.Create:input_type -> axle.hub.v1.CreateProviderRequest
+	18, // 19: axle.hub.v1.Providers.Update:input_type -> axle.hub.v1.UpdateProviderRequest
+	19, // 20: axle.hub.v1.Providers.Delete:input_type -> axle.hub.v1.DeleteProviderRequest
+	22, // 21: axle.hub.v1.Logins.Trade:output_type -> axle.hub.v1.CreatedToken
+	2,  // 22: axle.hub.v1.Logins.StartDevice:output_type -> axle.hub.v1.StartDeviceResponse
+	4,  // 23: axle.hub.v1.Logins.PollDevice:output_type -> axle.hub.v1.PollDeviceResponse
+	7,  // 24: axle.hub.v1.Logins.ListSessions:output_type -> axle.hub.v1.ListSessionsResponse
+	9,  // 25: axle.hub.v1.Logins.EndSession:output_type -> axle.hub.v1.EndSessionResponse
+	11, // 26: axle.hub.v1.Logins.EndSessions:output_type -> axle.hub.v1.EndSessionsResponse
+	13, // 27: axle.hub.v1.Logins.Unlink:output_type -> axle.hub.v1.UnlinkResponse
+	16, // 28: axle.hub.v1.Providers.List:output_type -> axle.hub.v1.ListProvidersResponse
+	14, // 29: axle.hub.v1.Providers.Create:output_type -> axle.hub.v1.Provider
+	14, // 30: axle.hub.v1.Providers.Update:output_type -> axle.hub.v1.Provider
+	20, // 31: axle.hub.v1.Providers.Delete:output_type -> axle.hub.v1.DeleteProviderResponse
+	21, // [21:32] is the sub-list for method output_type
+	10, // [10:21] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_login_proto_init() }

@@ -15,6 +15,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/internal/address"
@@ -73,7 +74,7 @@ func (s *API) allow(source string) error {
 func trust(t federation.Trust) *hubv1.Trust {
 	return &hubv1.Trust{
 		Id: t.ID, Name: t.Name, Issuer: t.Issuer, Audience: t.Audience, Claims: t.Claims, Account: t.Account, Scopes: t.Scopes,
-		LifetimeMicros: t.Lifetime, CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, LastUsedAt: t.LastUsedAt,
+		LifetimeMicros: t.Lifetime, CreatedAt: t.CreatedAt, CreatedBy: t.CreatedBy, LastUsedAt: t.LastUsedAt, ManagedBy: management.Out(t.ManagedBy), CaPem: t.CAPEM,
 	}
 }
 

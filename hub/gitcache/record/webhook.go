@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"time"
+
+	"github.com/axle-cd/axle/hub/managed"
+)
 
 // Provider is the sender of a webhook's deliveries; each signs in its own way.
 type Provider string
@@ -29,6 +33,7 @@ type Webhook struct {
 	// RepositoryID is the one repository it may kick; empty allows any whose
 	// URL the delivery names.
 	RepositoryID string
+	ManagedBy    managed.Manager
 	CreatedAt    time.Time
 
 	// DeliveredAt is the last verified delivery, to the minute; zero is never.

@@ -8,12 +8,14 @@ import (
 	"net"
 	"net/mail"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
@@ -46,6 +48,7 @@ type Provider struct {
 	AllowUnverified bool
 	// CAPEM are certificates to trust for the provider instead of the system's.
 	CAPEM     string
+	ManagedBy managed.Manager
 	CreatedAt int64
 }
 
@@ -134,7 +137,7 @@ func (ps *providers) CreateProvider(ctx context.Context, by identity.Principal, 
 	if err != nil {
 		return Provider{}, err
 	}
-	p.ID, p.CreatedAt = identity.NewID("idp_"), ps.now()
+	p.ID, p.ManagedBy, p.CreatedAt = identity.NewID("idp_"), managed.Created(ctx), ps.now()
 	err = ps.writer.Write(ctx, func(ctx context.Context) error {
 		all, err := ps.stores.Providers.Providers(ctx)
 		if err != nil {
@@ -171,6 +174,9 @@ func (ps *providers) UpdateProvider(ctx context.Context, by identity.Principal, 
 			return err
 		}
 		stored.ID, stored.Name, stored.CreatedAt = before.ID, before.Name, before.CreatedAt
+		if stored.ManagedBy, err = managed.Write(ctx, "login provider "+name, before.ManagedBy, secret != nil || !reflect.DeepEqual(stored.Provider, before)); err != nil {
+			return err
+		}
 		if before.Issuer != stored.Issuer {
 			return errcode.New(errcode.Invalid, "the issuer of a provider cannot be changed, because its accounts have other names; delete this provider and create a new one")
 		}
@@ -215,6 +221,9 @@ func (ps *providers) DeleteProvider(ctx context.Context, by identity.Principal, 
 	err := ps.writer.Write(ctx, func(ctx context.Context) error {
 		p, err := ps.stores.Providers.ProviderByName(ctx, name)
 		if err != nil {
+			return err
+		}
+		if _, err := managed.Write(ctx, "login provider "+name, p.ManagedBy, true); err != nil {
 			return err
 		}
 		rows, err := ps.stores.Sessions.SessionsOf(ctx, "", p.ID)

@@ -200,9 +200,9 @@ func TestMembershipsBySourceEndApart(t *testing.T) {
 				t.Errorf("after %s said %v: in %q, want %q", step.source.Name, step.says, got, step.want)
 			}
 		}
-		_, members, sources, err := env.GroupMembers(t.Context(), "web")
-		if err != nil || len(members) != 1 || len(sources[bob.ID]) != 1 {
-			t.Errorf("%v %v %v", members, sources, err)
+		_, members, memberships, err := env.GroupMembers(t.Context(), "web")
+		if err != nil || len(members) != 1 || len(memberships[bob.ID]) != 1 {
+			t.Errorf("%v %v %v", members, memberships, err)
 		}
 		fleettest.WantCode(t, env.RemoveMember(t.Context(), "ann", "ops", "bob@example.com"), errcode.NotFound)
 		if err := env.RemoveMember(t.Context(), "ann", "web", "bob@example.com"); err != nil || groups() != "" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/bootstrap"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -64,7 +65,7 @@ func (ks *Keys) CreateBootstrapToken(ctx context.Context, by identity.Principal,
 		Kind: identity.TokenBootstrap, Name: name, ClusterID: r.ClusterID, ClusterName: r.ClusterName,
 		OwnerID: by.ID, OwnerName: by.Name, OwnerKind: by.Kind,
 		Bootstrap: &identity.BootstrapTerms{
-			ProjectID: r.ProjectID, Project: r.Project, NamePattern: r.NamePattern, AllowedTags: r.AllowedTags,
+			ManagedBy: managed.Created(ctx), ProjectID: r.ProjectID, Project: r.Project, NamePattern: r.NamePattern, AllowedTags: r.AllowedTags,
 			MaxUses: r.MaxUses, UsesLeft: r.MaxUses, NeedsApproval: r.MaxUses > 1 && !r.Approved,
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/internal/assertion"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -51,6 +53,7 @@ type Trust struct {
 	// Lifetime is in microseconds.
 	Lifetime   int64
 	CAPEM      string
+	ManagedBy  managed.Manager
 	CreatedAt  int64
 	CreatedBy  string
 	LastUsedAt int64
@@ -117,8 +120,9 @@ func NewTrusts(c TrustsConfig) (*Trusts, error) {
 
 func (ts *Trusts) now() int64 { return clock.Micros(ts.clock.Now()) }
 
-// CreateTrust adds a trust. Invalid, NotFound for the account, Conflict,
-// Forbidden for a scope that the caller lacks, ErrProve.
+// CreateTrust adds a trust. One that exists is Conflict, unless it has the same terms
+// and the caller takes it over. Invalid, NotFound for the account, Forbidden for a
+// scope that the caller lacks, ErrProve.
 func (ts *Trusts) CreateTrust(ctx context.Context, by identity.Principal, t Trust) (Trust, error) {
 	if err := ts.checkTrust(t); err != nil {
 		return Trust{}, err
@@ -135,7 +139,7 @@ func (ts *Trusts) CreateTrust(ctx context.Context, by identity.Principal, t Trus
 	if err := ts.directory.Proved(ctx, by); err != nil {
 		return Trust{}, err
 	}
-	t.ID, t.CreatedAt, t.CreatedBy = identity.NewID("fed_"), ts.now(), by.By()
+	t.ID, t.ManagedBy, t.CreatedAt, t.CreatedBy = identity.NewID("fed_"), managed.Created(ctx), ts.now(), by.By()
 	err := ts.writer.Write(ctx, func(ctx context.Context) error {
 		account, err := ts.directory.ServiceAccount(ctx, t.Account)
 		if err != nil {
@@ -143,6 +147,10 @@ func (ts *Trusts) CreateTrust(ctx context.Context, by identity.Principal, t Trus
 		}
 		all, err := ts.store.Trusts(ctx, "")
 		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(all, func(have Trust) bool { return have.Name == t.Name }); i >= 0 && managed.CallerOf(ctx).TakeOver {
+			t, err = ts.takeOver(ctx, all[i], t)
 			return err
 		}
 		if len(all) >= maxTrusts {
@@ -155,6 +163,23 @@ func (ts *Trusts) CreateTrust(ctx context.Context, by identity.Principal, t Trus
 		return event.Record(ctx, event.Entry{Kind: "trust.created", Object: "trust " + t.Name, By: by.By(), Message: "tokens of " + t.Issuer + " act as " + t.Account})
 	})
 	return t, err
+}
+
+// takeOver makes the caller the manager of a trust that has the terms that it wants.
+func (ts *Trusts) takeOver(ctx context.Context, have, want Trust) (Trust, error) {
+	same := have.Issuer == want.Issuer && have.Audience == want.Audience && have.Account == want.Account && have.Lifetime == want.Lifetime &&
+		have.CAPEM == want.CAPEM && maps.Equal(have.Claims, want.Claims) && slices.Equal(have.Scopes, want.Scopes)
+	if !same {
+		return have, errcode.New(errcode.Conflict, "trust %s exists with other terms; delete it first", have.Name)
+	}
+	var err error
+	if have.ManagedBy, err = managed.Write(ctx, "trust "+have.Name, have.ManagedBy, false); err != nil {
+		return have, err
+	}
+	if err := ts.store.DeleteTrust(ctx, have.ID); err != nil {
+		return have, err
+	}
+	return have, ts.store.InsertTrust(ctx, have)
 }
 
 func (ts *Trusts) checkTrust(t Trust) error {
@@ -192,6 +217,9 @@ func (ts *Trusts) DeleteTrust(ctx context.Context, by identity.Principal, name s
 		i := slices.IndexFunc(all, func(t Trust) bool { return t.Name == name })
 		if i < 0 {
 			return errcode.New(errcode.NotFound, "trust %.80q does not exist; axle federation list shows the existing ones", name)
+		}
+		if _, err := managed.Write(ctx, "trust "+name, all[i].ManagedBy, true); err != nil {
+			return err
 		}
 		if err := ts.store.DeleteTrust(ctx, all[i].ID); err != nil {
 			return err

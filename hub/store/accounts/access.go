@@ -52,7 +52,7 @@ func (s *accessRows) People(ctx context.Context, userIDs []string) ([]identity.P
 
 // UpdateUser implements identity.UserStore.
 func (s *accessRows) UpdateUser(ctx context.Context, u identity.User) error {
-	changed, err := query.ExecOne(ctx, s.db, "UPDATE users SET admin = $1 WHERE id = $2", u.Admin, u.ID)
+	changed, err := updateUser.ExecOne(ctx, s.db, &u)
 	if err == nil && !changed {
 		return errcode.New(errcode.NotFound, "user %s does not exist", u.ID)
 	}
@@ -94,15 +94,20 @@ var (
 		rows.Col(c, "name", &g.Name)
 		rows.Col(c, "description", &g.Description)
 		rows.Col(c, "created_at", &g.CreatedAt)
+		rows.Col(c, "managed_by_tool", &g.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &g.ManagedBy.ID)
 		rows.Col(c, "(SELECT count(DISTINCT m.user_id) FROM group_members m WHERE m.group_id = user_groups.id)", &g.Members)
 	})
 	selectGroups = groupTable.Select()
 	insertGroup  = groupTable.All().Insert("ON CONFLICT DO NOTHING")
+	manageGroup  = groupTable.Only("id", "managed_by_tool", "managed_by_id").Update("id")
 
 	memberTable = rows.Of("group_members", func(c *rows.Columns, m *identity.Member) {
 		rows.Col(c, "group_id", &m.GroupID)
 		rows.Col(c, "user_id", &m.UserID)
 		rows.Col(c, "source", &m.Source)
+		rows.Col(c, "managed_by_tool", &m.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &m.ManagedBy.ID)
 	})
 	selectMembers = memberTable.Select()
 	insertMember  = memberTable.All().Insert("ON CONFLICT DO NOTHING")
@@ -118,12 +123,16 @@ var (
 		rows.Col(c, "COALESCE(p.name, c.name, sc.name || '/' || s.name, '')", &b.Object)
 		rows.Col(c, "created_at", &b.CreatedAt)
 		rows.Col(c, "created_by", &b.CreatedBy)
+		rows.Col(c, "managed_by_tool", &b.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &b.ManagedBy.ID)
 	})
 	selectBindings = bindingTable.Select() + `LEFT JOIN users u ON u.id = b.subject_id LEFT JOIN user_groups g ON g.id = b.subject_id
 	LEFT JOIN projects p ON b.level = 'project' AND p.id = b.object_id
 	LEFT JOIN clusters c ON b.level = 'cluster' AND c.id = b.object_id
 	LEFT JOIN services s ON b.level = 'service' AND s.id = b.object_id
 	LEFT JOIN clusters sc ON sc.id = s.cluster_id `
+	// BindingsAt lists those of one object.
+	BindingsAt    = selectBindings + "WHERE b.level = $1 AND b.object_id = $2 ORDER BY b.created_at, b.id"
 	insertBinding = bindingTable.All().Insert("ON CONFLICT DO NOTHING")
 )
 
@@ -147,6 +156,12 @@ func (s *accessRows) InsertGroup(ctx context.Context, g identity.Group) error {
 	if err == nil && !inserted {
 		return errcode.New(errcode.Conflict, "group %q exists already", g.Name)
 	}
+	return err
+}
+
+// ManageGroup implements identity.GroupStore.
+func (s *accessRows) ManageGroup(ctx context.Context, g identity.Group) error {
+	_, err := manageGroup.ExecOne(ctx, s.db, &g)
 	return err
 }
 
@@ -192,6 +207,11 @@ func (s *accessRows) Bindings(ctx context.Context, subjectIDs []string) ([]ident
 	}
 	slices.SortStableFunc(all, func(a, b identity.Binding) int { return int(a.CreatedAt - b.CreatedAt) })
 	return all, nil
+}
+
+// BindingsAt implements identity.BindingStore.
+func (s *accessRows) BindingsAt(ctx context.Context, level identity.Level, objectID string) ([]identity.Binding, error) {
+	return query.All(ctx, s.db, bindingTable.Reader(), BindingsAt, level, objectID)
 }
 
 // InsertBinding implements identity.BindingStore.

@@ -24,6 +24,8 @@ var (
 		rows.Col(c, "created_at", &t.CreatedAt)
 		rows.Col(c, "created_by", &t.CreatedBy)
 		rows.Col(c, "last_used_at", &t.LastUsedAt)
+		rows.Col(c, "managed_by_tool", &t.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &t.ManagedBy.ID)
 	})
 	selectTrusts = trustTable.Select() + "LEFT JOIN users u ON u.id = t.account_id "
 	insertTrust  = trustTable.All().Insert("ON CONFLICT DO NOTHING")

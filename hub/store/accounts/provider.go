@@ -24,6 +24,8 @@ var (
 		rows.Col(c, "allow_unverified", &p.AllowUnverified)
 		rows.Col(c, "ca_pem", &p.CAPEM)
 		rows.Col(c, "created_at", &p.CreatedAt)
+		rows.Col(c, "managed_by_tool", &p.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &p.ManagedBy.ID)
 	})
 	selectProviders = providerTable.Select()
 	insertProvider  = providerTable.All().Insert("ON CONFLICT DO NOTHING")

@@ -27,9 +27,14 @@ var (
 		rows.Col(c, "name", &u.Name)
 		rows.Col(c, "admin", &u.Admin)
 		rows.Col(c, "created_at", &u.CreatedAt)
+		rows.Col(c, "managed_by_tool", &u.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &u.ManagedBy.ID)
+		rows.Col(c, "admin_managed_by_tool", &u.AdminManagedBy.Tool)
+		rows.Col(c, "admin_managed_by_id", &u.AdminManagedBy.ID)
 	})
 	selectUsers = userTable.Select()
 	insertUser  = userTable.All().Insert("ON CONFLICT DO NOTHING")
+	updateUser  = userTable.Except("kind", "name", "created_at").Update("id")
 )
 
 // UserByName implements identity.UserReader.

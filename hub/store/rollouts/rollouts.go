@@ -42,12 +42,14 @@ var (
 		rows.Col(c, "actor", &r.By)
 		rows.Col(c, "created_at", &r.CreatedAt)
 		rows.Col(c, "updated_at", &r.UpdatedAt)
+		rows.Col(c, "managed_by_tool", &r.ManagedBy.Tool)
+		rows.Col(c, "managed_by_id", &r.ManagedBy.ID)
 	})
 	selectRollouts = rolloutTable.Select()
 	// insertRollout adds one unless another of the same subject is running.
 	insertRollout = rolloutTable.All().Statement(`INSERT INTO rollouts ({columns}) SELECT {values}
 		WHERE NOT EXISTS (SELECT 1 FROM rollouts WHERE subject = {subject} AND phase IN ('Progressing', 'Paused', 'Stopped', 'Aborting'))`)
-	updateRollout = rolloutTable.Only("id", "phase", "wave", "wave_at", "accepted", "message", "updated_at").Update("id")
+	updateRollout = rolloutTable.Only("id", "phase", "wave", "wave_at", "accepted", "message", "updated_at", "managed_by_tool", "managed_by_id").Update("id")
 
 	targetTable = rows.Of("rollout_targets", func(c *rows.Columns, t *fanout.Target) {
 		rows.Col(c, "rollout_id", &t.RolloutID)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/axle-cd/axle/hub/gitcache"
+	"github.com/axle-cd/axle/hub/managed"
 	"github.com/axle-cd/axle/hub/store/query"
 	"github.com/axle-cd/axle/hub/store/rows"
 	"github.com/axle-cd/axle/hub/store/sqldb"
@@ -19,6 +20,7 @@ var (
 		rows.Col(c, "secret", &w.sealed)
 	})
 	selectSecretWebhooks = secretWebhookTable.Select()
+	changeWebhook        = secretWebhookTable.Only("id", "secret", "managed_by_tool", "managed_by_id").Update("id")
 	insertWebhook        = secretWebhookTable.Except("created_at", "delivered_at", "outcome").Set("created_at", "{now}").Insert("ON CONFLICT DO NOTHING")
 )
 
@@ -36,6 +38,8 @@ func webhookColumns(c *rows.Columns, w *gitcache.Webhook) {
 	rows.Micros(c, "created_at", &w.CreatedAt)
 	rows.Micros(c, "delivered_at", &w.DeliveredAt)
 	rows.Col(c, "outcome", &w.Outcome)
+	rows.Col(c, "managed_by_tool", &w.ManagedBy.Tool)
+	rows.Col(c, "managed_by_id", &w.ManagedBy.ID)
 }
 
 // Webhooks returns all webhooks, sorted by name.
@@ -59,8 +63,9 @@ func (s *Table) WebhookSecret(ctx context.Context, id string) (w gitcache.Webhoo
 // secretOfWebhook returns the purpose under which a secret is sealed.
 func secretOfWebhook(id string) string { return "webhook " + id }
 
-// CreateWebhook stores a new webhook. errcode.Conflict when the name is taken,
-// errcode.NotFound when its repository does not exist.
+// CreateWebhook stores a new webhook. errcode.Conflict when the name is taken, unless
+// the caller takes over that webhook, which then has the secret; errcode.NotFound when
+// its repository does not exist.
 func (s *Table) CreateWebhook(ctx context.Context, w gitcache.Webhook, secret string) (made gitcache.Webhook, err error) {
 	sealed := s.sealer().Seal([]byte(secret), secretOfWebhook(w.ID))
 	err = s.db.Write(ctx, func(ctx context.Context) error {
@@ -68,6 +73,10 @@ func (s *Table) CreateWebhook(ctx context.Context, w gitcache.Webhook, secret st
 			if _, err := s.Repository(ctx, w.RepositoryID); err != nil {
 				return err
 			}
+		}
+		if have, found, err := s.takeOverWebhook(ctx, w, secret); found || err != nil {
+			made = have
+			return err
 		}
 		created, err := insertWebhook.ExecOne(ctx, s.db, &secretWebhook{w, sealed})
 		if err != nil {
@@ -82,12 +91,38 @@ func (s *Table) CreateWebhook(ctx context.Context, w gitcache.Webhook, secret st
 	return made, err
 }
 
+// takeOverWebhook makes the caller the manager of a webhook that exists, if the caller
+// takes over, and reports whether there is one.
+func (s *Table) takeOverWebhook(ctx context.Context, w gitcache.Webhook, secret string) (gitcache.Webhook, bool, error) {
+	if !managed.CallerOf(ctx).TakeOver {
+		return w, false, nil
+	}
+	have, found, err := query.One(ctx, s.db, webhookTable.Reader(), selectWebhooks+"WHERE name = $1", w.Name)
+	if err != nil || !found {
+		return w, false, err
+	}
+	if have.Provider != w.Provider || have.RepositoryID != w.RepositoryID {
+		return have, true, errcode.New(errcode.Conflict, "webhook %q exists for another provider or repository; delete it first", w.Name)
+	}
+	if have.ManagedBy, err = managed.Write(ctx, "webhook "+w.Name, have.ManagedBy, true); err != nil {
+		return have, true, err
+	}
+	_, err = changeWebhook.ExecOne(ctx, s.db, &secretWebhook{have, s.sealer().Seal([]byte(secret), secretOfWebhook(have.ID))})
+	return have, true, err
+}
+
 // DeleteWebhook removes a webhook by name. errcode.NotFound.
 func (s *Table) DeleteWebhook(ctx context.Context, name string) error {
 	return s.db.Write(ctx, func(ctx context.Context) error {
-		gone, err := query.ExecOne(ctx, s.db, "DELETE FROM webhooks WHERE name = $1", name)
-		if err == nil && !gone {
+		have, found, err := query.One(ctx, s.db, webhookTable.Reader(), selectWebhooks+"WHERE name = $1", name)
+		if err == nil && !found {
 			err = errcode.New(errcode.NotFound, "webhook %q does not exist; axle webhooks list shows all", name)
+		}
+		if err == nil {
+			_, err = managed.Write(ctx, "webhook "+name, have.ManagedBy, true)
+		}
+		if err == nil {
+			_, err = s.db.Exec(ctx, "DELETE FROM webhooks WHERE id = $1", have.ID)
 		}
 		return err
 	})

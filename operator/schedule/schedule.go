@@ -1,4 +1,9 @@
-package controller
+// Package schedule plans the checks of the objects of one kind, and the waits after
+// errors. It reads and writes nothing; operator/controller asks it.
+//
+// Invariants: no two objects wait for the same time, because each wait has jitter. What is
+// not known after a start is checked at a random time of its interval.
+package schedule
 
 import (
 	"sync"
@@ -34,7 +39,8 @@ type Timing struct {
 	Discover time.Duration
 }
 
-func (t Timing) withDefaults() Timing {
+// WithDefaults returns the times with the defaults of those that are zero.
+func (t Timing) WithDefaults() Timing {
 	for _, d := range []struct {
 		field *time.Duration
 		is    time.Duration
@@ -49,10 +55,10 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// schedule knows when each object is to be checked. It is lost with the process; what
+// Schedule knows when each object is to be checked. It is lost with the process; what
 // is not known yet is checked at a random time of its interval, so that a start is
 // no storm of calls.
-type schedule struct {
+type Schedule struct {
 	pending time.Duration
 	mu      sync.Mutex
 	checks  map[types.NamespacedName]check
@@ -67,43 +73,46 @@ type check struct {
 	waited time.Duration
 }
 
-func newSchedule(pending time.Duration) *schedule {
-	return &schedule{pending: pending, checks: map[types.NamespacedName]check{}, written: map[types.NamespacedName]string{}}
+// New returns a schedule without objects; pending is the first wait for one that is not
+// ready.
+func New(pending time.Duration) *Schedule {
+	return &Schedule{pending: pending, checks: map[types.NamespacedName]check{}, written: map[types.NamespacedName]string{}}
 }
 
-func (s *schedule) forget(key types.NamespacedName) {
+// Forget forgets when an object is to be checked.
+func (s *Schedule) Forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checks, key)
 }
 
-// drop forgets an object that is gone.
-func (s *schedule) drop(key types.NamespacedName) {
+// Drop forgets an object that is gone.
+func (s *Schedule) Drop(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.checks, key)
 	delete(s.written, key)
 }
 
-// wrote notes the version of an object after our write.
-func (s *schedule) wrote(key types.NamespacedName, version string) {
+// Wrote notes the version of an object after our write.
+func (s *Schedule) Wrote(key types.NamespacedName, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written[key] = version
 }
 
-// behind reports whether a version of an object is older than our last write of it:
+// Behind reports whether a version of an object is older than our last write of it:
 // the cache has not seen the status yet, and what it says was sent already.
-func (s *schedule) behind(key types.NamespacedName, version string) bool {
+func (s *Schedule) Behind(key types.NamespacedName, version string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(version, s.written[key])
 	return err == nil && order < 0
 }
 
-// wait returns how long to wait for the next check, or that it is due. A wait of zero
+// Wait returns how long to wait for the next check, or that it is due. A wait of zero
 // that is not due is for ever.
-func (s *schedule) wait(key types.NamespacedName, isReady func() bool, interval time.Duration) (time.Duration, bool) {
+func (s *Schedule) Wait(key types.NamespacedName, isReady func() bool, interval time.Duration) (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.checks[key]
@@ -124,8 +133,8 @@ func (s *schedule) wait(key types.NamespacedName, isReady func() bool, interval 
 	return max(left, 0), left <= 0
 }
 
-// again plans the next check after one, and returns the wait for it.
-func (s *schedule) again(key types.NamespacedName, isReady bool, interval, pending time.Duration) time.Duration {
+// Again plans the next check after one, and returns the wait for it.
+func (s *Schedule) Again(key types.NamespacedName, isReady bool, interval, pending time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := check{}
@@ -140,26 +149,27 @@ func (s *schedule) again(key types.NamespacedName, isReady bool, interval, pendi
 		wait = next.waited
 	}
 	if wait > 0 {
-		wait = spread(wait)
+		wait = jitter.Around(wait, wait/2)
 		next.at = time.Now().Add(wait)
 	}
 	s.checks[key] = next
 	return wait
 }
 
-// backoff is the rate limiter of a queue: full jitter, doubling, bounded.
-type backoff struct {
+// Backoff is the rate limiter of a queue: full jitter, doubling, bounded.
+type Backoff struct {
 	timing Timing
 	mu     sync.Mutex
 	failed map[reconcile.Request]*jitter.Backoff
 }
 
-func newBackoff(t Timing) *backoff {
-	return &backoff{timing: t, failed: map[reconcile.Request]*jitter.Backoff{}}
+// NewBackoff returns the rate limiter of a queue.
+func NewBackoff(t Timing) *Backoff {
+	return &Backoff{timing: t, failed: map[reconcile.Request]*jitter.Backoff{}}
 }
 
 // When implements workqueue.TypedRateLimiter.
-func (b *backoff) When(request reconcile.Request) time.Duration {
+func (b *Backoff) When(request reconcile.Request) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	one := b.failed[request]
@@ -171,14 +181,14 @@ func (b *backoff) When(request reconcile.Request) time.Duration {
 }
 
 // Forget implements workqueue.TypedRateLimiter.
-func (b *backoff) Forget(request reconcile.Request) {
+func (b *Backoff) Forget(request reconcile.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.failed, request)
 }
 
 // NumRequeues implements workqueue.TypedRateLimiter.
-func (b *backoff) NumRequeues(request reconcile.Request) int {
+func (b *Backoff) NumRequeues(request reconcile.Request) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if one := b.failed[request]; one != nil {

@@ -1,4 +1,4 @@
-package controller
+package schedule
 
 import (
 	"testing"
@@ -17,11 +17,11 @@ func is(v bool) func() bool { return func() bool { return v } }
 // After a start, checks are spread over the interval and never all at once.
 func TestFirstChecksAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSchedule(30 * time.Second)
+		s := New(30 * time.Second)
 		early := 0
 		for n := range 1000 {
 			key := types.NamespacedName{Name: string(rune('a' + n))}
-			wait, due := s.wait(key, is(true), 30*time.Minute)
+			wait, due := s.Wait(key, is(true), 30*time.Minute)
 			if due || wait > 30*time.Minute {
 				t.Fatalf("a first check is due: %v, after %s", due, wait)
 			}
@@ -37,27 +37,27 @@ func TestFirstChecksAreSpread(t *testing.T) {
 
 func TestChecksKeepTheInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, key := newSchedule(30*time.Second), types.NamespacedName{Name: "web"}
+		s, key := New(30*time.Second), types.NamespacedName{Name: "web"}
 		for range 100 {
-			wait := s.again(key, true, 30*time.Minute, 30*time.Second)
+			wait := s.Again(key, true, 30*time.Minute, 30*time.Second)
 			if wait < 15*time.Minute || wait >= 45*time.Minute {
 				t.Fatalf("a wait of %s for an interval of 30m", wait)
 			}
 			advance(wait - time.Second)
-			if left, due := s.wait(key, is(true), 30*time.Minute); due || left != time.Second {
+			if left, due := s.Wait(key, is(true), 30*time.Minute); due || left != time.Second {
 				t.Fatalf("a second before: due %v, %s left", due, left)
 			}
 			advance(time.Second)
-			if _, due := s.wait(key, is(true), 30*time.Minute); !due {
+			if _, due := s.Wait(key, is(true), 30*time.Minute); !due {
 				t.Fatal("the check is not due")
 			}
 		}
 		// Without drift detection a ready object is never checked.
-		if wait := s.again(key, true, 0, 30*time.Second); wait != 0 {
+		if wait := s.Again(key, true, 0, 30*time.Second); wait != 0 {
 			t.Errorf("a wait of %s", wait)
 		}
 		advance(1000 * time.Hour)
-		if _, due := s.wait(key, is(true), 0); due {
+		if _, due := s.Wait(key, is(true), 0); due {
 			t.Error("a check without drift detection")
 		}
 	})
@@ -65,41 +65,41 @@ func TestChecksKeepTheInterval(t *testing.T) {
 
 // What is not ready is looked at more and more seldom.
 func TestPendingWaitsDouble(t *testing.T) {
-	s, key := newSchedule(30*time.Second), types.NamespacedName{Name: "web"}
+	s, key := New(30*time.Second), types.NamespacedName{Name: "web"}
 	want := 30 * time.Second
 	for range 12 {
-		wait := s.again(key, false, 30*time.Minute, 30*time.Second)
+		wait := s.Again(key, false, 30*time.Minute, 30*time.Second)
 		if wait < want/2 || wait >= want*3/2 {
 			t.Fatalf("a wait of %s, want %s ± 50 %%", wait, want)
 		}
 		want = min(2*want, 30*time.Minute)
 	}
-	s.again(key, true, 30*time.Minute, 30*time.Second)
-	if wait := s.again(key, false, 30*time.Minute, 30*time.Second); wait >= 45*time.Second {
+	s.Again(key, true, 30*time.Minute, 30*time.Second)
+	if wait := s.Again(key, false, 30*time.Minute, 30*time.Second); wait >= 45*time.Second {
 		t.Errorf("after it was ready, the first wait is %s", wait)
 	}
 }
 
 // A reconcile waits for a cache that has not seen our own status.
 func TestOldVersionsAreNotActedOn(t *testing.T) {
-	s, key := newSchedule(0), types.NamespacedName{Name: "web"}
-	if s.behind(key, "9") {
+	s, key := New(0), types.NamespacedName{Name: "web"}
+	if s.Behind(key, "9") {
 		t.Error("an object that was never written is behind")
 	}
-	s.wrote(key, "10")
+	s.Wrote(key, "10")
 	for version, want := range map[string]bool{"9": true, "10": false, "11": false} {
-		if s.behind(key, version) != want {
+		if s.Behind(key, version) != want {
 			t.Errorf("version %s is behind 10: %v", version, !want)
 		}
 	}
-	if s.drop(key); s.behind(key, "9") {
+	if s.Drop(key); s.Behind(key, "9") {
 		t.Error("an object that is gone is behind")
 	}
 }
 
 // Retries have full jitter and are bounded by 5 min.
 func TestRetriesAreBounded(t *testing.T) {
-	b := newBackoff(Timing{}.withDefaults())
+	b := NewBackoff(Timing{}.WithDefaults())
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "web"}}
 	longest := time.Duration(0)
 	for n := range 2000 {

@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"google.golang.org/protobuf/proto"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/v1alpha1"
+)
+
+// own are the kinds of the group axle-cd.github.io whose steps are those of all kinds.
+// What gives rights is decided by the hub, for the account of the object's namespace.
+func ownKinds() []kind {
+	return []kind{
+		own("AccessBinding", &axlev1alpha1.AccessBindingList{}, func(o *axlev1alpha1.AccessBinding) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("AdminGrant", &axlev1alpha1.AdminGrantList{}, func(o *axlev1alpha1.AdminGrant) common { return common{&o.Status, nil} }, nil),
+		agentUpgrades(),
+		own("FederationTrust", &axlev1alpha1.FederationTrustList{}, func(o *axlev1alpha1.FederationTrust) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("GroupMembership", &axlev1alpha1.GroupMembershipList{}, func(o *axlev1alpha1.GroupMembership) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		own("HubSettings", &axlev1alpha1.HubSettingsList{}, func(o *axlev1alpha1.HubSettings) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		loginProviders(), outputs(),
+		own("ProjectLimits", &axlev1alpha1.ProjectLimitsList{}, func(o *axlev1alpha1.ProjectLimits) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+		repositories(),
+		own("User", &axlev1alpha1.UserList{}, func(o *axlev1alpha1.User) common { return common{&o.Status, o.Spec.Reconciliation} }, nil),
+	}
+}
+
+// agentUpgrades have no finalizer: agents stay at their version when the object goes.
+func agentUpgrades() kind {
+	k := own("AgentUpgrade", &axlev1alpha1.AgentUpgradeList{}, func(o *axlev1alpha1.AgentUpgrade) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+		func(o *axlev1alpha1.AgentUpgrade, m proto.Message) {
+			u := m.(*hubv1.AgentUpgrade)
+			o.Status.Previous = u.GetPrevious()
+			o.Status.Rollout = &v1alpha1.RolloutStatus{Phase: u.GetPhase(), Wave: u.GetWave(), Waves: int32(len(u.GetWaves())), Message: u.GetMessage()}
+		})
+	k.protection = ""
+	return k
+}
+
+func loginProviders() kind {
+	return own("LoginProvider", &axlev1alpha1.LoginProviderList{}, func(o *axlev1alpha1.LoginProvider) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+		func(o *axlev1alpha1.LoginProvider, m proto.Message) {
+			p := m.(*hubv1.Provider)
+			o.Status.CallbackURL, o.Status.LogoutURL = p.GetCallbackUrl(), p.GetLogoutUrl()
+		}).withSecret("spec.clientSecretRef", func(o client.Object) string { return value(o.(*axlev1alpha1.LoginProvider).Spec.ClientSecretRef).Name })
+}
+
+func outputs() kind {
+	return own("Outputs", &axlev1alpha1.OutputsList{}, func(o *axlev1alpha1.Outputs) common { return common{&o.Status, o.Spec.Reconciliation} }, nil).
+		withSecret("spec.secretRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Outputs).Spec.SecretRef).Name })
+}
+
+func repositories() kind {
+	return own("Repository", &axlev1alpha1.RepositoryList{}, func(o *axlev1alpha1.Repository) common { return common{&o.Status.Status, o.Spec.Reconciliation} },
+		func(o *axlev1alpha1.Repository, m proto.Message) {
+			r := m.(*hubv1.Repository)
+			o.Status.Message, o.Status.Health = optional(r.GetMessage()), map[string]string{"Pullable": "PULLABLE", "Failed": "FAILED"}[r.GetHealth()]
+		}).withSecret("spec.credentialsRef", func(o client.Object) string { return value(o.(*axlev1alpha1.Repository).Spec.CredentialsRef).Name })
+}

@@ -1,0 +1,301 @@
+package declare
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// userNamed returns a user or service account, nil for none.
+func userNamed(ctx context.Context, c *sdk.Client, name string) (*hubv1.User, error) {
+	list, err := c.Users.List(ctx, connect.NewRequest(&hubv1.ListUsersRequest{Name: name}))
+	if err != nil {
+		return nil, err
+	}
+	u, _ := named(list.Msg.GetUsers(), name)
+	return u, nil
+}
+
+// users are people. Of a user, nothing can be changed.
+type users struct{}
+
+// Read implements Kind.
+func (users) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	u, err := userNamed(ctx, c, item.Name)
+	if u == nil {
+		return nil, err
+	}
+	return &Found{ID: u.GetId(), Message: u, By: u.GetManagedBy()}, nil
+}
+
+// Same implements Kind.
+func (users) Same(*sdk.Client, *manifest.Item, *Found) bool { return true }
+
+// Write implements Kind.
+func (users) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	if have != nil && !item.Management.GetTakeOver() {
+		return have, nil
+	}
+	request := proto.CloneOf(item.Request.(*hubv1.CreateUserRequest))
+	request.Management = item.Management
+	answer, err := c.Users.Create(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	u := answer.Msg.GetUser()
+	return &Found{ID: u.GetId(), Message: u, By: u.GetManagedBy()}, nil
+}
+
+// Remove implements Kind.
+func (users) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	u, err := userNamed(ctx, c, name)
+	if u == nil {
+		return err
+	}
+	if err := ours(u.GetManagedBy(), by); err != nil {
+		return err
+	}
+	_, err = c.Users.Delete(ctx, connect.NewRequest(&hubv1.DeleteUserRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (users) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	list, err := c.Users.List(ctx, connect.NewRequest(&hubv1.ListUsersRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	people := slices.DeleteFunc(list.Msg.GetUsers(), func(u *hubv1.User) bool { return u.GetKind() != "user" })
+	return managedBy(people, by), nil
+}
+
+// admins are the administrator rights of users and service accounts.
+type admins struct{}
+
+// Read implements Kind.
+func (admins) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	u, err := userNamed(ctx, c, item.Name)
+	switch {
+	case err != nil:
+		return nil, err
+	case u == nil:
+		return nil, errcode.New(errcode.NotFound, "the hub has no user or service account %s", item.Name)
+	case !u.GetAdmin():
+		return nil, nil
+	}
+	return &Found{ID: u.GetId(), Message: u, By: u.GetAdminManagedBy()}, nil
+}
+
+// Same implements Kind.
+func (admins) Same(*sdk.Client, *manifest.Item, *Found) bool { return true }
+
+// Write implements Kind.
+func (admins) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	if have != nil && !item.Management.GetTakeOver() {
+		return have, nil
+	}
+	answer, err := c.Users.SetAdmin(ctx, connect.NewRequest(&hubv1.SetAdminRequest{Name: item.Name, Admin: true, Management: item.Management}))
+	if err != nil {
+		return nil, err
+	}
+	return &Found{ID: answer.Msg.GetId(), Message: answer.Msg, By: answer.Msg.GetAdminManagedBy()}, nil
+}
+
+// Remove implements Kind.
+func (admins) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	u, err := userNamed(ctx, c, name)
+	if u == nil || !u.GetAdmin() {
+		return err
+	}
+	if err := ours(u.GetAdminManagedBy(), by); err != nil {
+		return err
+	}
+	_, err = c.Users.SetAdmin(ctx, connect.NewRequest(&hubv1.SetAdminRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (admins) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) (names []string, _ error) {
+	list, err := c.Users.List(ctx, connect.NewRequest(&hubv1.ListUsersRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range list.Msg.GetUsers() {
+		if u.GetAdmin() && proto.Equal(u.GetAdminManagedBy(), by) {
+			names = append(names, u.GetName())
+		}
+	}
+	return names, nil
+}
+
+// providers are login providers.
+type providers struct{}
+
+func foundProvider(p *hubv1.Provider) *Found {
+	return &Found{ID: p.GetId(), Message: p, By: p.GetManagedBy()}
+}
+
+// Read implements Kind.
+func (providers) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	list, err := c.Providers.List(ctx, connect.NewRequest(&hubv1.ListProvidersRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	if p, ok := named(list.Msg.GetProviders(), item.Name); ok {
+		return foundProvider(p), nil
+	}
+	return nil, nil
+}
+
+// providerFields are the fields that can be changed, with the hub's defaults.
+func providerFields(p *hubv1.Provider) *hubv1.Provider {
+	out := &hubv1.Provider{
+		Issuer: p.GetIssuer(), Title: p.GetTitle(), ClientId: p.GetClientId(), Scopes: slices.Clone(p.GetScopes()), GroupsClaim: p.GetGroupsClaim(), Groups: maps.Clone(p.GetGroups()),
+		AllowUnverified: p.GetAllowUnverified(), CaPem: p.GetCaPem(),
+	}
+	if out.GetTitle() == "" {
+		out.Title = p.GetName()
+	}
+	if len(out.GetScopes()) == 0 {
+		out.Scopes = []string{"email", "profile"}
+	}
+	out.Scopes = slices.DeleteFunc(out.GetScopes(), func(s string) bool { return s == "openid" })
+	for _, domain := range p.GetEmailDomains() {
+		out.EmailDomains = append(out.EmailDomains, strings.ToLower(strings.TrimPrefix(domain, "@")))
+	}
+	return out
+}
+
+// Same cannot see the client secret.
+func (providers) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
+	return proto.Equal(providerFields(have.Message.(*hubv1.Provider)), providerFields(item.Request.(*hubv1.CreateProviderRequest).GetProvider()))
+}
+
+// Write sends the client secret with each change, and only to the issuer that it is for.
+func (providers) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	want := proto.CloneOf(item.Request.(*hubv1.CreateProviderRequest))
+	want.Management = item.Management
+	if have == nil {
+		answer, err := c.Providers.Create(ctx, connect.NewRequest(want))
+		if err != nil {
+			return nil, err
+		}
+		return foundProvider(answer.Msg), nil
+	}
+	if issuer := have.Message.(*hubv1.Provider).GetIssuer(); issuer != want.GetProvider().GetIssuer() {
+		return nil, errcode.New(errcode.Conflict, "login provider %s of the hub is for the issuer %s, which cannot be changed; choose another name", item.Name, issuer)
+	}
+	want.Provider.Issuer = "" // it is the same, and no field that can be set
+	request := &hubv1.UpdateProviderRequest{Provider: want.GetProvider(), Management: want.GetManagement(), Set: []string{
+		"title", "client_id", "scopes", "groups_claim", "groups", "email_domains", "allow_unverified", "ca_pem",
+	}}
+	if secret := want.GetClientSecret(); secret != "" {
+		request.ClientSecret = &secret
+	}
+	answer, err := c.Providers.Update(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	return foundProvider(answer.Msg), nil
+}
+
+// Remove implements Kind.
+func (p providers) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := p.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Providers.Delete(ctx, connect.NewRequest(&hubv1.DeleteProviderRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (providers) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	list, err := c.Providers.List(ctx, connect.NewRequest(&hubv1.ListProvidersRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return managedBy(list.Msg.GetProviders(), by), nil
+}
+
+// trusts are trusts in the tokens of issuers. Nothing of one can be changed.
+type trusts struct{}
+
+func foundTrust(t *hubv1.Trust) *Found {
+	return &Found{ID: t.GetId(), Message: t, By: t.GetManagedBy()}
+}
+
+// Read implements Kind.
+func (trusts) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	list, err := c.Federation.List(ctx, connect.NewRequest(&hubv1.ListTrustsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := named(list.Msg.GetTrusts(), item.Name); ok {
+		return foundTrust(t), nil
+	}
+	return nil, nil
+}
+
+// Same implements Kind.
+func (trusts) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
+	have, want := f.Message.(*hubv1.Trust), item.Request.(*hubv1.CreateTrustRequest)
+	scopes := want.GetScopes()
+	if len(scopes) == 0 {
+		scopes = []string{"read"}
+	}
+	return have.GetIssuer() == want.GetIssuer() && have.GetAudience() == want.GetAudience() && have.GetAccount() == want.GetAccount() && have.GetCaPem() == want.GetCaPem() &&
+		(want.GetLifetimeMicros() == 0 || have.GetLifetimeMicros() == want.GetLifetimeMicros()) && maps.Equal(have.GetClaims(), want.GetClaims()) && slices.Equal(have.GetScopes(), scopes)
+}
+
+// Write implements Kind. A trust of other terms is not replaced: who exchanges tokens
+// through it would be locked out by a mistake.
+func (t trusts) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	if have != nil && !t.Same(c, item, have) {
+		return nil, errcode.New(errcode.Conflict, "trust %s of the hub has other terms, which cannot be changed; choose another name, or delete it first", item.Name)
+	}
+	if have != nil && !item.Management.GetTakeOver() {
+		return have, nil
+	}
+	request := proto.CloneOf(item.Request.(*hubv1.CreateTrustRequest))
+	request.Management = item.Management
+	answer, err := c.Federation.Create(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	return foundTrust(answer.Msg), nil
+}
+
+// Remove implements Kind.
+func (t trusts) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := t.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (trusts) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	list, err := c.Federation.List(ctx, connect.NewRequest(&hubv1.ListTrustsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return managedBy(list.Msg.GetTrusts(), by), nil
+}

@@ -1,0 +1,136 @@
+// Package declare reads and writes what manifests of the group axle-cd.github.io declare,
+// one file for the kinds of a topic. The operator and axle apply call it, so both give
+// the same result. sdk/manifest reads the manifests.
+//
+// It decides nothing about managers: the hub does, by the Management of the item. It
+// keeps nothing between calls.
+//
+// Invariants: a write makes at most one call for each row that differs, and none if
+// nothing differs. What has rows deletes only rows of its own manager, and only if that
+// one declares objects; people's rows stay.
+package declare
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// Found is an object of the hub.
+type Found struct {
+	// ID is the hub's id, or for what has rows the place that they are at.
+	ID string
+	// Message is the hub's answer.
+	Message proto.Message
+	// By is who manages it; nil is nobody.
+	By *hubv1.Manager
+	// Waits is what it waits for; empty means that it is ready.
+	Waits string
+	// rows are those of what has rows.
+	rows []row
+}
+
+// Kind has the calls for the objects of one kind. Name is that of the item.
+type Kind interface {
+	// Read returns nil for an object that the hub does not have. NotFound is the
+	// absence of something that the object names.
+	Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error)
+	// Same reports whether the hub has it as declared, its manager aside, as far as
+	// the hub shows it.
+	Same(c *sdk.Client, item *manifest.Item, have *Found) bool
+	// Write creates it if have is nil, and changes it otherwise.
+	Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error)
+	// Remove deletes the object of that name or ID. NotFound is success, and so is
+	// *OfOthers, which deletes nothing.
+	Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error
+	// Managed returns the IDs, or for kinds without rows the names, of what a manager has.
+	Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error)
+}
+
+var all = map[string]Kind{
+	"AccessBinding": bindings{}, "GroupMembership": members{}, "User": users{}, "AdminGrant": admins{}, "LoginProvider": providers{},
+	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{}, "Repository": repositories{}, "FederationTrust": trusts{}, "Webhook": webhooks{}, "AgentUpgrade": upgrades{},
+}
+
+// Of returns the calls of a kind of the group, and whether it has some.
+func Of(kind string) (Kind, bool) {
+	k, ok := all[kind]
+	return k, ok
+}
+
+// Rights are the kinds of Of about people, webhooks and settings, in the order in which what names
+// others is deleted first. The others are Outputs, Repository and AgentUpgrade.
+func Rights() []string {
+	return []string{"Webhook", "FederationTrust", "LoginProvider", "AdminGrant", "AccessBinding", "GroupMembership", "User", "ProjectLimits", "HubSettings"}
+}
+
+// Hides reports whether an item has values that the hub does not show, so that nobody
+// can say that they are the same.
+func Hides(item *manifest.Item) bool {
+	switch r := item.Request.(type) {
+	case *hubv1.CreateProviderRequest:
+		return r.GetClientSecret() != ""
+	case *hubv1.PutOutputsRequest:
+		return len(r.GetOutputs().GetSecrets()) > 0
+	case *hubv1.CreateRepositoryRequest:
+		return r.GetCredentials() != nil
+	case *hubv1.CreateWebhookRequest:
+		return true
+	}
+	return false
+}
+
+// OfOthers is the reason why a deletion leaves an object: another manager has it.
+type OfOthers struct{ By *hubv1.Manager }
+
+// Error says who has it.
+func (o *OfOthers) Error() string {
+	return "the object is managed by " + o.By.GetTool() + " " + o.By.GetId()
+}
+
+// ours returns *OfOthers unless the manager has the object.
+func ours(have, by *hubv1.Manager) error {
+	if proto.Equal(have, by) {
+		return nil
+	}
+	return &OfOthers{have}
+}
+
+// declares reports whether a manager writes its objects again when they differ.
+func declares(by *hubv1.Manager) bool {
+	return by.GetTool() != "" && by.GetTool() != "cli" && by.GetTool() != "console"
+}
+
+func ignoreNotFound(err error) error {
+	if sdk.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// named returns the one of a list with a name, nil for none.
+func named[T interface{ GetName() string }](all []T, name string) (found T, ok bool) {
+	for _, one := range all {
+		if one.GetName() == name {
+			return one, true
+		}
+	}
+	return found, false
+}
+
+// managedBy are the names of those of a list that a manager has.
+func managedBy[T interface {
+	GetName() string
+	GetManagedBy() *hubv1.Manager
+}](all []T, by *hubv1.Manager) (names []string) {
+	for _, one := range all {
+		if proto.Equal(one.GetManagedBy(), by) {
+			names = append(names, one.GetName())
+		}
+	}
+	return names
+}

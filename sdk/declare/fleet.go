@@ -1,0 +1,293 @@
+package declare
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// limits are the limits of a project, and nothing else of it.
+type limits struct{}
+
+// foundLimits is nil for a project without limits.
+func foundLimits(p *hubv1.Project) *Found {
+	if p.GetLimits() == nil {
+		return nil
+	}
+	return &Found{ID: p.GetId(), Message: p.GetLimits(), By: p.GetLimitsManagedBy()}
+}
+
+// Read implements Kind.
+func (limits) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	p, err := c.Projects.Get(ctx, connect.NewRequest(&hubv1.GetProjectRequest{Name: item.Name}))
+	if err != nil {
+		return nil, err
+	}
+	return foundLimits(p.Msg), nil
+}
+
+// Same implements Kind. The order of the lists means nothing.
+func (limits) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
+	return proto.Equal(sortedLimits(have.Message.(*hubv1.ProjectLimits)), sortedLimits(item.Request.(*hubv1.UpdateProjectRequest).GetLimits()))
+}
+
+func sortedLimits(l *hubv1.ProjectLimits) *hubv1.ProjectLimits {
+	l = proto.CloneOf(l)
+	slices.Sort(l.GetNamespaces())
+	slices.Sort(l.GetKinds())
+	sortWindows(l.GetSyncWindows())
+	return l
+}
+
+func sortWindows(all []*hubv1.SyncWindow) {
+	slices.SortFunc(all, func(a, b *hubv1.SyncWindow) int { return cmp.Compare(a.String(), b.String()) })
+}
+
+// Write implements Kind.
+func (limits) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *Found) (*Found, error) {
+	request := proto.CloneOf(item.Request.(*hubv1.UpdateProjectRequest))
+	request.Management = item.Management
+	p, err := c.Projects.Update(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	if f := foundLimits(p.Msg); f != nil {
+		return f, nil
+	}
+	return &Found{ID: p.Msg.GetId(), Message: &hubv1.ProjectLimits{}, By: item.Management.GetBy()}, nil
+}
+
+// Remove implements Kind.
+func (l limits) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := l.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return ignoreNotFound(err)
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Projects.Update(ctx, connect.NewRequest(&hubv1.UpdateProjectRequest{Name: name, Limits: &hubv1.ProjectLimits{}, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (limits) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) (names []string, _ error) {
+	list, err := c.Projects.List(ctx, connect.NewRequest(&hubv1.ListProjectsRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list.Msg.GetProjects() {
+		if proto.Equal(p.GetLimitsManagedBy(), by) {
+			names = append(names, p.GetName())
+		}
+	}
+	return names, nil
+}
+
+// windows are the sync windows of the hub.
+type windows struct{}
+
+// Read implements Kind.
+func (windows) Read(ctx context.Context, c *sdk.Client, _ *manifest.Item) (*Found, error) {
+	have, err := c.Hub.GetSyncWindows(ctx, connect.NewRequest(&hubv1.GetSyncWindowsRequest{}))
+	if err != nil || len(have.Msg.GetSyncWindows()) == 0 {
+		return nil, err
+	}
+	return &Found{ID: "hub", Message: have.Msg, By: have.Msg.GetManagedBy()}, nil
+}
+
+func sortedWindows(l *hubv1.SyncWindowList) *hubv1.SyncWindowList {
+	l = proto.CloneOf(&hubv1.SyncWindowList{SyncWindows: l.GetSyncWindows()})
+	sortWindows(l.GetSyncWindows())
+	return l
+}
+
+// Same implements Kind.
+func (windows) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
+	return proto.Equal(sortedWindows(have.Message.(*hubv1.SyncWindowList)), sortedWindows(item.Request.(*hubv1.SyncWindowList)))
+}
+
+// Write implements Kind.
+func (windows) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *Found) (*Found, error) {
+	answer, err := c.Hub.SetSyncWindows(ctx, connect.NewRequest(&hubv1.SyncWindowList{
+		SyncWindows: item.Request.(*hubv1.SyncWindowList).GetSyncWindows(), Management: item.Management,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &Found{ID: "hub", Message: answer.Msg, By: item.Management.GetBy()}, nil
+}
+
+// Remove implements Kind.
+func (w windows) Remove(ctx context.Context, c *sdk.Client, _ string, by *hubv1.Manager) error {
+	have, err := w.Read(ctx, c, nil)
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Hub.SetSyncWindows(ctx, connect.NewRequest(&hubv1.SyncWindowList{Management: &hubv1.Management{By: by}}))
+	return err
+}
+
+// Managed implements Kind.
+func (w windows) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	have, err := w.Read(ctx, c, nil)
+	if have == nil || ours(have.By, by) != nil {
+		return nil, err
+	}
+	return []string{"hub"}, nil
+}
+
+// outputs are values that services import.
+type outputs struct{}
+
+func foundOutputs(o *hubv1.Context) *Found {
+	return &Found{ID: o.GetName(), Message: o, By: o.GetManagedBy()}
+}
+
+// Read implements Kind.
+func (outputs) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	list, err := c.Outputs.List(ctx, connect.NewRequest(&hubv1.ListOutputsRequest{Name: item.Name}))
+	if err != nil {
+		return nil, err
+	}
+	if o, ok := named(list.Msg.GetOutputs(), item.Name); ok {
+		return foundOutputs(o), nil
+	}
+	return nil, nil
+}
+
+// Same cannot see the values of secrets, only their keys.
+func (outputs) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
+	return manifest.SameContext(have.Message.(*hubv1.Context), item.Request.(*hubv1.PutOutputsRequest).GetOutputs())
+}
+
+// Write implements Kind.
+func (outputs) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, _ *Found) (*Found, error) {
+	request := proto.CloneOf(item.Request.(*hubv1.PutOutputsRequest))
+	request.Management = item.Management
+	answer, err := c.Outputs.Put(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	return foundOutputs(answer.Msg), nil
+}
+
+// Remove implements Kind.
+func (o outputs) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := o.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (outputs) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	list, err := c.Outputs.List(ctx, connect.NewRequest(&hubv1.ListOutputsRequest{ManagedByTool: by.GetTool()}))
+	if err != nil {
+		return nil, err
+	}
+	return managedBy(list.Msg.GetOutputs(), by), nil
+}
+
+// repositories are repositories with all options.
+type repositories struct{}
+
+func foundRepository(r *hubv1.Repository) *Found {
+	f := &Found{ID: r.GetId(), Message: r, By: r.GetManagedBy()}
+	switch r.GetHealth() {
+	case "Pullable":
+	case "Failed":
+		f.Waits = "the hub cannot read the repository: " + r.GetMessage()
+	default:
+		f.Waits = "the hub has not read the repository yet"
+	}
+	return f
+}
+
+// Read implements Kind.
+func (repositories) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	have, err := c.Repositories.Get(ctx, connect.NewRequest(&hubv1.GetRepositoryRequest{Name: item.Name}))
+	if err != nil {
+		return nil, ignoreNotFound(err)
+	}
+	return foundRepository(have.Msg), nil
+}
+
+func options(o *hubv1.RepositoryOptions) *hubv1.RepositoryOptions {
+	if o == nil {
+		return &hubv1.RepositoryOptions{}
+	}
+	return o
+}
+
+// Same cannot see the stored credentials, only how they log in.
+func (repositories) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
+	have, want := f.Message.(*hubv1.Repository), item.Request.(*hubv1.CreateRepositoryRequest)
+	return have.GetUrl() == want.GetUrl() && have.GetType() == want.GetType() && (want.GetAuth() == "" || have.GetAuth() == want.GetAuth()) &&
+		(want.GetCredentials() == nil || have.GetAuth() != "none") && proto.Equal(options(have.GetOptions()), options(want.GetOptions()))
+}
+
+// Write implements Kind. Credentials go to another address only with the same call: the
+// hub refuses to send stored ones there.
+func (repositories) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, f *Found) (*Found, error) {
+	want := proto.CloneOf(item.Request.(*hubv1.CreateRepositoryRequest))
+	want.Management = item.Management
+	if f == nil {
+		answer, err := c.Repositories.Create(ctx, connect.NewRequest(want))
+		if err != nil {
+			return nil, err
+		}
+		return foundRepository(answer.Msg), nil
+	}
+	have := f.Message.(*hubv1.Repository)
+	if have.GetType() != want.GetType() {
+		return nil, errcode.New(errcode.Conflict, "repository %s of the hub is of type %s; choose another name", item.Name, have.GetType())
+	}
+	request := &hubv1.UpdateRepositoryRequest{Name: item.Name, Credentials: want.GetCredentials(), Auth: want.GetAuth(), Management: want.GetManagement()}
+	if have.GetUrl() != want.GetUrl() {
+		request.Url = want.GetUrl()
+	}
+	if !proto.Equal(options(have.GetOptions()), options(want.GetOptions())) {
+		request.Options = options(want.GetOptions())
+	}
+	answer, err := c.Repositories.Update(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	return foundRepository(answer.Msg), nil
+}
+
+// Remove implements Kind.
+func (r repositories) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := r.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Repositories.Delete(ctx, connect.NewRequest(&hubv1.DeleteRepositoryRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind. Repositories of the other kinds are the same objects: those
+// are left to them.
+func (repositories) Managed(context.Context, *sdk.Client, *hubv1.Manager) ([]string, error) {
+	return nil, nil
+}

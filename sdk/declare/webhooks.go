@@ -1,0 +1,91 @@
+package declare
+
+import (
+	"context"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/manifest"
+)
+
+// webhooks are what upstreams call.
+type webhooks struct{}
+
+func foundWebhook(w *hubv1.Webhook) *Found {
+	return &Found{ID: w.GetId(), Message: w, By: w.GetManagedBy()}
+}
+
+// Read implements Kind.
+func (webhooks) Read(ctx context.Context, c *sdk.Client, item *manifest.Item) (*Found, error) {
+	list, err := c.Webhooks.List(ctx, connect.NewRequest(&hubv1.ListWebhooksRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	if w, ok := named(list.Msg.GetWebhooks(), item.Name); ok {
+		return foundWebhook(w), nil
+	}
+	return nil, nil
+}
+
+// Same cannot see the secret.
+func (webhooks) Same(_ *sdk.Client, item *manifest.Item, have *Found) bool {
+	w, want := have.Message.(*hubv1.Webhook), item.Request.(*hubv1.CreateWebhookRequest)
+	return w.GetProvider() == want.GetProvider() && w.GetRepository() == want.GetRepository()
+}
+
+// Write gives the webhook another secret if it exists, and keeps its URL. A secret never
+// goes to another provider or repository.
+func (ws webhooks) Write(ctx context.Context, c *sdk.Client, item *manifest.Item, have *Found) (*Found, error) {
+	request := proto.CloneOf(item.Request.(*hubv1.CreateWebhookRequest))
+	request.Management = proto.CloneOf(item.Management)
+	if have != nil {
+		if !ws.Same(c, item, have) {
+			return nil, errcode.New(errcode.Conflict, "webhook %s of the hub is for another provider or repository; choose another name, or delete it first", item.Name)
+		}
+		if !item.Management.GetTakeOver() {
+			if err := mayWrite(have.By, item.Management.GetBy()); err != nil {
+				return nil, err
+			}
+			request.Management.TakeOver = true // as it is the caller's, only the secret changes
+		}
+	}
+	answer, err := c.Webhooks.Create(ctx, connect.NewRequest(request))
+	if err != nil {
+		return nil, err
+	}
+	return foundWebhook(answer.Msg.GetWebhook()), nil
+}
+
+// mayWrite returns Conflict if the hub would refuse a change without a take-over.
+func mayWrite(have, by *hubv1.Manager) error {
+	if proto.Equal(have, by) || !declares(have) && !declares(by) {
+		return nil
+	}
+	return errcode.New(errcode.Conflict, "the webhook is managed by %s %s: take it over with --take-over", have.GetTool(), have.GetId())
+}
+
+// Remove implements Kind.
+func (ws webhooks) Remove(ctx context.Context, c *sdk.Client, name string, by *hubv1.Manager) error {
+	have, err := ws.Read(ctx, c, &manifest.Item{Name: name})
+	if have == nil {
+		return err
+	}
+	if err := ours(have.By, by); err != nil {
+		return err
+	}
+	_, err = c.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: name, Management: &hubv1.Management{By: by}}))
+	return ignoreNotFound(err)
+}
+
+// Managed implements Kind.
+func (webhooks) Managed(ctx context.Context, c *sdk.Client, by *hubv1.Manager) ([]string, error) {
+	list, err := c.Webhooks.List(ctx, connect.NewRequest(&hubv1.ListWebhooksRequest{}))
+	if err != nil {
+		return nil, err
+	}
+	return managedBy(list.Msg.GetWebhooks(), by), nil
+}
