@@ -33,11 +33,11 @@ func kindNamed(name string) (kind, bool) {
 // follow reads what a reference names, if the object may name it.
 func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error) {
 	from := tenancy.Object{Group: p.gvk().Group, Kind: p.name, NamespacedName: p.key}
-	err := p.tenancy.MayName(ctx, ref.field, from, ref.object())
-	if err != nil && ref.written {
-		err = p.tenancy.MayWrite(ctx, ref.field, from, ref.object())
+	may := p.tenancy.MayName
+	if ref.written {
+		may = p.tenancy.MayWrite
 	}
-	if err != nil {
+	if err := may(ctx, ref.field, from, ref.object()); err != nil {
 		return nil, err
 	}
 	if ref.written {

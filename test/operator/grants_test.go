@@ -220,7 +220,12 @@ func grant(apiVersion, in string, c cell, from string) string {
 		group = kinds.Deployments
 	}
 	return "apiVersion: " + apiVersion + "\nkind: ReferenceGrant\nmetadata: {name: allow, namespace: " + in + "}\n" +
-		fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %q}], to: [{group: %q, kind: %s}]}", c.group, c.kind, from, group, c.to)
+		fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %q}], to: [{group: %q, kind: %s%s}]}", c.group, c.kind, from, group, c.to, written[c.kind])
+}
+
+// written names the Secrets that kinds write, for their grants.
+var written = map[string]string{
+	"ServiceAccount": ", name: token, write: true", "BootstrapToken": ", name: boot, write: true",
 }
 
 const ownGrant = "axle-cd.github.io/v1alpha1"
@@ -264,6 +269,12 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 				b.settled(o, "True", "")
 			} else {
 				b.settled(o, "False", "no ReferenceGrant in namespace "+b.foreign) // foreign, without
+				if written[c.kind] != "" {
+					reads := c
+					reads.to += ", name: token"
+					b.apply(strings.ReplaceAll(grant(ownGrant, b.foreign, reads, from), written[c.kind], ""))
+					b.settled(o, "False", "write true") // foreign, with a grant to read
+				}
 				b.apply(grant(ownGrant, b.foreign, c, from))
 				b.settled(o, "True", "") // foreign, with
 				b.ungrant(ownGrant, b.foreign)
