@@ -26,8 +26,8 @@ type Timing struct {
 	// Missing is the wait for something that does not exist yet (5 s, 50 to 150 %),
 	// and the first one for a deletion, which doubles up to RetryMax.
 	Missing time.Duration
-	// Pending is the first wait for an object that is not ready (10 s, 50 to 150 %).
-	// It doubles with each wait, up to the interval.
+	// Pending is the first wait for an object that is not ready (3 s, 50 to 150 %).
+	// Each wait is 1.5 times the one before, up to the interval.
 	Pending time.Duration
 	// Retry bounds the first wait after an error (1 s); it doubles, up to RetryMax
 	// (5 min), with full jitter.
@@ -45,7 +45,7 @@ func (t Timing) WithDefaults() Timing {
 		field *time.Duration
 		is    time.Duration
 	}{
-		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 10 * time.Second},
+		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 3 * time.Second},
 		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute}, {&t.Discover, time.Minute},
 	} {
 		if *d.field == 0 {
@@ -140,7 +140,7 @@ func (s *Schedule) Again(key types.NamespacedName, isReady bool, interval, pendi
 	next := check{}
 	wait := interval
 	if !isReady {
-		next.waited = max(pending, 2*s.checks[key].waited)
+		next.waited = max(pending, s.checks[key].waited*3/2)
 		if interval > 0 {
 			next.waited = min(next.waited, max(interval, pending))
 		} else {

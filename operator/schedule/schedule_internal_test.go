@@ -64,7 +64,7 @@ func TestChecksKeepTheInterval(t *testing.T) {
 }
 
 // What is not ready is looked at more and more seldom.
-func TestPendingWaitsDouble(t *testing.T) {
+func TestPendingWaitsGrow(t *testing.T) {
 	s, key := New(30*time.Second), types.NamespacedName{Name: "web"}
 	want := 30 * time.Second
 	for range 12 {
@@ -72,7 +72,7 @@ func TestPendingWaitsDouble(t *testing.T) {
 		if wait < want/2 || wait >= want*3/2 {
 			t.Fatalf("a wait of %s, want %s ± 50 %%", wait, want)
 		}
-		want = min(2*want, 30*time.Minute)
+		want = min(want*3/2, 30*time.Minute)
 	}
 	s.Again(key, true, 30*time.Minute, 30*time.Second)
 	if wait := s.Again(key, false, 30*time.Minute, 30*time.Second); wait >= 45*time.Second {
