@@ -25,7 +25,7 @@ func TestTheFieldsOfMessages(t *testing.T) {
 		`{"at":"1970-01-01T00:00:05Z","age":"5s","kind":"a","object":"","by":"Ann <ann@example.com>","message":"","cluster":"","service":"","id":7}`: &hubv1.Event{At: 5e6, Kind: "a", By: "Ann <ann@example.com>", Id: 7},
 		`{"id":"","name":"github","issuer":"","audience":"","claims":{"ref":"main"},"account":"","scopes":["read","write"],"lifetime":"1h0m0s","createdAt":"","createdAge":"","createdBy":"","lastUsedAt":"1970-01-01T00:00:05Z","lastUsedAge":"5s","managedBy":{"tool":"","id":""},"caPem":""}`: &hubv1.Trust{
 			Name: "github", Claims: map[string]string{"ref": "main"}, Scopes: []string{"read", "write"}, LifetimeMicros: 3600e6, LastUsedAt: 5e6},
-		`{"id":"tok_1","kind":"","name":"","source":"","agent":"","createdAt":"","createdAge":"","lastUsedAt":"","lastUsedAge":"","expiresAt":"1970-01-01T00:00:09Z","current":true}`:                                                           &hubv1.Session{Id: "tok_1", ExpiresAt: 9e6, Current: true},
+		`{"id":"tok_1","kind":"","name":"","source":"","agent":"","createdAt":"","createdAge":"","lastUsedAt":"","lastUsedAge":"","expiresAt":"1970-01-01T00:00:09Z","current":true}`:                                                                                                 &hubv1.Session{Id: "tok_1", ExpiresAt: 9e6, Current: true},
 		`{"id":"","name":"shop","description":"","createdAt":"","createdAge":"","clusters":0,"services":2,"limits":{"namespaces":[],"kinds":[],"clusterScoped":false,"serviceAccount":"","syncWindows":[]},"managedBy":{"tool":"cli","id":""},"limitsManagedBy":{"tool":"","id":""}}`: &hubv1.Project{Name: "shop", Services: 2, ManagedBy: &hubv1.Manager{Tool: "cli"}},
 	} {
 		t.Run(string(m.ProtoReflect().Descriptor().Name()), func(t *testing.T) {

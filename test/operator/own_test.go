@@ -160,14 +160,15 @@ func ownKinds(b *bed) map[string]ownKind {
 			missing: "/vpc of spec.secretRef does not exist",
 			heal:    func(b *bed) { b.secret("vpc", b.namespace, map[string]string{"password": "hunter2"}) },
 			has: func(b *bed) (string, *hubv1.Manager) {
-				for _, o := range ask(b, b.people.Outputs.List, &hubv1.ListOutputsRequest{Name: "vpc"}).GetOutputs() {
-					text := o.GetValues()
-					for key := range o.GetSecrets() {
-						text += " " + key
-					}
-					return text, o.GetManagedBy()
+				all := ask(b, b.people.Outputs.List, &hubv1.ListOutputsRequest{Name: "vpc"}).GetOutputs()
+				if len(all) == 0 {
+					return "", nil
 				}
-				return "", nil
+				text := all[0].GetValues()
+				for key := range all[0].GetSecrets() {
+					text += " " + key
+				}
+				return text, all[0].GetManagedBy()
 			},
 		},
 		"Repository": {
