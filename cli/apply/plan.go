@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -159,9 +160,7 @@ func (r *applying) admitted(ctx context.Context, item manifest.Item, have proto.
 
 // mayManage is the rule of docs/management.md for a write that changes something.
 func (r *applying) mayManage(item manifest.Item, have *hubv1.Manager) error {
-	people := func(m *hubv1.Manager) bool {
-		return m.GetTool() == "" || m.GetTool() == "cli" || m.GetTool() == "console"
-	}
+	people := func(m *hubv1.Manager) bool { return !declare.Declares(m) }
 	by := r.management.GetBy()
 	switch {
 	case people(have) && people(by), proto.Equal(have, by), r.management.GetTakeOver() && have.GetTool() != "hub":

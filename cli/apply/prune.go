@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/plan"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
@@ -152,59 +153,36 @@ func managed[L any, T interface {
 }
 
 // services are those that the set manages, without those that are being deleted.
-func (r *applying) services(ctx context.Context) (names []string, err error) {
-	request := &hubv1.ListServicesRequest{ManagedByTool: r.management.GetBy().GetTool(), PageSize: 500}
-	for {
-		page, err := r.client.Services.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.Msg.GetServices() {
-			if proto.Equal(s.GetManagedBy(), r.management.GetBy()) && !s.GetDeleting() {
-				names = append(names, s.GetCluster()+"/"+s.GetName())
-			}
-		}
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return names, nil
-		}
-	}
+func (r *applying) services(ctx context.Context) ([]string, error) {
+	all, err := command.ListServices(ctx, r.client, &hubv1.ListServicesRequest{ManagedByTool: r.management.GetBy().GetTool(), PageSize: 500})
+	return present(all, err, r.management.GetBy(), func(s *hubv1.Service) string { return s.GetCluster() + "/" + s.GetName() })
 }
 
 // globals are the global services that the set manages, without those that are being
 // deleted.
-func (r *applying) globals(ctx context.Context) (names []string, err error) {
-	request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
-	for {
-		page, err := r.client.GlobalServices.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range page.Msg.GetGlobalServices() {
-			if proto.Equal(g.GetManagedBy(), r.management.GetBy()) && !g.GetDeleting() {
-				names = append(names, g.GetName())
-			}
-		}
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return names, nil
-		}
-	}
+func (r *applying) globals(ctx context.Context) ([]string, error) {
+	all, err := command.ListGlobals(ctx, r.client)
+	return present(all, err, r.management.GetBy(), (*hubv1.GlobalService).GetName)
 }
 
 // namespaces are the managed namespaces of the set, without those that are being deleted.
-func (r *applying) namespaces(ctx context.Context) (names []string, err error) {
-	request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
-	for {
-		page, err := r.client.ManagedNamespaces.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range page.Msg.GetNamespaces() {
-			if proto.Equal(n.GetManagedBy(), r.management.GetBy()) && !n.GetDeleting() {
-				names = append(names, n.GetName())
-			}
-		}
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return names, nil
+func (r *applying) namespaces(ctx context.Context) ([]string, error) {
+	all, err := command.ListNamespaces(ctx, r.client)
+	return present(all, err, r.management.GetBy(), (*hubv1.ManagedNamespace).GetName)
+}
+
+// present are the names of those objects that a manager has and that are not being deleted.
+func present[T interface {
+	GetManagedBy() *hubv1.Manager
+	GetDeleting() bool
+}](all []T, err error, by *hubv1.Manager, name func(T) string) (names []string, _ error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		if proto.Equal(one.GetManagedBy(), by) && !one.GetDeleting() {
+			names = append(names, name(one))
 		}
 	}
+	return names, nil
 }

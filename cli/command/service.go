@@ -1,10 +1,7 @@
 package command
 
 import (
-	"context"
 	"strings"
-
-	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/exitcode"
@@ -34,20 +31,4 @@ func ServiceRef(argument, cluster string) (*hubv1.ServiceRef, error) {
 		return nil, exitcode.Usagef("name the service as CLUSTER/%s, or add --cluster", argument)
 	}
 	return &hubv1.ServiceRef{Cluster: cluster, Name: argument}, nil
-}
-
-// ListServices reads all pages.
-func ListServices(ctx context.Context, client *sdk.Client, request *hubv1.ListServicesRequest) ([]*hubv1.Service, error) {
-	var all []*hubv1.Service
-	request.PageToken = ""
-	for {
-		page, err := client.Services.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page.Msg.GetServices()...)
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return all, nil
-		}
-	}
 }

@@ -192,21 +192,13 @@ func globals(ctx context.Context, s selection) (rows []row, _ error) {
 	if s.cluster != "" {
 		return nil, nil
 	}
-	request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
-	for {
-		page, err := s.client.GlobalServices.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		for _, g := range page.Msg.GetGlobalServices() {
-			if !g.GetDeleting() && (s.project == "" || g.GetSettings().GetProject() == s.project) && s.managed(g.GetManagedBy()) {
-				rows = append(rows, globalRow(s, g))
-			}
-		}
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return rows, nil
+	all, err := command.ListGlobals(ctx, s.client)
+	for _, g := range all {
+		if !g.GetDeleting() && (s.project == "" || g.GetSettings().GetProject() == s.project) && s.managed(g.GetManagedBy()) {
+			rows = append(rows, globalRow(s, g))
 		}
 	}
+	return rows, err
 }
 
 func global(ctx context.Context, s selection, name string) (row, error) {
@@ -228,21 +220,13 @@ func namespaces(ctx context.Context, s selection) (rows []row, _ error) {
 	if s.cluster != "" {
 		return nil, nil
 	}
-	request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
-	for {
-		page, err := s.client.ManagedNamespaces.List(ctx, connect.NewRequest(request))
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range page.Msg.GetNamespaces() {
-			if !n.GetDeleting() && (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
-				rows = append(rows, namespaceRow(s, n))
-			}
-		}
-		if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-			return rows, nil
+	all, err := command.ListNamespaces(ctx, s.client)
+	for _, n := range all {
+		if !n.GetDeleting() && (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
+			rows = append(rows, namespaceRow(s, n))
 		}
 	}
+	return rows, err
 }
 
 func namespace(ctx context.Context, s selection, name string) (row, error) {

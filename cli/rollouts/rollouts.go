@@ -173,29 +173,24 @@ func list(a *command.App) *cobra.Command {
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
 			read := func(ctx context.Context) ([]view, error) {
 				views := []view{}
-				request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
-				for {
-					page, err := client.GlobalServices.List(ctx, connect.NewRequest(request))
+				all, err := command.ListGlobals(ctx, client)
+				if err != nil {
+					return nil, err
+				}
+				for _, g := range all {
+					if !g.GetRollingOut() {
+						continue
+					}
+					v, err := get(ctx, a, client, g.GetName())
 					if err != nil {
 						return nil, err
 					}
-					for _, g := range page.Msg.GetGlobalServices() {
-						if !g.GetRollingOut() {
-							continue
-						}
-						v, err := get(ctx, a, client, g.GetName())
-						if err != nil {
-							return nil, err
-						}
-						if v.Phase == "" {
-							v.Phase, v.Message = "Starting", "it begins within moments"
-						}
-						views = append(views, v)
+					if v.Phase == "" {
+						v.Phase, v.Message = "Starting", "it begins within moments"
 					}
-					if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-						return views, nil
-					}
+					views = append(views, v)
 				}
+				return views, nil
 			}
 			return command.Follow(c.Context(), a, watch, output.Watched[view]{Read: read, Name: func(v view) string { return v.GlobalService }, Columns: columns()})
 		}),

@@ -203,18 +203,11 @@ func GlobalServices(a *command.App) *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List global services", Args: command.NoArgs,
 		Example: "  axle globalservices list -o wide",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			var all []*hubv1.GlobalService
-			request := &hubv1.ListGlobalServicesRequest{PageSize: 500}
-			for {
-				page, err := client.GlobalServices.List(c.Context(), connect.NewRequest(request))
-				if err != nil {
-					return err
-				}
-				all = append(all, page.Msg.GetGlobalServices()...)
-				if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-					return printGlobals(a, all)
-				}
+			all, err := command.ListGlobals(c.Context(), client)
+			if err != nil {
+				return err
 			}
+			return printGlobals(a, all)
 		}),
 	}
 	get := &cobra.Command{

@@ -115,18 +115,11 @@ func Namespaces(a *command.App) *cobra.Command {
 		Use: "list", Aliases: []string{"ls"}, Short: "List managed namespaces", Args: command.NoArgs,
 		Example: "  axle namespaces list -o wide",
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, _ []string) error {
-			var all []*hubv1.ManagedNamespace
-			request := &hubv1.ListManagedNamespacesRequest{PageSize: 500}
-			for {
-				page, err := client.ManagedNamespaces.List(c.Context(), connect.NewRequest(request))
-				if err != nil {
-					return err
-				}
-				all = append(all, page.Msg.GetNamespaces()...)
-				if request.PageToken = page.Msg.GetNextPageToken(); request.PageToken == "" {
-					return printNamespaces(a, all)
-				}
+			all, err := command.ListNamespaces(c.Context(), client)
+			if err != nil {
+				return err
 			}
+			return printNamespaces(a, all)
 		}),
 	}
 	get := &cobra.Command{

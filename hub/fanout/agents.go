@@ -63,10 +63,8 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 		if !s.Cluster.Installation.Known() {
 			continue
 		}
-		if s.Freshness == fleet.Unknown && s.Cluster.PollInterval <= LongestWait.Microseconds() {
-			// If all agents counted as absent, the whole fleet would get the
-			// version at once.
-			return nil, errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll; try again in a few minutes").After(10 * time.Second)
+		if err := Known(s.Freshness, s.Cluster.PollInterval); err != nil {
+			return nil, err
 		}
 		all = append(all, Member{
 			ClusterID: s.Cluster.ID, Name: s.Cluster.Name, Payload: s.Service.Spec.Configuration[payloadKey],
@@ -76,9 +74,19 @@ func (a Agents) Members(ctx context.Context, clusterIDs []string) ([]Member, err
 	return all, nil
 }
 
-// LongestWait is the longest poll interval that is waited for after a start of
+// longestWait is the longest poll interval that is waited for after a start of
 // the hub, to learn which agents poll.
-const LongestWait = 10 * time.Minute
+const longestWait = 10 * time.Minute
+
+// Known returns Unavailable while this hub cannot know whether a registered agent
+// polls; interval is the agent's own, in microseconds. If all agents counted as absent
+// then, all clusters would get the version at once.
+func Known(f fleet.Freshness, interval int64) error {
+	if f != fleet.Unknown || interval > longestWait.Microseconds() {
+		return nil
+	}
+	return errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll; try again in a few minutes").After(10 * time.Second)
+}
 
 // payloadKey is the key of the service's configuration that holds the placed
 // payload.

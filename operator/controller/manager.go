@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/sdk/declare"
 )
 
 // ofOthers is the reason why the deletion of a custom resource leaves the object of
@@ -51,23 +52,17 @@ func (p *pass) owned() bool {
 	case proto.Equal(p.have.by, p.manager()):
 		return true
 	}
-	return wrote && !declares(p.have.by)
+	return wrote && !declare.Declares(p.have.by)
 }
 
 // foreign reports whether another declarative manager has the object.
 func (p *pass) foreign() bool {
-	return p.have != nil && p.have.managed && declares(p.have.by) && !proto.Equal(p.have.by, p.manager())
+	return p.have != nil && p.have.managed && declare.Declares(p.have.by) && !proto.Equal(p.have.by, p.manager())
 }
 
 // lost reports whether the hub has to record this manager again.
 func (p *pass) lost() bool {
 	return p.have != nil && p.have.managed && !proto.Equal(p.have.by, p.manager())
-}
-
-// declares reports whether a manager writes its objects again when they differ; people
-// and nobody do not.
-func declares(by *hubv1.Manager) bool {
-	return by.GetTool() != "" && by.GetTool() != "cli" && by.GetTool() != "console"
 }
 
 // words is a manager for people.

@@ -100,8 +100,9 @@ func ours(have, by *hubv1.Manager) error {
 	return &OfOthers{have}
 }
 
-// declares reports whether a manager writes its objects again when they differ.
-func declares(by *hubv1.Manager) bool {
+// Declares reports whether a manager writes its objects again when they differ; people
+// and nobody do not.
+func Declares(by *hubv1.Manager) bool {
 	return by.GetTool() != "" && by.GetTool() != "cli" && by.GetTool() != "console"
 }
 

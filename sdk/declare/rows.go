@@ -29,7 +29,7 @@ func judge(id string, rows []row, wanted []string, by *hubv1.Manager) *Found {
 		i := slices.IndexFunc(rows, func(r row) bool { return r.key == key })
 		if i < 0 {
 			absent = true
-		} else if !proto.Equal(rows[i].by, by) && (theirs == nil || declares(rows[i].by)) {
+		} else if !proto.Equal(rows[i].by, by) && (theirs == nil || Declares(rows[i].by)) {
 			theirs = rows[i].by
 		}
 	}
@@ -57,7 +57,7 @@ func differs(have *Found, wanted []string, m *hubv1.Management) (missing, extra 
 		}
 	}
 	for _, r := range rows {
-		if proto.Equal(r.by, m.GetBy()) && declares(m.GetBy()) && !slices.Contains(wanted, r.key) {
+		if proto.Equal(r.by, m.GetBy()) && Declares(m.GetBy()) && !slices.Contains(wanted, r.key) {
 			extra = append(extra, r.key)
 		}
 	}

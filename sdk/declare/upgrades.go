@@ -33,7 +33,7 @@ func foundUpgrade(u *hubv1.AgentUpgrade) *Found {
 	case "":
 		return nil
 	case "Done", "Aborted", "Superseded":
-		if !declares(f.By) {
+		if !Declares(f.By) {
 			return nil
 		}
 	}

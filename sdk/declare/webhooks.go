@@ -62,7 +62,7 @@ func (ws webhooks) Write(ctx context.Context, c *sdk.Client, item *manifest.Item
 
 // mayWrite returns Conflict if the hub would refuse a change without a take-over.
 func mayWrite(have, by *hubv1.Manager) error {
-	if proto.Equal(have, by) || !declares(have) && !declares(by) {
+	if proto.Equal(have, by) || !Declares(have) && !Declares(by) {
 		return nil
 	}
 	return errcode.New(errcode.Conflict, "the webhook is managed by %s %s: take it over with --take-over", have.GetTool(), have.GetId())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -80,13 +79,16 @@ func (g *Globals) reached(ctx context.Context, v Global, clusters []fleet.Cluste
 	if err != nil {
 		return nil, nil, err
 	}
+	placed := make(map[string]bool, len(targets))
+	for _, t := range targets {
+		placed[t.ClusterID] = t.State != fanout.Waiting && t.State != fanout.Reverted
+	}
 	for _, c := range clusters {
-		at := slices.IndexFunc(targets, func(t fanout.Target) bool { return t.ClusterID == c.ID })
-		if at < 0 || targets[at].State == fanout.Waiting || targets[at].State == fanout.Reverted {
+		if placed[c.ID] {
+			reached = append(reached, c)
+		} else {
 			rest = append(rest, c)
-			continue
 		}
-		reached = append(reached, c)
 	}
 	return reached, rest, nil
 }

@@ -257,9 +257,8 @@ func (s subject) Members(ctx context.Context, clusterIDs []string) ([]fanout.Mem
 		if t.Registered {
 			fresh = s.fresh(t.ClusterID, t.PollInterval)
 		}
-		if fresh == fleet.Unknown && t.Registered && t.PollInterval <= fanout.LongestWait.Microseconds() {
-			// If all clusters counted as absent, all would get the template at once.
-			return nil, errcode.New(errcode.Unavailable, "this hub has just started and does not know yet which agents poll").After(10 * time.Second)
+		if err := fanout.Known(fresh, t.PollInterval); err != nil {
+			return nil, err
 		}
 		version := int64(0) // targets with specs of their own are always looked at
 		if t.OwnerID == s.global.ID {
