@@ -15,6 +15,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
+	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -25,6 +26,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
+	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
@@ -68,12 +70,14 @@ type Config struct {
 	Rollouts  *globals.Rollouts
 	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
-	Cache      *gitcache.Cache
-	Previews   *preview.Previews
-	Agents     AgentUpgrades
-	Webhooks   gitcache.Webhooks
-	Values     Values
-	Movable    Movable
+	// Notifier has the sinks and routers of notifications.
+	Notifier *notify.Notifier
+	Cache    *gitcache.Cache
+	Previews *preview.Previews
+	Agents   AgentUpgrades
+	Webhooks gitcache.Webhooks
+	Values   Values
+	Movable  Movable
 	// ValueSetByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
 	ValueSetByName func(ctx context.Context, kind, name string) (config.ValueSetRow, error)
@@ -135,7 +139,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Namespaces == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -168,6 +172,10 @@ func (s *Server) Register(mux routes.Adder) {
 	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
+	told := notifyapi.API{Notifier: s.config.Notifier, Readable: s.readable, Caller: caller}
+	mux.Handle(handle[hubv1connect.NotificationSinksHandler](s, records, hubv1connect.NewNotificationSinksHandler, &notifyapi.Sinks{API: told}))
+	mux.Handle(handle[hubv1connect.NotificationRoutersHandler](s, records, hubv1connect.NewNotificationRoutersHandler, &notifyapi.Routers{API: told}))
+	mux.Handle(handle[hubv1connect.NotificationsHandler](s, records, hubv1connect.NewNotificationsHandler, &told))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))

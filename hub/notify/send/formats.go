@@ -1,0 +1,128 @@
+package send
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxMessage is how much of one object's message is shown in a chat, in characters.
+const maxMessage = 600
+
+// tail says what is not among the objects.
+func (c Content) tail() string {
+	var parts []string
+	if c.Others > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", c.Others))
+	}
+	if c.LeftOut > 0 {
+		parts = append(parts, fmt.Sprintf("%d earlier changes of these were left out", c.LeftOut))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// headline is what happened to an object.
+func (o Object) headline() string {
+	text := o.Kind + " " + o.Name + ": " + o.Event
+	if o.Changes > 1 {
+		text += fmt.Sprintf(" (changed %d times)", o.Changes)
+	}
+	if o.Age != "" {
+		text += ", " + o.Age + " ago"
+	}
+	return text
+}
+
+func cut(text string) string {
+	if runes := []rune(text); len(runes) > maxMessage {
+		return string(runes[:maxMessage]) + "…"
+	}
+	return text
+}
+
+// mrkdwn is text that Slack shows as it is: & < > begin links and mentions. Zero-width
+// spaces keep *, _, ~ and ` from being formatting.
+var mrkdwn = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "*", "*\u200b", "_", "_\u200b", "~", "~\u200b", "`", "`\u200b")
+
+// code is text in a code block of Slack, where only & < > and the end of the block count.
+var code = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "```", "`\u200b`\u200b`")
+
+type object = map[string]any
+
+func slack(c Content) any {
+	section := func(text string) object {
+		return object{"type": "section", "text": object{"type": "mrkdwn", "text": text}}
+	}
+	blocks := []object{{"type": "header", "text": object{"type": "plain_text", "text": title(c.Title), "emoji": false}}}
+	for _, o := range c.Objects {
+		text := mrkdwn.Replace(o.headline())
+		if o.Message != "" {
+			text += "\n```" + code.Replace(cut(o.Message)) + "```"
+		}
+		if o.Command != "" {
+			text += "\n`" + code.Replace(o.Command) + "`"
+		}
+		blocks = append(blocks, section(text))
+	}
+	if tail := c.tail(); tail != "" {
+		blocks = append(blocks, section(tail))
+	}
+	foot := "router " + mrkdwn.Replace(c.Router)
+	if c.Cause != "" {
+		foot = "revision " + mrkdwn.Replace(c.Cause) + ", " + foot
+	}
+	if c.URL != "" {
+		foot += ", <" + mrkdwnURL.Replace(c.URL) + "|hub>"
+	}
+	blocks = append(blocks, object{"type": "context", "elements": []object{{"type": "mrkdwn", "text": foot}}})
+	return object{"text": mrkdwn.Replace(c.Title), "blocks": blocks}
+}
+
+// mrkdwnURL keeps the hub's own URL inside a link.
+var mrkdwnURL = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C")
+
+// title fits into a header of Slack, which has at most 150 characters.
+func title(text string) string {
+	if runes := []rune(text); len(runes) > 149 {
+		return string(runes[:149]) + "…"
+	}
+	return text
+}
+
+// markdown is text that an Adaptive Card shows as it is: it reads a little Markdown.
+var markdown = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "(", "\\(", ")", "\\)", "#", "\\#", "`", "\\`", "<", "&lt;", ">", "&gt;", "~", "\\~", "&", "&amp;")
+
+func teams(c Content) any {
+	block := func(text string, more object) object {
+		out := object{"type": "TextBlock", "text": text, "wrap": true}
+		for k, v := range more {
+			out[k] = v
+		}
+		return out
+	}
+	body := []object{block(markdown.Replace(c.Title), object{"size": "Medium", "weight": "Bolder"})}
+	for _, o := range c.Objects {
+		color := "Default"
+		if o.Bad() {
+			color = "Attention"
+		}
+		body = append(body, block(markdown.Replace(o.headline()), object{"color": color, "spacing": "Medium"}))
+		for _, text := range []string{cut(o.Message), o.Command} {
+			if text != "" {
+				body = append(body, block(markdown.Replace(text), object{"fontType": "Monospace", "spacing": "None"}))
+			}
+		}
+	}
+	foot := "router " + c.Router
+	if c.Cause != "" {
+		foot = "revision " + c.Cause + ", " + foot
+	}
+	if tail := c.tail(); tail != "" {
+		body = append(body, block(tail, nil))
+	}
+	body = append(body, block(markdown.Replace(foot), object{"isSubtle": true, "size": "Small"}))
+	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body}
+	if c.URL != "" {
+		card["actions"] = []object{{"type": "Action.OpenUrl", "title": "Open the hub", "url": c.URL}}
+	}
+	return object{"type": "message", "attachments": []object{{"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": nil, "content": card}}}
+}
