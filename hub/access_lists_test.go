@@ -75,6 +75,12 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		"ManagedNamespaces/List": {
 			"namespaces", `{}`, []string{"name"}, gone("%s", "namespace-shop"), []string{"namespace-lab"},
 		},
+		"NotificationSinks/List": {
+			"sinks", `{}`, []string{"name"}, gone("%s", "sink-shop"), []string{"sink-lab"},
+		},
+		"NotificationRouters/List": {
+			"routers", `{}`, []string{"name"}, gone("%s", "router-shop"), []string{"router-lab"},
+		},
 		"Repositories/List": {
 			"repositories", `{}`, []string{"name", "project", "services"},
 			gone("%s shop 0", "repo-cloud shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},

@@ -174,7 +174,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	}
 	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
-	if h.notifier, err = h.newNotifier(); err != nil {
+	if h.notifier, err = newNotifier(h); err != nil {
 		return err
 	}
 	if h.agents, err = h.newAgents(); err != nil {

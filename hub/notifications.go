@@ -15,7 +15,7 @@ import (
 // newNotifier creates what sends notifications. It follows the same address rules as
 // sources: no name leads into the hub's own network unless that is allowed. No proxy of
 // the environment is used, because it would connect to any address.
-func (h *Hub) newNotifier() (*notify.Notifier, error) {
+func newNotifier(h *Hub) (*notify.Notifier, error) {
 	dialer := &upstream.Dialer{Allow: h.config.AllowUpstreamCIDRs}
 	sender := &send.Sender{Clock: h.config.Clock, Version: buildinfo.Version, Client: &http.Client{Transport: &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,

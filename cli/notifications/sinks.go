@@ -70,6 +70,14 @@ func (v sinkView) trouble() string {
 	return v.Error + " (" + command.Ago(v.ErrorAge) + ")"
 }
 
+// count is a number, with an age if there is one.
+func count(n int64, which, age string) string {
+	if n == 0 || age == "" {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d, %s %s", n, which, command.Ago(age))
+}
+
 func printSinks(a *command.App, all []*hubv1.NotificationSink) error {
 	views := []sinkView{}
 	for _, s := range all {
@@ -99,10 +107,10 @@ func printSink(a *command.App, s *hubv1.NotificationSink) error {
 		command.Col("Signed", func(v sinkView) string { return map[bool]string{true: "yes", false: ""}[v.Signed] }),
 		command.Col("Priority", func(v sinkView) string { return v.Priority }),
 		command.Col("Sent", func(v sinkView) string {
-			return strings.TrimSuffix(fmt.Sprintf("%d, last %s", v.Sent, command.Ago(v.SentAge)), ", last ")
+			return count(v.Sent, "last", v.SentAge)
 		}),
 		command.Col("Waiting", func(v sinkView) string {
-			return strings.TrimSuffix(fmt.Sprintf("%d, oldest %s", v.Waiting, command.Ago(v.OldestAge)), ", oldest ")
+			return count(v.Waiting, "oldest", v.OldestAge)
 		}),
 		command.Col("Failed", func(v sinkView) string { return fmt.Sprint(v.Failed) }),
 		command.Col("Dropped", func(v sinkView) string { return fmt.Sprint(v.Dropped) }),

@@ -157,7 +157,7 @@ func (n *Notifier) attempt(ctx context.Context, s Sink, m Message) send.Result {
 }
 
 // Test sends one message to a sink at once, and returns what the destination said.
-// Unavailable when it did not take it.
+// Unprocessable when it did not take it, which no client repeats by itself.
 func (n *Notifier) Test(ctx context.Context, by, name string) (string, error) {
 	s, err := n.config.Sinks.SinkByName(ctx, name)
 	if err != nil {
@@ -174,7 +174,7 @@ func (n *Notifier) Test(ctx context.Context, by, name string) (string, error) {
 		ID: identity.NewID("ntf_"), Event: "test", Title: "Axle: a test of notification sink " + name + " by " + by, URL: n.config.URL, Test: true, Objects: []send.Object{},
 	})
 	if !result.OK {
-		return "", errcode.New(errcode.Unavailable, "notification sink %s: %s did not take the test: %s", name, s.Host, result.Answer)
+		return "", errcode.New(errcode.Unprocessable, "notification sink %s: %s did not take the test: %s", name, s.Host, result.Answer)
 	}
 	return result.Answer, nil
 }

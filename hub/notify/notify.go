@@ -59,10 +59,13 @@ const (
 	keep = 30 * 24 * time.Hour
 )
 
+// objects are the sinks and routers.
+type objects struct{ config Config }
+
 // Notifier keeps sinks and routers, and sends messages. Its methods are safe for
 // concurrent use.
 type Notifier struct {
-	config  Config
+	*objects
 	wake    chan struct{}
 	metrics metrics
 
@@ -82,14 +85,14 @@ func New(c Config) (*Notifier, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	n := &Notifier{config: c, wake: make(chan struct{}, 1), resting: map[string]time.Time{}, metrics: newMetrics()}
+	n := &Notifier{objects: &objects{c}, wake: make(chan struct{}, 1), resting: map[string]time.Time{}, metrics: newMetrics()}
 	if c.Registerer != nil {
 		c.Registerer.MustRegister(n.metrics.all()...)
 	}
 	return n, nil
 }
 
-func (n *Notifier) now() int64 { return clock.Micros(n.config.Clock.Now()) }
+func (n *objects) now() int64 { return clock.Micros(n.config.Clock.Now()) }
 
 // Wake makes Run look at the event log soon. It does not block.
 func (n *Notifier) Wake() {

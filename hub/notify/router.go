@@ -58,18 +58,18 @@ type RouterStore interface {
 }
 
 // Routers lists all routers, by name.
-func (n *Notifier) Routers(ctx context.Context) ([]Router, error) {
+func (n *objects) Routers(ctx context.Context) ([]Router, error) {
 	return n.config.Routers.Routers(ctx)
 }
 
 // Router returns a router. NotFound.
-func (n *Notifier) Router(ctx context.Context, name string) (Router, error) {
+func (n *objects) Router(ctx context.Context, name string) (Router, error) {
 	return n.config.Routers.RouterByName(ctx, name)
 }
 
 // ApplyRouter creates or changes a router by its name, from its Name, Project, Events,
 // Filters and Sinks.
-func (n *Notifier) ApplyRouter(ctx context.Context, by string, want Router, dryRun bool) (out Router, outcome Outcome, err error) {
+func (n *objects) ApplyRouter(ctx context.Context, by string, want Router, dryRun bool) (out Router, outcome Outcome, err error) {
 	if err := want.check(); err != nil {
 		return out, "", err
 	}
@@ -80,7 +80,7 @@ func (n *Notifier) ApplyRouter(ctx context.Context, by string, want Router, dryR
 	return out, outcome, err
 }
 
-func (n *Notifier) applyRouter(ctx context.Context, by string, want Router, dryRun bool) (next Router, outcome Outcome, err error) {
+func (n *objects) applyRouter(ctx context.Context, by string, want Router, dryRun bool) (next Router, outcome Outcome, err error) {
 	before, err := n.config.Routers.RouterByName(ctx, want.Name)
 	exists := err == nil
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -128,7 +128,7 @@ func (n *Notifier) applyRouter(ctx context.Context, by string, want Router, dryR
 }
 
 // DeleteRouter deletes a router. What it made already is still sent.
-func (n *Notifier) DeleteRouter(ctx context.Context, by, name string) error {
+func (n *objects) DeleteRouter(ctx context.Context, by, name string) error {
 	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
 		r, err := n.config.Routers.RouterByName(ctx, name)
 		if err != nil {

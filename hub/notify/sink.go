@@ -107,17 +107,17 @@ type SinkStore interface {
 }
 
 // Sinks lists all sinks, by name.
-func (n *Notifier) Sinks(ctx context.Context) ([]Sink, error) { return n.config.Sinks.Sinks(ctx) }
+func (n *objects) Sinks(ctx context.Context) ([]Sink, error) { return n.config.Sinks.Sinks(ctx) }
 
 // Sink returns a sink. NotFound.
-func (n *Notifier) Sink(ctx context.Context, name string) (Sink, error) {
+func (n *objects) Sink(ctx context.Context, name string) (Sink, error) {
 	return n.config.Sinks.SinkByName(ctx, name)
 }
 
 var names = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
 // ApplySink creates or changes a sink by its name.
-func (n *Notifier) ApplySink(ctx context.Context, by string, r SinkRequest) (out Sink, outcome Outcome, err error) {
+func (n *objects) ApplySink(ctx context.Context, by string, r SinkRequest) (out Sink, outcome Outcome, err error) {
 	if err := r.check(); err != nil {
 		return out, "", err
 	}
@@ -128,7 +128,7 @@ func (n *Notifier) ApplySink(ctx context.Context, by string, r SinkRequest) (out
 	return out, outcome, err
 }
 
-func (n *Notifier) applySink(ctx context.Context, by string, r SinkRequest) (next Sink, outcome Outcome, err error) {
+func (n *objects) applySink(ctx context.Context, by string, r SinkRequest) (next Sink, outcome Outcome, err error) {
 	before, err := n.config.Sinks.SinkByName(ctx, r.Name)
 	exists := err == nil
 	if err != nil && !errcode.Is(err, errcode.NotFound) {
@@ -175,7 +175,7 @@ func (n *Notifier) applySink(ctx context.Context, by string, r SinkRequest) (nex
 }
 
 // retarget sets where the sink delivers to, and reports whether that changed.
-func (n *Notifier) retarget(s *Sink, r SinkRequest) (changed bool, err error) {
+func (n *objects) retarget(s *Sink, r SinkRequest) (changed bool, err error) {
 	if s.Type == Plural {
 		return false, nil
 	}
@@ -219,7 +219,7 @@ func (n *Notifier) retarget(s *Sink, r SinkRequest) (changed bool, err error) {
 func purpose(id string) string { return "notification sink " + id }
 
 // target opens where a sink delivers to.
-func (n *Notifier) target(s Sink) (t send.Target, err error) {
+func (n *objects) target(s Sink) (t send.Target, err error) {
 	text, err := n.config.Sealer.Open(s.Target, purpose(s.ID))
 	if err == nil {
 		err = json.Unmarshal(text, &t)
@@ -266,7 +266,7 @@ func (r SinkRequest) check() error {
 
 // checkURL returns the host of a URL, or Invalid. The URL is a credential: no error
 // quotes it.
-func (n *Notifier) checkURL(text string) (host string, err error) {
+func (n *objects) checkURL(text string) (host string, err error) {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > maxURL:
@@ -290,7 +290,7 @@ func loopback(host string) bool {
 }
 
 // DeleteSink deletes a sink. Conflict while a router names it.
-func (n *Notifier) DeleteSink(ctx context.Context, by, name string) error {
+func (n *objects) DeleteSink(ctx context.Context, by, name string) error {
 	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
 		s, err := n.config.Sinks.SinkByName(ctx, name)
 		if err != nil {
@@ -316,7 +316,7 @@ func (n *Notifier) DeleteSink(ctx context.Context, by, name string) error {
 }
 
 // projectID returns the id of a project by name, empty for none.
-func (n *Notifier) projectID(ctx context.Context, name string) (string, error) {
+func (n *objects) projectID(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

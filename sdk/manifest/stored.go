@@ -45,6 +45,7 @@ func (d document) read(values Values) (*Item, error) {
 		item.Namespace.Spec.Secrets = stay(item.Namespace.GetSpec().GetSecrets(), item.Stored)
 	case item.Context != nil:
 		item.Context.Context.Secrets = stay(item.Context.GetContext().GetSecrets(), item.Stored)
+	case item.storedSink():
 	case item.Repository == nil:
 		return invalid("the kind has no secrets; remove the annotation")
 	case !slices.Equal(item.Stored, []string{credentials}):

@@ -1828,12 +1828,12 @@ const file_hub_v1_notifications_proto_rawDesc = "" +
 	"\x1dListNotificationSinksResponse\x123\n" +
 	"\x05sinks\x18\x01 \x03(\v2\x1d.axle.hub.v1.NotificationSinkR\x05sinks\"0\n" +
 	"\x1aGetNotificationSinkRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x8d\x02\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x97\x02\n" +
 	"\x1cApplyNotificationSinkRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
-	"\bsettings\x18\x02 \x01(\v2%.axle.hub.v1.NotificationSinkSettingsR\bsettings\x12\x10\n" +
-	"\x03url\x18\x03 \x01(\tR\x03url\x12\x16\n" +
-	"\x06secret\x18\x04 \x01(\tR\x06secret\x12\x1a\n" +
+	"\bsettings\x18\x02 \x01(\v2%.axle.hub.v1.NotificationSinkSettingsR\bsettings\x12\x15\n" +
+	"\x03url\x18\x03 \x01(\tB\x03\x80\x01\x01R\x03url\x12\x1b\n" +
+	"\x06secret\x18\x04 \x01(\tB\x03\x80\x01\x01R\x06secret\x12\x1a\n" +
 	"\bunsigned\x18\x05 \x01(\bR\bunsigned\x12\x17\n" +
 	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x127\n" +
 	"\n" +

@@ -20,6 +20,17 @@ func (c Content) tail() string {
 	return strings.Join(parts, "; ")
 }
 
+// foot says where the message comes from.
+func (c Content) foot() string {
+	switch {
+	case c.Test:
+		return "a test"
+	case c.Cause != "":
+		return "revision " + c.Cause + ", router " + c.Router
+	}
+	return "router " + c.Router
+}
+
 // headline is what happened to an object.
 func (o Object) headline() string {
 	text := o.Kind + " " + o.Name + ": " + o.Event
@@ -66,10 +77,7 @@ func slack(c Content) any {
 	if tail := c.tail(); tail != "" {
 		blocks = append(blocks, section(tail))
 	}
-	foot := "router " + mrkdwn.Replace(c.Router)
-	if c.Cause != "" {
-		foot = "revision " + mrkdwn.Replace(c.Cause) + ", " + foot
-	}
+	foot := mrkdwn.Replace(c.foot())
 	if c.URL != "" {
 		foot += ", <" + mrkdwnURL.Replace(c.URL) + "|hub>"
 	}
@@ -112,14 +120,10 @@ func teams(c Content) any {
 			}
 		}
 	}
-	foot := "router " + c.Router
-	if c.Cause != "" {
-		foot = "revision " + c.Cause + ", " + foot
-	}
 	if tail := c.tail(); tail != "" {
 		body = append(body, block(tail, nil))
 	}
-	body = append(body, block(markdown.Replace(foot), object{"isSubtle": true, "size": "Small"}))
+	body = append(body, block(markdown.Replace(c.foot()), object{"isSubtle": true, "size": "Small"}))
 	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": body}
 	if c.URL != "" {
 		card["actions"] = []object{{"type": "Action.OpenUrl", "title": "Open the hub", "url": c.URL}}
