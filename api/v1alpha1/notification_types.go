@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // NotificationSink is a destination of notifications.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axsink
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axsink
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
@@ -58,7 +58,7 @@ type NotificationInApp struct {
 	// Priority of the notifications.
 	// +kubebuilder:validation:Enum=LOW;MEDIUM;HIGH
 	Priority string `json:"priority,omitempty"`
-	// Urgent also sends an e-mail. It has no effect yet.
+	// Urgent also sends an e-mail. The field does not act.
 	Urgent *bool `json:"urgent,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type NotificationWebhook struct {
 // NotificationRouter sends events to sinks.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axrouter
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axrouter
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Events",type=string,JSONPath=`.spec.events`
@@ -116,7 +116,7 @@ type NotificationFilter struct {
 	ClusterRef *ObjectReference `json:"clusterRef,omitempty"`
 	// Cluster is its handle, instead of clusterRef.
 	Cluster *string `json:"cluster,omitempty"`
-	// PipelineRef is the Pipeline of the event. There are none yet, so a filter with one
-	// matches nothing.
+	// PipelineRef is the Pipeline of the event. The field does not act: there are no
+	// pipelines yet, so a filter with one matches nothing.
 	PipelineRef *ObjectReference `json:"pipelineRef,omitempty"`
 }

@@ -179,7 +179,9 @@ var periodics = map[string]periodic{
 	)},
 	"events are told to sinks": {"notify/notify.go", all(
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) { return env.Store.Sinks(ctx) }),
-		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) { return env.Store.Routers(ctx) }),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Routers(ctx)
+		}),
 		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
 			at, err := env.Store.Cursor(ctx)
 			if err != nil {

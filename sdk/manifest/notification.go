@@ -74,6 +74,17 @@ const (
 	storedKey = "secret"
 )
 
+// storedOf are the secrets that the hub has of a sink.
+func storedOf(s *hubv1.NotificationSink) (stored []string) {
+	if s.GetSettings().GetType() != "PLURAL" {
+		stored = append(stored, storedURL)
+	}
+	if s.GetSigned() {
+		stored = append(stored, storedKey)
+	}
+	return stored
+}
+
 // storedSink reports whether the item is a sink whose stored secrets are known, and
 // keeps them.
 func (i *Item) storedSink() bool {
@@ -119,14 +130,7 @@ func (d own) notificationRouter() (*Item, error) {
 func (e Exporter) NotificationSink(s *hubv1.NotificationSink) (Exported, error) {
 	name, in := s.GetName(), s.GetSettings()
 	out := Exported{Kind: "NotificationSink", Name: name}
-	var stored []string
-	if in.GetType() != "PLURAL" {
-		stored = append(stored, storedURL)
-	}
-	if s.GetSigned() {
-		stored = append(stored, storedKey)
-	}
-	meta, err := e.meta(true, objectName(name), stored)
+	meta, err := e.meta(true, objectName(name), storedOf(s))
 	spec := v1alpha1.NotificationSinkSpec{Type: in.GetType(), ProjectRef: reference(in.GetProject())}
 	if meta.Name != name {
 		spec.Name = &name

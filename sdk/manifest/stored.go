@@ -84,6 +84,8 @@ func (i *Item) Lacks(have proto.Message) error {
 		known = keys(have.GetSpec().GetSecrets())
 	case *hubv1.Context:
 		known = keys(have.GetSecrets())
+	case *hubv1.NotificationSink:
+		known = storedOf(have)
 	case *hubv1.Repository:
 		if hasCredentials(have) {
 			known = []string{credentials}
