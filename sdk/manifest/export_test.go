@@ -43,6 +43,9 @@ func asStored(t *testing.T, item *manifest.Item) proto.Message {
 		if have.Auth == "" && proto.Size(r.GetCredentials()) > 0 {
 			have.Auth = "basic"
 		}
+		if proto.Size(have.GetOptions()) == 0 {
+			have.Options = nil // an empty message says the same as none
+		}
 		return have
 	case item.Cluster != nil:
 		return &hubv1.Cluster{Name: item.Cluster.GetName(), Handle: item.Cluster.GetName(), Tags: item.Cluster.GetTags(), Metadata: item.Cluster.GetMetadata()}

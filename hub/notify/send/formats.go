@@ -5,8 +5,14 @@ import (
 	"strings"
 )
 
-// maxMessage is how much of one object's message is shown in a chat, in characters.
-const maxMessage = 600
+const (
+	// maxMessage and maxLine are how much of an object's message, and of its other lines,
+	// a chat shows, in characters: a section of Slack has at most 3,000, and each of
+	// these may become five.
+	maxMessage, maxLine = 280, 150
+	// maxCard is the largest body for Teams, which takes 28 KiB.
+	maxCard = 27 << 10
+)
 
 // tail says what is not among the objects.
 func (c Content) tail() string {
@@ -43,9 +49,9 @@ func (o Object) headline() string {
 	return text
 }
 
-func cut(text string) string {
-	if runes := []rune(text); len(runes) > maxMessage {
-		return string(runes[:maxMessage]) + "…"
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return text
 }
@@ -63,14 +69,14 @@ func slack(c Content) any {
 	section := func(text string) object {
 		return object{"type": "section", "text": object{"type": "mrkdwn", "text": text}}
 	}
-	blocks := []object{{"type": "header", "text": object{"type": "plain_text", "text": title(c.Title), "emoji": false}}}
+	blocks := []object{section("*" + mrkdwn.Replace(cut(c.Title, maxLine)) + "*")}
 	for _, o := range c.Objects {
-		text := mrkdwn.Replace(o.headline())
+		text := mrkdwn.Replace(cut(o.headline(), maxLine))
 		if o.Message != "" {
-			text += "\n```" + code.Replace(cut(o.Message)) + "```"
+			text += "\n```" + code.Replace(cut(o.Message, maxMessage)) + "```"
 		}
 		if o.Command != "" {
-			text += "\n`" + code.Replace(o.Command) + "`"
+			text += "\n`" + code.Replace(strings.ReplaceAll(cut(o.Command, maxLine), "`", "'")) + "`"
 		}
 		blocks = append(blocks, section(text))
 	}
@@ -82,19 +88,11 @@ func slack(c Content) any {
 		foot += ", <" + mrkdwnURL.Replace(c.URL) + "|hub>"
 	}
 	blocks = append(blocks, object{"type": "context", "elements": []object{{"type": "mrkdwn", "text": foot}}})
-	return object{"text": mrkdwn.Replace(c.Title), "blocks": blocks}
+	return object{"text": mrkdwn.Replace(cut(c.Title, maxLine)), "blocks": blocks}
 }
 
 // mrkdwnURL keeps the hub's own URL inside a link.
 var mrkdwnURL = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C")
-
-// title fits into a header of Slack, which has at most 150 characters.
-func title(text string) string {
-	if runes := []rune(text); len(runes) > 149 {
-		return string(runes[:149]) + "…"
-	}
-	return text
-}
 
 // markdown is text that an Adaptive Card shows as it is: it reads a little Markdown.
 var markdown = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "(", "\\(", ")", "\\)", "#", "\\#", "`", "\\`", "<", "&lt;", ">", "&gt;", "~", "\\~", "&", "&amp;")
@@ -107,14 +105,14 @@ func teams(c Content) any {
 		}
 		return out
 	}
-	body := []object{block(markdown.Replace(c.Title), object{"size": "Medium", "weight": "Bolder"})}
+	body := []object{block(markdown.Replace(cut(c.Title, maxLine)), object{"size": "Medium", "weight": "Bolder"})}
 	for _, o := range c.Objects {
 		color := "Default"
 		if o.Bad() {
 			color = "Attention"
 		}
-		body = append(body, block(markdown.Replace(o.headline()), object{"color": color, "spacing": "Medium"}))
-		for _, text := range []string{cut(o.Message), o.Command} {
+		body = append(body, block(markdown.Replace(cut(o.headline(), maxLine)), object{"color": color, "spacing": "Medium"}))
+		for _, text := range []string{cut(o.Message, maxMessage), cut(o.Command, maxLine)} {
 			if text != "" {
 				body = append(body, block(markdown.Replace(text), object{"fontType": "Monospace", "spacing": "None"}))
 			}

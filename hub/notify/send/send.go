@@ -121,7 +121,13 @@ func render(f Format, c Content) ([]byte, error) {
 	case Slack:
 		return marshal(slack(c))
 	case Teams:
-		return marshal(teams(c))
+		for {
+			text, err := marshal(teams(c))
+			if n := len(c.Objects); err != nil || len(text) <= maxCard || n == 0 {
+				return text, err
+			}
+			c.Objects, c.Others = c.Objects[:len(c.Objects)-1], c.Others+1
+		}
 	default:
 		return marshal(c)
 	}
