@@ -29,6 +29,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/login/declared"
+	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
@@ -68,6 +69,7 @@ type Hub struct {
 	rollouts *globals.Rollouts
 	// namespaces are managed with globals.
 	namespaces *namespaces.Namespaces
+	notifier   *notify.Notifier
 	replicas   *replicas
 	setup      *setup
 	declared   *declared.Providers
@@ -173,6 +175,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	}
 	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
+	if h.notifier, err = newNotifier(h); err != nil {
+		return err
+	}
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -186,7 +191,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
 		h.feed.Subscribe(s)
 	}
 	return nil

@@ -66,6 +66,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
 			lifecycle.Part{Name: "rollouts", Run: h.rollouts.Run},
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
+			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
 		)
 	})
 }

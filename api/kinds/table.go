@@ -68,8 +68,12 @@ var All = []Kind{
 	{Group: Deployments, Name: "FederatedCredential", Level: Full, Says: "An issuer whose tokens act as a service account of the hub."},
 	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},
 	{Group: Deployments, Name: "DeploymentSettings", Level: Stored, Says: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub."},
-	{Group: Deployments, Name: "NotificationSink", Level: Stored, Says: "No notification is sent: the hub has no notifications yet."},
-	{Group: Deployments, Name: "NotificationRouter", Level: Stored, Says: "No notification is sent: the hub has no notifications yet."},
+	{Group: Deployments, Name: "NotificationSink", Level: Full, Says: "A destination of notifications.", NotActing: []string{
+		"spec.configuration.plural.urgent",
+	}},
+	{Group: Deployments, Name: "NotificationRouter", Level: Full, Says: "Which events go to which notification sinks.", NotActing: []string{
+		"spec.filters[].pipelineRef",
+	}},
 	{Group: Deployments, Name: "ComplianceReportGenerator", Level: Stored, Says: "No report is produced: the hub has no reports yet."},
 	{Group: Deployments, Name: "CloudConnection", Level: Stored, Says: "No cloud is queried: the hub has no connections to clouds yet."},
 	{Group: Deployments, Name: "NamespacedCloudConnection", Level: Stored, Says: "No cloud is queried: the hub has no connections to clouds yet."},

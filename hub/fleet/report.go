@@ -214,7 +214,7 @@ func (r *reporting) drained(ctx context.Context) error {
 func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Status) error {
 	entry := event.Entry{
 		Object: "service " + Ref{cluster.Name, row.Name}.String(), By: "agent " + cluster.Name,
-		Message: now.Message, Cluster: row.ClusterID, Service: row.ID,
+		Message: now.Message, Cluster: row.ClusterID, Service: row.ID, Cause: short(now.SourceRevision),
 	}
 	switch {
 	case now.bad() && !before.bad():
