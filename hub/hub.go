@@ -296,11 +296,11 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.Serv
 // hub is set up.
 func (h *Hub) SetupTokenFile() string { return h.setup.path }
 
-// CAFile returns the path of the certificate authority of --dev-ca, empty
-// without it.
+// CAFile returns the path of the certificate authority of --dev-ca or --tls-ca, empty
+// without either.
 func (h *Hub) CAFile() string {
 	if !h.config.DevCA {
-		return ""
+		return h.config.TLSCA
 	}
 	return h.config.authorityPath()
 }

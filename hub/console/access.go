@@ -48,6 +48,7 @@ var access = map[string]identity.Action{
 	hubv1connect.ClustersUpdateProcedure:              identity.ActionWrite,
 	hubv1connect.ClustersApproveProcedure:             identity.ActionAdmin,
 	hubv1connect.ClustersDeleteProcedure:              identity.ActionWrite,
+	hubv1connect.ClustersAgentManifestsProcedure:      identity.ActionSelf,
 	hubv1connect.RepositoriesListProcedure:            identity.ActionRead,
 	hubv1connect.RepositoriesGetProcedure:             identity.ActionRead,
 	hubv1connect.RepositoriesCreateProcedure:          identity.ActionGit,
