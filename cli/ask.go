@@ -35,6 +35,8 @@ var questions = map[string]string{
 	"sessions end":             "End %s (session, with the tokens that it made)",
 	"sessions end --all":       "End all sessions and command-line logins",
 	"tokens revoke":            "Revoke %s (token)",
+	"uninstall":                "Remove the hub and its operator from the cluster (their data stays)",
+	"uninstall --delete-data":  "Remove the hub and its operator from the cluster, WITH ALL DATA of the hub",
 	"users delete":             "Delete %s (user, with their tokens, bindings and group memberships)",
 	"webhooks delete":          "Delete %s (webhook)",
 }
@@ -56,7 +58,7 @@ func askFirst(a *command.App, c *cobra.Command) {
 			return run(c, args)
 		}
 		text := questions[path]
-		for _, flag := range []string{"detach", "all"} {
+		for _, flag := range []string{"detach", "all", "delete-data"} {
 			if other := questions[path+" --"+flag]; other != "" && on(c, flag) {
 				text = other
 			}
