@@ -181,6 +181,9 @@ func (i *installer) install(ctx context.Context) error {
 		return errcode.New(errcode.Conflict, "the release %s is installed in namespace %s with other values (revision %d): change it with axle upgrade, or choose another --release and --namespace", i.release, i.namespace, deployed.Version)
 	}
 	i.say("the release %s is installed (revision %d); going on from there", i.release, deployed.Version)
+	if err := have.tidy(ctx, deployed); err != nil {
+		return err
+	}
 	rendered, err := Render(ctx, i.request(config))
 	if err != nil {
 		return err

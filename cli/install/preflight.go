@@ -59,7 +59,7 @@ func Preflight(a *command.App) *cobra.Command {
 		Short: "Look for what would keep axle install from succeeding, and change nothing",
 		Long: `Look at the cluster of a kubeconfig with the values of an install: version, rights,
 storage, names that are taken, Secrets, the certificate, ingress class, address. It
-changes nothing, and ends with status 1 if something would fail.`,
+changes nothing, and ends with status 6 if something would fail.`,
 		Example: `  axle preflight --url https://axle.example.com --values values.yaml
   axle preflight --values ha.yaml -o json`,
 		Args: command.NoArgs,
@@ -79,7 +79,8 @@ changes nothing, and ends with status 1 if something would fail.`,
 			err = command.PrintList(a, checks, func(v check) string { return v.Name },
 				command.Col("CHECK", func(v check) string { return v.Name }),
 				command.Col("RESULT", func(v check) string { return v.Result }),
-				command.Col("MESSAGE", func(v check) string { return v.Message }))
+				command.Wide("MESSAGE", func(v check) string { return v.Message }))
+			i.tell(checks)
 			return errors.Join(err, refused(checks))
 		},
 	}
@@ -125,16 +126,21 @@ func (i looker) preflight(ctx context.Context, r *Rendered) error {
 	progress := i.app.Begin("looking for what would fail")
 	defer progress.End()
 	results := i.checks(ctx, r)
-	for _, c := range results {
-		if c.Result != passed {
-			i.say("%s: %s: %s", c.Result, c.Name, c.Message)
-		}
-	}
+	i.tell(results)
 	if err := refused(results); err != nil {
 		return err
 	}
 	i.say("%d checks passed", len(results))
 	return nil
+}
+
+// tell says in full what is not as it should be; a table would cut it.
+func (p *place) tell(checks []check) {
+	for _, c := range checks {
+		if c.Result != passed {
+			p.say("%s: %s: %s", c.Result, c.Name, c.Message)
+		}
+	}
 }
 
 // lookOperator refuses the cluster of another product.

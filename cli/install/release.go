@@ -117,12 +117,16 @@ func (h *history) begin(ctx context.Context, rendered *Rendered, config map[stri
 	return r, nil
 }
 
-// finish marks a revision as deployed, those before it as superseded, and forgets the
-// oldest.
+// finish marks a revision as deployed and tidies up before it.
 func (h *history) finish(ctx context.Context, r *release.Release) error {
 	if err := h.mark(ctx, r, common.StatusDeployed, "Install complete"); err != nil {
 		return err
 	}
+	return h.tidy(ctx, r)
+}
+
+// tidy marks what was deployed before a revision as superseded, and forgets the oldest.
+func (h *history) tidy(ctx context.Context, r *release.Release) error {
 	for i, old := range h.revisions {
 		switch {
 		case old.Version == r.Version:

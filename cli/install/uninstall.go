@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
@@ -20,6 +21,9 @@ import (
 
 // namesShown bounds how many clusters an error names.
 const namesShown = 5
+
+// goneWithin is how long the pods may take to end.
+const goneWithin = 2 * time.Minute
 
 // remover removes a release.
 type remover struct{ place }
@@ -49,7 +53,7 @@ While agents of other clusters are connected to the hub, it refuses.`,
 	return c
 }
 
-func (i remover) uninstall(ctx context.Context, deleteData, force bool) error {
+func (i *remover) uninstall(ctx context.Context, deleteData, force bool) error {
 	if err := i.connect(); err != nil {
 		return err
 	}
@@ -75,6 +79,7 @@ func (i remover) uninstall(ctx context.Context, deleteData, force bool) error {
 	progress := i.app.Begin("deleting the objects of the release")
 	defer progress.End()
 	seen := map[string]bool{}
+	var going []*unstructured.Unstructured
 	for _, revision := range slices.Backward(have.revisions) {
 		list, err := objects(revision.Manifest, i.release, i.namespace)
 		if err != nil {
@@ -90,9 +95,13 @@ func (i remover) uninstall(ctx context.Context, deleteData, force bool) error {
 				return err
 			}
 			if gone {
-				progress.Say("%s deleted", kubeapply.Name(object))
+				going = append(going, object)
 			}
 		}
+	}
+	progress.Say("%d objects deleted; waiting until they are gone", len(going))
+	if err := i.gone(ctx, going); err != nil {
+		return err
 	}
 	claims, err := i.claims(ctx, deleteData)
 	if err != nil {
@@ -104,8 +113,29 @@ func (i remover) uninstall(ctx context.Context, deleteData, force bool) error {
 	return i.parted(claims, deleteData)
 }
 
+// gone waits until objects no longer exist: their pods end in their own time.
+func (i *remover) gone(ctx context.Context, list []*unstructured.Unstructured) error {
+	done, err := i.app.PollUntil(ctx, goneWithin, func(ctx context.Context) (bool, error) {
+		for len(list) > 0 {
+			resource, err := i.cluster.Resource(list[0])
+			if err != nil {
+				return false, err
+			}
+			if _, err := resource.Get(ctx, list[0].GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			list = list[1:]
+		}
+		return true, nil
+	})
+	if err != nil || done {
+		return err
+	}
+	return errcode.New(errcode.Unavailable, "%s is not gone within %s: kubectl -n %s get pods says why; run the same command again", kubeapply.Name(list[0]), goneWithin, i.namespace)
+}
+
 // parted says what stays, and how to remove it.
-func (i remover) parted(claims []string, deleted bool) error {
+func (i *remover) parted(claims []string, deleted bool) error {
 	lines := []string{"the control plane is removed from namespace " + i.namespace}
 	if deleted {
 		lines = append(lines, fmt.Sprintf("%d volumes deleted", len(claims)))
@@ -119,7 +149,7 @@ func (i remover) parted(claims []string, deleted bool) error {
 }
 
 // claims lists the volumes of the release, and deletes them if told to.
-func (i remover) claims(ctx context.Context, remove bool) ([]string, error) {
+func (i *remover) claims(ctx context.Context, remove bool) ([]string, error) {
 	resource := i.cluster.Client.Resource(core("persistentvolumeclaims")).Namespace(i.namespace)
 	list, err := resource.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + i.release})
 	if err != nil {
@@ -139,7 +169,7 @@ func (i remover) claims(ctx context.Context, remove bool) ([]string, error) {
 }
 
 // connected refuses while agents of other clusters poll the hub of the release.
-func (i remover) connected(ctx context.Context, config map[string]any) error {
+func (i *remover) connected(ctx context.Context, config map[string]any) error {
 	address, _ := config["url"].(string)
 	address = strings.TrimSuffix(address, "/")
 	target, err := i.app.Target()
