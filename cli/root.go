@@ -6,6 +6,7 @@ import (
 	"github.com/axle-cd/axle/cli/access"
 	"github.com/axle-cd/axle/cli/apply"
 	"github.com/axle-cd/axle/cli/audit"
+	"github.com/axle-cd/axle/cli/bundle"
 	"github.com/axle-cd/axle/cli/clusters"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/diff"
@@ -58,7 +59,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), services.Namespaces(a), access.Projects(a), notifications.Command(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
 	root.AddCommand(
-		diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
+		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))

@@ -1,6 +1,5 @@
-// Command dev is for developers of Axle: the whole world on one machine, seeded hubs,
-// and the benchmarks. `make help` lists the targets that use
-// it. It is never shipped.
+// Command dev is for developers of Axle: the whole world on one machine, seeded hubs
+// and the benchmarks. `make help` lists the targets that use it. It is never shipped.
 package main
 
 import (

@@ -83,7 +83,7 @@ func (p *plan) putChart(to *release.Layout, name string, config, data []byte) (r
 	if err != nil {
 		return release.Artifact{}, err
 	}
-	a := release.Artifact{Repository: "charts/" + name, Tag: p.version, Digest: m.Digest}
+	a := release.Artifact{Repository: release.Prefix + "charts/" + name, Tag: p.version, Digest: m.Digest}
 	to.Name(m, a.Ref())
 	return a, nil
 }

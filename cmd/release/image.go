@@ -64,7 +64,7 @@ func (p *plan) writeImages(ctx context.Context, to *release.Layout, lock *debian
 		if err != nil {
 			return nil, err
 		}
-		a := release.Artifact{Repository: i.name, Tag: p.version, Digest: index.Digest}
+		a := release.Artifact{Repository: release.Prefix + i.name, Tag: p.version, Digest: index.Digest}
 		to.Name(index, a.Ref())
 		out = append(out, a)
 	}

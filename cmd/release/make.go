@@ -57,7 +57,7 @@ Without --key nothing is signed: such a release is for a try.`,
 	f.StringVar(&p.version, "version", "", "version, such as 1.4.2 (default: the tag of the commit, or one made from its time)")
 	f.StringVar(&targets, "targets", "", "OS/ARCH,… (default: linux and darwin, amd64 and arm64)")
 	f.StringVar(&key, "key", "", "file with the private key that signs (PEM, ECDSA or RSA), or the URL of one in a key management service")
-	f.StringVar(&p.registry, "registry", "ghcr.io/axle-cd", "where the images are published first; signatures name it")
+	f.StringVar(&p.registry, "registry", "ghcr.io", "registry where the images are published first; signatures name it")
 	f.StringVar(&p.downloads, "downloads", "", "address of the files (default: the release's page at GitHub)")
 	f.StringVar(&p.builder, "builder", "https://github.com/axle-cd/axle/make-release", "who builds, for the provenance")
 	f.StringVar(&p.packager, "packager", "tools/nfpm.mod", "module file of the tool that makes packages")
@@ -76,13 +76,6 @@ func (p *plan) make(ctx context.Context, list io.Writer, dirty bool) error {
 	if err := replaceable(final); err != nil {
 		return err
 	}
-	p.out = final + ".unfinished"
-	if err := os.RemoveAll(p.out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Join(p.out, "files"), 0o755); err != nil {
-		return err
-	}
 	if p.source, err = filepath.Abs(p.source); err != nil {
 		return err
 	}
@@ -98,6 +91,13 @@ func (p *plan) make(ctx context.Context, list io.Writer, dirty bool) error {
 	}
 	lock, err := debian.ReadLock(filepath.Join(p.source, lockFile))
 	if err != nil {
+		return err
+	}
+	p.out = final + ".unfinished"
+	if err := os.RemoveAll(p.out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(p.out, "files"), 0o755); err != nil {
 		return err
 	}
 	if err := p.compile(ctx); err != nil {
@@ -153,7 +153,7 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 		if err := p.file(fmt.Sprintf("%s_%s_image.spdx.json", i.name, p.version), document); err != nil {
 			return nil, err
 		}
-		bills[i.name] = document
+		bills[release.Prefix+i.name] = document
 	}
 	charts, err := p.writeCharts(to)
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 	if r.Files, err = p.checksums(); err != nil {
 		return nil, err
 	}
-	whole, err := p.putRelease(to, r)
+	whole, err := to.PutRelease(r, filepath.Join(p.out, "files"), p.annotations("release"))
 	if err != nil {
 		return nil, err
 	}
@@ -194,34 +194,6 @@ func (p *plan) checksums() ([]release.File, error) {
 		return nil, err
 	}
 	return p.listFiles()
-}
-
-// putRelease writes the artifact that lists everything and has the files as layers.
-func (p *plan) putRelease(to *release.Layout, r *release.Release) (release.Artifact, error) {
-	var layers []ocispec.Descriptor
-	for _, f := range r.Files {
-		data, err := os.ReadFile(filepath.Join(p.out, "files", f.Name))
-		if err != nil {
-			return release.Artifact{}, err
-		}
-		d, err := to.Put(release.TypeFile, data)
-		if err != nil {
-			return release.Artifact{}, err
-		}
-		d.Annotations = map[string]string{ocispec.AnnotationTitle: f.Name}
-		layers = append(layers, d)
-	}
-	config, err := to.PutJSON(release.TypeRelease, r)
-	if err != nil {
-		return release.Artifact{}, err
-	}
-	m, err := to.PutManifest(release.TypeRelease, config, layers, p.annotations("release"))
-	if err != nil {
-		return release.Artifact{}, err
-	}
-	a := release.Artifact{Repository: release.Repository, Tag: r.Version, Digest: m.Digest}
-	to.Name(m, a.Ref())
-	return a, nil
 }
 
 // print lists what was made. The list of equal builds is equal.

@@ -28,8 +28,8 @@ type plan struct {
 	commit      string
 	when        time.Time
 	targets     []target
-	// registry is the prefix of images where the release is published first, downloads
-	// the address of its files.
+	// registry is where the release is published first, downloads the address of its
+	// files.
 	registry, downloads string
 	// builder names who builds, goVersion the compiler, packager the module file of nfpm.
 	builder, goVersion, packager string
@@ -143,9 +143,21 @@ func (p *plan) run(ctx context.Context, env []string, program string, args ...st
 	return strings.TrimSpace(string(out)), nil
 }
 
-// compile builds the programs of all targets: static, without paths of this machine,
-// with the commit recorded.
+// compile builds the programs of all targets.
 func (p *plan) compile(ctx context.Context) error {
+	p.built = map[target]map[string]string{}
+	for _, t := range p.targets {
+		p.say("building %s", t)
+		if err := p.build(ctx, t, t.programs()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// build builds programs: static, without paths of this machine, with the commit
+// recorded.
+func (p *plan) build(ctx context.Context, t target, programs []string) error {
 	flags := "-s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=" + p.version
 	if p.publicKey != nil {
 		key, err := compiledKey(p.publicKey)
@@ -154,24 +166,20 @@ func (p *plan) compile(ctx context.Context) error {
 		}
 		flags += " -X github.com/axle-cd/axle/internal/buildinfo.ReleaseKey=" + key
 	}
-	p.built = map[target]map[string]string{}
-	for _, t := range p.targets {
-		dir := filepath.Join(p.out, ".programs", t.os+"_"+t.arch)
-		p.say("building %s", t)
-		args := []string{"build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
-		p.built[t] = map[string]string{}
-		for _, name := range t.programs() {
-			args = append(args, "./cmd/"+name)
-			p.built[t][name] = filepath.Join(dir, name)
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		// Settings of the machine must not change the result.
-		env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off"}
-		if _, err := p.run(ctx, env, "go", args...); err != nil {
-			return fmt.Errorf("%s: %w", t, err)
-		}
+	dir := filepath.Join(p.out, ".programs", t.os+"_"+t.arch)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	args := []string{"build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
+	p.built[t] = map[string]string{}
+	for _, name := range programs {
+		args = append(args, "./cmd/"+name)
+		p.built[t][name] = filepath.Join(dir, name)
+	}
+	// Settings of the machine must not change the result.
+	env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off"}
+	if _, err := p.run(ctx, env, "go", args...); err != nil {
+		return fmt.Errorf("%s: %w", t, err)
 	}
 	return nil
 }

@@ -60,8 +60,34 @@ func (l *Layout) PutIndex(manifests []ocispec.Descriptor, annotations map[string
 	return l.PutJSON(ocispec.MediaTypeImageIndex, ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: manifests, Annotations: annotations})
 }
 
-// Read returns a blob.
-func (l *Layout) Read(d digest.Digest) ([]byte, error) { return os.ReadFile(l.path(d)) }
+// PutRelease writes the artifact that lists everything and has the files of a folder
+// as layers, and names it.
+func (l *Layout) PutRelease(r *Release, dir string, annotations map[string]string) (Artifact, error) {
+	var layers []ocispec.Descriptor
+	for _, f := range r.Files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name))
+		if err != nil {
+			return Artifact{}, err
+		}
+		d, err := l.Put(typeFile, data)
+		if err != nil {
+			return Artifact{}, err
+		}
+		d.Annotations = map[string]string{ocispec.AnnotationTitle: f.Name}
+		layers = append(layers, d)
+	}
+	config, err := l.PutJSON(TypeRelease, r)
+	if err != nil {
+		return Artifact{}, err
+	}
+	m, err := l.PutManifest(TypeRelease, config, layers, annotations)
+	if err != nil {
+		return Artifact{}, err
+	}
+	a := Artifact{Repository: Repository, Tag: r.Version, Digest: m.Digest}
+	l.Name(m, a.Ref())
+	return a, nil
+}
 
 // Name gives a manifest a name: repository:tag.
 func (l *Layout) Name(d ocispec.Descriptor, name string) {

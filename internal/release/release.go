@@ -14,14 +14,17 @@ import (
 // The media types of a release. Those of signatures and attestations are cosign's.
 const (
 	TypeRelease   = "application/vnd.axle.release.v1+json"
-	TypeFile      = "application/vnd.axle.release.file.v1"
+	typeFile      = "application/vnd.axle.release.file.v1"
 	typeSignature = "application/vnd.dev.cosign.simplesigning.v1+json"
 	typeDSSE      = "application/vnd.dsse.envelope.v1+json"
 )
 
-// Repository is where the list of a release lies, below the prefix of a registry. Its
-// tag is the version.
-const Repository = "release"
+// Prefix begins the repositories of everything that we publish. They have the same
+// names in every registry, so that one value, the registry, leads there.
+const Prefix = "axle-cd/"
+
+// Repository is where the list of a release lies. Its tag is the version.
+const Repository = Prefix + "release"
 
 // Release lists what a release publishes. It is the config of the artifact in
 // Repository, whose layers are the files.
@@ -36,7 +39,7 @@ type Release struct {
 
 // Artifact is an image or a chart.
 type Artifact struct {
-	// Repository is below the registry's prefix, such as axle-hub or charts/axle.
+	// Repository is the name in a registry, such as axle-cd/axle-hub.
 	Repository string        `json:"repository"`
 	Tag        string        `json:"tag"`
 	Digest     digest.Digest `json:"digest"`
