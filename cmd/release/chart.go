@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
@@ -34,7 +35,7 @@ func (p *plan) writeCharts(to *release.Layout) ([]release.Artifact, error) {
 		if err != nil {
 			return nil, fmt.Errorf("chart %s: %w", filepath.Dir(file), err)
 		}
-		packed, err := p.pack(c)
+		packed, err := pack(c, p.version, p.when, p.out)
 		if err != nil {
 			return nil, fmt.Errorf("chart %s: %w", c.Name(), err)
 		}
@@ -55,19 +56,20 @@ func (p *plan) writeCharts(to *release.Layout) ([]release.Artifact, error) {
 	return out, nil
 }
 
-func (p *plan) pack(c *chart.Chart) (string, error) {
-	c.Metadata.Version, c.Metadata.AppVersion = p.version, p.version
-	c.ModTime, c.SchemaModTime = p.when, p.when
+// pack writes a chart into a folder and returns the file.
+func pack(c *chart.Chart, version string, when time.Time, dir string) (string, error) {
+	c.Metadata.Version, c.Metadata.AppVersion = version, version
+	c.ModTime, c.SchemaModTime = when, when
 	for _, f := range c.Raw {
-		f.ModTime = p.when
+		f.ModTime = when
 	}
 	for _, f := range c.Templates {
-		f.ModTime = p.when
+		f.ModTime = when
 	}
 	for _, f := range c.Files {
-		f.ModTime = p.when
+		f.ModTime = when
 	}
-	return chartutil.Save(c, p.out)
+	return chartutil.Save(c, dir)
 }
 
 func (p *plan) putChart(to *release.Layout, name string, config, data []byte) (release.Artifact, error) {

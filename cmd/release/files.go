@@ -21,10 +21,16 @@ import (
 // packaging holds the templates of packages, below the root of the repository.
 const packaging = "deploy/packages"
 
-// file writes a file of the release.
-func (p *plan) file(name string, data []byte) error {
-	return os.WriteFile(filepath.Join(p.out, "files", name), data, 0o644)
+// folder is where the files of the release are.
+type folder string
+
+func (p *plan) files() folder { return folder(filepath.Join(p.out, "files")) }
+
+func (f folder) put(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(string(f), name), data, 0o644)
 }
+
+func (f folder) read(name string) ([]byte, error) { return os.ReadFile(filepath.Join(string(f), name)) }
 
 // writeFiles makes everything that people download by itself.
 func (p *plan) writeFiles(ctx context.Context) error {
@@ -35,7 +41,7 @@ func (p *plan) writeFiles(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if err := p.file(fmt.Sprintf("%s_%s_%s_%s.spdx.json", name, p.version, t.os, t.arch), document); err != nil {
+			if err := p.files().put(fmt.Sprintf("%s_%s_%s_%s.spdx.json", name, p.version, t.os, t.arch), document); err != nil {
 				return err
 			}
 		}
@@ -87,7 +93,7 @@ func (p *plan) archive(t target, i image) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	return p.file(fmt.Sprintf("%s_%s_%s_%s.tar.gz", i.name, p.version, t.os, t.arch), out.Bytes())
+	return p.files().put(fmt.Sprintf("%s_%s_%s_%s.tar.gz", i.name, p.version, t.os, t.arch), out.Bytes())
 }
 
 // definitions joins the CRDs into one file.
@@ -105,7 +111,7 @@ func (p *plan) definitions() error {
 		all.WriteString("---\n")
 		all.Write(bytes.TrimPrefix(data, []byte("---\n")))
 	}
-	return p.file("axle-crds_"+p.version+".yaml", all.Bytes())
+	return p.files().put("axle-crds_"+p.version+".yaml", all.Bytes())
 }
 
 // packages makes a .deb and an .rpm of the client and of the hub, with a unit.
@@ -180,11 +186,11 @@ func (p *plan) scripts() error {
 				continue
 			}
 			name := fmt.Sprintf("axle_%s_%s_%s.tar.gz", p.version, t.os, t.arch)
-			sum, err := p.sum(name)
+			data, err := p.files().read(name)
 			if err != nil {
 				return err
 			}
-			s.Archives = append(s.Archives, archiveOf{map[string]string{"amd64": "intel", "arm64": "arm"}[t.arch], p.downloads + "/" + name, sum.Encoded()})
+			s.Archives = append(s.Archives, archiveOf{map[string]string{"amd64": "intel", "arm64": "arm"}[t.arch], p.downloads + "/" + name, digest.FromBytes(data).Encoded()})
 		}
 		if s.Archives != nil {
 			systems = append(systems, s)
@@ -208,31 +214,38 @@ func (p *plan) template(name string, values any) error {
 	if err := t.Option("missingkey=error").Execute(&out, values); err != nil {
 		return err
 	}
-	return p.file(name, out.Bytes())
+	return p.files().put(name, out.Bytes())
 }
 
-func (p *plan) sum(name string) (digest.Digest, error) {
-	data, err := os.ReadFile(filepath.Join(p.out, "files", name))
-	return digest.FromBytes(data), err
-}
-
-// listFiles returns the files so far, by name.
-func (p *plan) listFiles() ([]release.File, error) {
-	entries, err := os.ReadDir(filepath.Join(p.out, "files"))
+// list returns the files so far, by name.
+func (f folder) list() ([]release.File, error) {
+	entries, err := os.ReadDir(string(f))
 	if err != nil {
 		return nil, err
 	}
 	var out []release.File
 	for _, e := range entries {
-		info, err := e.Info()
+		data, err := f.read(e.Name())
 		if err != nil {
 			return nil, err
 		}
-		sum, err := p.sum(e.Name())
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, release.File{Name: e.Name(), Digest: sum, Size: info.Size()})
+		out = append(out, release.File{Name: e.Name(), Digest: digest.FromBytes(data), Size: int64(len(data))})
 	}
 	return out, nil
+}
+
+// checksums writes the list of all files, and returns them with it.
+func (f folder) checksums() ([]release.File, error) {
+	files, err := f.list()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for _, file := range files {
+		fmt.Fprintf(&b, "%s  %s\n", file.Digest.Encoded(), file.Name)
+	}
+	if err := f.put("checksums.txt", b.Bytes()); err != nil {
+		return nil, err
+	}
+	return f.list()
 }

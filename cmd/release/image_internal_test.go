@@ -25,7 +25,7 @@ import (
 // as their user, with nothing else of this machine in reach.
 func TestImagesRun(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: it runs programs in a root of their own")
+		t.Fatal("needs root, because it runs programs in a root of their own: sudo env PATH=$PATH go test ./cmd/release -run TestImagesRun")
 	}
 	arch := "amd64"
 	p := &plan{source: root, out: t.TempDir(), version: "1.4.2", when: time.Unix(1700000000, 0).UTC(), targets: []target{{"linux", arch}}, built: map[target]map[string]string{}, say: t.Logf}

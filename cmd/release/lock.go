@@ -15,8 +15,6 @@ import (
 // lockFile is the list of Debian packages, below the root of the repository.
 const lockFile = "deploy/images/hub.lock"
 
-var arches = []string{"amd64", "arm64"}
-
 // The hub runs git's own programs and no script of it. It speaks SSH itself, so that
 // the image has neither ssh nor a shell.
 var (
@@ -25,7 +23,8 @@ var (
 )
 
 func lockCommand() *cobra.Command {
-	var suite, keyring, mirror string
+	wish := debian.Wish{Arches: []string{"amd64", "arm64"}, Want: wanted, Leave: left}
+	var mirror string
 	c := &cobra.Command{
 		Use:   "lock",
 		Short: "Write the lock of the images' Debian packages anew, with the newest versions",
@@ -35,7 +34,7 @@ func lockCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l, err := debian.Resolve(c.Context(), store, suite, keyring, arches, wanted, left, time.Now())
+			l, err := debian.Resolve(c.Context(), store, wish, time.Now())
 			if err != nil {
 				return err
 			}
@@ -46,8 +45,8 @@ func lockCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&suite, "suite", "trixie", "release of Debian")
-	c.Flags().StringVar(&keyring, "keyring", "/usr/share/keyrings/debian-archive-keyring.gpg", "file with Debian's keys")
+	c.Flags().StringVar(&wish.Suite, "suite", "trixie", "release of Debian")
+	c.Flags().StringVar(&wish.Keyring, "keyring", "/usr/share/keyrings/debian-archive-keyring.gpg", "file with Debian's keys")
 	c.Flags().StringVar(&mirror, "mirror", os.Getenv("AXLE_DEBIAN_MIRROR"), "address of a mirror of debian and debian-security (env AXLE_DEBIAN_MIRROR)")
 	return c
 }

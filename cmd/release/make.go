@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -150,7 +149,7 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 		if err != nil {
 			return nil, err
 		}
-		if err := p.file(fmt.Sprintf("%s_%s_image.spdx.json", i.name, p.version), document); err != nil {
+		if err := p.files().put(fmt.Sprintf("%s_%s_image.spdx.json", i.name, p.version), document); err != nil {
 			return nil, err
 		}
 		bills[release.Prefix+i.name] = document
@@ -160,10 +159,10 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 		return nil, err
 	}
 	r := &release.Release{Version: p.version, Commit: p.commit, Time: p.when, Artifacts: append(artifacts, charts...)}
-	if r.Files, err = p.checksums(); err != nil {
+	if r.Files, err = p.files().checksums(); err != nil {
 		return nil, err
 	}
-	whole, err := to.PutRelease(r, filepath.Join(p.out, "files"), p.annotations("release"))
+	whole, err := to.PutRelease(r, string(p.files()), p.annotations("release"))
 	if err != nil {
 		return nil, err
 	}
@@ -178,22 +177,6 @@ func (p *plan) assemble(ctx context.Context, lock *debian.Lock) (*release.Releas
 		}
 	}
 	return r, to.Close()
-}
-
-// checksums writes the list of all files, and returns them with it.
-func (p *plan) checksums() ([]release.File, error) {
-	files, err := p.listFiles()
-	if err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	for _, f := range files {
-		fmt.Fprintf(&b, "%s  %s\n", f.Digest.Encoded(), f.Name)
-	}
-	if err := p.file("checksums.txt", b.Bytes()); err != nil {
-		return nil, err
-	}
-	return p.listFiles()
 }
 
 // print lists what was made. The list of equal builds is equal.

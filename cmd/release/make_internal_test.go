@@ -24,7 +24,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/dsse"
-	cosign "github.com/sigstore/sigstore/pkg/signature/payload"
+	"github.com/sigstore/sigstore/pkg/signature/payload"
 
 	"github.com/axle-cd/axle/internal/release"
 )
@@ -237,7 +237,7 @@ func checkSignatures(t *testing.T, dir string) {
 		if err := verifier.VerifySignature(bytes.NewReader(sig), bytes.NewReader(message)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		var says cosign.Cosign
+		var says payload.Cosign
 		if err := json.Unmarshal(message, &says); err != nil || says.Image.DigestStr() != d.Digest.String() {
 			t.Errorf("%s: the signature is over %v, want %s: %v", name, says.Image, d.Digest, err)
 		}

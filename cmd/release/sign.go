@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
@@ -69,7 +68,7 @@ func compiledKey(text []byte) (string, error) {
 func (p *plan) signFiles(files []release.File, provenance any) error {
 	s := release.Statement{Type: release.StatementType, PredicateType: provenancePredicate, Predicate: provenance}
 	for _, f := range files {
-		data, err := os.ReadFile(filepath.Join(p.out, "files", f.Name))
+		data, err := p.files().read(f.Name)
 		if err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (p *plan) signFiles(files []release.File, provenance any) error {
 		if err != nil {
 			return fmt.Errorf("sign %s: %w", f.Name, err)
 		}
-		if err := p.file(f.Name+".sig", []byte(base64.StdEncoding.EncodeToString(signed)+"\n")); err != nil {
+		if err := p.files().put(f.Name+".sig", []byte(base64.StdEncoding.EncodeToString(signed)+"\n")); err != nil {
 			return err
 		}
 		s.Subject = append(s.Subject, release.Subject{Name: f.Name, Digest: map[string]string{"sha256": f.Digest.Encoded()}})
@@ -90,10 +89,10 @@ func (p *plan) signFiles(files []release.File, provenance any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.file("provenance.intoto.jsonl", append(e, '\n')); err != nil {
+	if err := p.files().put("provenance.intoto.jsonl", append(e, '\n')); err != nil {
 		return err
 	}
-	return p.file("release.pub", p.publicKey)
+	return p.files().put("release.pub", p.publicKey)
 }
 
 // signArtifacts writes signatures beside images and charts, and statements beside

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/clearsign"
-	debversion "github.com/knqyf263/go-deb-version"
+	"github.com/knqyf263/go-deb-version"
 	"github.com/ulikunitz/xz"
 )
 
@@ -28,28 +28,36 @@ type candidate struct {
 	archive string
 }
 
+// Wish says what a lock is made for. All fields are required.
+type Wish struct {
+	Suite string
+	// Keyring is a file with Debian's keys, there debian-archive-keyring.gpg. The
+	// indexes must be signed by one of them.
+	Keyring             string
+	Arches, Want, Leave []string
+}
+
 // Resolve makes a lock: for each architecture the wanted packages of a suite with all
-// they depend on, in their newest versions. The indexes must be signed by a key of
-// the keyring file, which Debian has as debian-archive-keyring.gpg.
-func Resolve(ctx context.Context, s Store, suite, keyring string, arches, want, leave []string, now time.Time) (*Lock, error) {
-	f, err := os.Open(keyring)
+// they depend on, in their newest versions.
+func Resolve(ctx context.Context, s Store, w Wish, now time.Time) (*Lock, error) {
+	f, err := os.Open(w.Keyring)
 	if err != nil {
 		return nil, fmt.Errorf("Debian's keys: %w; the package debian-archive-keyring has them", err)
 	}
 	defer f.Close()
 	keys, err := openpgp.ReadKeyRing(f)
 	if err != nil {
-		return nil, fmt.Errorf("Debian's keys in %s: %w", keyring, err)
+		return nil, fmt.Errorf("Debian's keys in %s: %w", w.Keyring, err)
 	}
-	l := &Lock{Suite: suite, Taken: now.UTC().Truncate(time.Second), Want: want, Leave: leave}
-	for _, arch := range arches {
+	l := &Lock{Suite: w.Suite, Taken: now.UTC().Truncate(time.Second), Want: w.Want, Leave: w.Leave}
+	for _, arch := range w.Arches {
 		known := map[string]candidate{}
-		for _, source := range [][2]string{{"debian", suite}, {"debian", suite + "-updates"}, {"debian-security", suite + "-security"}} {
+		for _, source := range [][2]string{{"debian", w.Suite}, {"debian", w.Suite + "-updates"}, {"debian-security", w.Suite + "-security"}} {
 			if err := s.index(ctx, keys, source[0], source[1], arch, known); err != nil {
 				return nil, fmt.Errorf("%s %s %s: %w", source[0], source[1], arch, err)
 			}
 		}
-		names, err := closure(known, want, leave)
+		names, err := closure(known, w.Want, w.Leave)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", arch, err)
 		}
@@ -125,11 +133,11 @@ func newer(p, than stanza) bool {
 	if than == nil {
 		return true
 	}
-	a, err := debversion.NewVersion(p["Version"])
+	a, err := version.NewVersion(p["Version"])
 	if err != nil {
 		return false
 	}
-	b, err := debversion.NewVersion(than["Version"])
+	b, err := version.NewVersion(than["Version"])
 	return err != nil || a.GreaterThan(b)
 }
 
