@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -76,7 +77,7 @@ func newRelease(t testing.TB, s *signer) string {
 	}
 	var platforms []ocispec.Descriptor
 	for _, arch := range []string{"amd64", "arm64"} {
-		layer := put(l.Put(ocispec.MediaTypeImageLayerGzip, bytes.Repeat([]byte("program for "+arch+"\n"), 20_000)))
+		layer := put(l.Put(ocispec.MediaTypeImageLayerGzip, bytes.Repeat([]byte("program for "+arch+"\n"), 200)))
 		config := put(l.PutJSON(ocispec.MediaTypeImageConfig, ocispec.Image{Platform: ocispec.Platform{OS: "linux", Architecture: arch}}))
 		m := put(l.PutManifest("", config, []ocispec.Descriptor{layer}, nil))
 		m.Platform = &ocispec.Platform{OS: "linux", Architecture: arch}
@@ -312,6 +313,15 @@ func TestAlteredBundle(t *testing.T) {
 			}
 			return all
 		}, "axle-cd/axle-hub:1.4.2 was exchanged"},
+		"an exchanged signature": {func(all []entry) []entry {
+			for n, e := range all {
+				if e.name == "index.json" {
+					sigs := regexp.MustCompile(`"axle-cd/(axle-hub|charts/axle):sha256-[0-9a-f]+\.sig"`).FindAllString(string(e.data), 2)
+					all[n].data = swap(e.data, sigs[0], sigs[1])
+				}
+			}
+			return all
+		}, "axle-cd/axle-hub:1.4.2, its signature: the signature is of other content"},
 		"another version": {func(all []entry) []entry {
 			for n, e := range all {
 				if e.name == "index.json" {
@@ -330,7 +340,7 @@ func TestAlteredBundle(t *testing.T) {
 			file := ""
 			if tc.alter == nil {
 				file = filepath.Join(t.TempDir(), "cut.tar")
-				if err := os.WriteFile(file, read(t, whole)[:5000], 0o644); err != nil {
+				if err := os.WriteFile(file, read(t, whole)[:1600], 0o644); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -419,7 +429,7 @@ func TestLogin(t *testing.T) {
 // TestDiskFull writes a bundle to a disk that is too small: nothing is left there.
 func TestDiskFull(t *testing.T) {
 	small := t.TempDir()
-	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=256k"); err != nil {
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=8k"); err != nil {
 		t.Fatalf("a small disk needs the right to mount tmpfs, run the tests as root: %v", err)
 	}
 	defer func() {
