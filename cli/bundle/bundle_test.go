@@ -474,11 +474,11 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzVerify reads bundles of others: whatever it is, it ends with an answer.
+// FuzzVerify reads bundles of others: whatever it is, it ends with an answer. Without
+// signatures, because every process of a fuzz test would have a key of its own.
 func FuzzVerify(f *testing.F) {
-	s := newSigner(f)
 	whole := filepath.Join(f.TempDir(), "whole.tar")
-	must(f, "create", whole, "--from", newRelease(f, &s), "--key", s.public)
+	must(f, "create", whole, "--from", newRelease(f, nil), "--insecure-unsigned")
 	good := read(f, whole)
 	f.Add(good[:8192])
 	f.Add(good)
@@ -487,9 +487,9 @@ func FuzzVerify(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		out, _, err := axle(t, "", "verify", file, "--key", s.public)
-		if err == nil && !strings.Contains(out, "axle-cd/axle-hub:1.4.2") {
-			t.Errorf("accepted without the signed contents:\n%s", out)
+		out, _, err := axle(t, "", "verify", file, "--insecure-unsigned")
+		if err == nil && !strings.Contains(out, "DIGEST") {
+			t.Errorf("accepted without saying what:\n%s", out)
 		}
 	})
 }
