@@ -1,5 +1,5 @@
 // Package hub makes axle hub: its status, draining a replica, the signing key, sync
-// windows of all services, and the confirmation after a restore.
+// windows of all services, support bundles, and the confirmation after a restore.
 //
 // It changes nothing about services or clusters. Package cli calls it.
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
+	"github.com/axle-cd/axle/cli/supportbundle"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -192,5 +193,5 @@ Check the services that are Held, then confirm once.`,
 			return err
 		}),
 	}
-	return command.Noun("hub", "Operate the hub", nil, statusCommand(a), drainCommand(a), rotateSigningKeyCommand(a), syncWindowsCommand(a), confirm)
+	return command.Noun("hub", "Operate the hub", nil, statusCommand(a), drainCommand(a), rotateSigningKeyCommand(a), syncWindowsCommand(a), supportbundle.Command(a), confirm)
 }

@@ -46,6 +46,7 @@ func TestInstallUpgradeAndUninstall(t *testing.T) {
 		t.Errorf("other values: %d %s", code, errs)
 	}
 
+	b.support()
 	b.goOn()
 	b.refusals()
 	b.again(install)
