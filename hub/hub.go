@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/depend"
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
@@ -200,7 +201,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, sources{h.cache, h.store}
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err

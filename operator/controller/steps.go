@@ -166,7 +166,7 @@ func hash(item *manifest.Item) (string, error) {
 // object declares and no check is due.
 func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
-	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
+	if value(status.SHA) != p.sha || p.finalizer() != "" && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
 		return false, nil
 	}
 	if p.token != nil {

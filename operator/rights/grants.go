@@ -1,4 +1,4 @@
-package controller
+package rights
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
+	"github.com/axle-cd/axle/operator/condition"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -18,9 +20,10 @@ import (
 // itself: what they allow does not wait for their status.
 type grants struct{ cluster client.Client }
 
-func addGrants(m manager.Manager, timing Timing) error {
+// AddGrants adds the controller of ReferenceGrants to a manager.
+func AddGrants(m manager.Manager, timing schedule.Timing) error {
 	return builder.ControllerManagedBy(m).Named(tenancy.GrantKind).For(&axlev1alpha1.ReferenceGrant{}).
-		WithOptions(options(1, timing)).Complete(&grants{m.GetClient()})
+		WithOptions(schedule.Options(1, timing)).Complete(&grants{m.GetClient()})
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -31,8 +34,8 @@ func (r *grants) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	before, status := object.DeepCopy(), &object.Status
 	status.ObservedGeneration = object.Generation
-	meta.RemoveStatusCondition(&status.Conditions, supported)
-	setCondition(object, &status.Conditions, ready, true, reasonReady, "the references that it allows are followed")
+	meta.RemoveStatusCondition(&status.Conditions, condition.Supported)
+	condition.Set(object, &status.Conditions, condition.Ready, true, condition.Ready, "the references that it allows are followed")
 	if equality.Semantic.DeepEqual(before, object) {
 		return reconcile.Result{}, nil
 	}

@@ -1,4 +1,4 @@
-package controller
+package rights
 
 import (
 	"context"
@@ -24,11 +24,16 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/condition"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
-const credentialsKind = "NamespaceCredentials"
+// The kinds.
+const (
+	CredentialsKind = "NamespaceCredentials"
+	secretKind      = "Secret"
+)
 
 // credentials shows whether NamespaceCredentials act, and as whom. It changes nothing in
 // the hub, and decides nothing: package tenancy does, for each object. When the token
@@ -36,25 +41,29 @@ const credentialsKind = "NamespaceCredentials"
 type credentials struct {
 	cluster client.Client
 	tenancy *tenancy.Tenancy
-	timing  Timing
+	timing  schedule.Timing
 	events  events.EventRecorder
 	due     *schedule.Schedule
 }
 
-func addCredentials(m manager.Manager, who *tenancy.Tenancy, timing Timing) error {
+// AddCredentials adds the controller of NamespaceCredentials to a manager.
+func AddCredentials(m manager.Manager, who *tenancy.Tenancy, timing schedule.Timing) error {
 	r := &credentials{cluster: m.GetClient(), tenancy: who, timing: timing, events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending)}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(secretKind))
-	return builder.ControllerManagedBy(m).Named(credentialsKind).
-		For(&v1alpha1.NamespaceCredentials{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: changed})).
-		Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(predicate.Funcs{UpdateFunc: changed})).
+	return builder.ControllerManagedBy(m).Named(CredentialsKind).
+		For(&v1alpha1.NamespaceCredentials{}, builder.WithPredicates(changed)).
+		Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(changed)).
 		WatchesMetadata(secret, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.holding(ctx, client.ObjectKeyFromObject(o))
 		})).
 		WatchesRawSource(source.Func(r.hear)).
-		WithOptions(options(1, timing)).
+		WithOptions(schedule.Options(1, timing)).
 		Complete(r)
 }
+
+// changed lets updates pass that changed what an object declares, or its annotations.
+var changed = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 
 // rivals are those that name a namespace that changed credentials name.
 func (r *credentials) rivals(ctx context.Context, o client.Object) []reconcile.Request {
@@ -106,7 +115,7 @@ func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.due.Behind(request.NamespacedName, object.ResourceVersion) {
-		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
+		return reconcile.Result{RequeueAfter: jitter.Full(schedule.CacheDelay)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
 	defer cancel()
@@ -119,7 +128,7 @@ func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) 
 		}
 		r.due.Wrote(request.NamespacedName, object.ResourceVersion)
 		if err != nil {
-			r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Synchronize", "%s", err.Error())
+			r.events.Eventf(object, nil, corev1.EventTypeWarning, condition.Error, "Synchronize", "%s", err.Error())
 		}
 	}
 	return result, err
@@ -133,8 +142,8 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	if err == nil {
 		_, version, err = r.tenancy.Token(ctx, object)
 	}
-	every := interval(r.timing, object.Spec.Reconciliation)
-	if err == nil && value(status.TokenSHA) == version && status.ObservedGeneration == object.Generation && meta.IsStatusConditionTrue(status.Conditions, ready) {
+	every := r.timing.Interval(object.Spec.Reconciliation)
+	if err == nil && status.TokenSHA != nil && *status.TokenSHA == version && status.ObservedGeneration == object.Generation && meta.IsStatusConditionTrue(status.Conditions, condition.Ready) {
 		if wait, due := r.due.Wait(key, func() bool { return true }, every); !due {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
@@ -146,16 +155,19 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	} else {
 		status.TokenSHA = nil
 	}
-	meta.RemoveStatusCondition(&status.Conditions, supported)
+	meta.RemoveStatusCondition(&status.Conditions, condition.Supported)
 	if err != nil {
 		r.due.Forget(key)
-		reason := cond(errcode.Is(err, errcode.NotFound), reasonNotFound, reasonError)
-		setCondition(object, &status.Conditions, synchronized, false, reason, err.Error())
-		setCondition(object, &status.Conditions, ready, false, reason, err.Error())
+		reason := condition.Error
+		if errcode.Is(err, errcode.NotFound) {
+			reason = condition.NotFound
+		}
+		condition.Set(object, &status.Conditions, condition.Synchronized, false, reason, err.Error())
+		condition.Set(object, &status.Conditions, condition.Ready, false, reason, err.Error())
 		return reconcile.Result{}, err
 	}
-	setCondition(object, &status.Conditions, synchronized, true, reasonSynchronized, "no other credentials name these namespaces")
-	setCondition(object, &status.Conditions, ready, true, reasonReady, "objects of "+strings.Join(object.Spec.Namespaces, ", ")+" act as "+account)
+	condition.Set(object, &status.Conditions, condition.Synchronized, true, condition.Synchronized, "no other credentials name these namespaces")
+	condition.Set(object, &status.Conditions, condition.Ready, true, condition.Ready, "objects of "+strings.Join(object.Spec.Namespaces, ", ")+" act as "+account)
 	return reconcile.Result{RequeueAfter: r.due.Again(key, true, every, r.timing.Pending)}, nil
 }
 
