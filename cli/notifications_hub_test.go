@@ -70,7 +70,7 @@ func TestTheNotificationsGuide(t *testing.T) {
 	if ran < 15 {
 		t.Errorf("only %d commands were found", ran)
 	}
-	s.exits(1, "notifications sinks create ops --type slack --url-file slack.url", "exists already")
+	s.exits(6, "notifications sinks create ops --type slack --url-file slack.url", "exists already")
 	s.exits(0, "notifications sinks update console --user admin@example.com --group sre")
 	s.exits(0, "notifications routers create all --event * --event pr.create --sink ops --sink ci --sink console", "pr.create (nothing makes them yet)")
 	s.exits(0, "clusters create edge-1")
@@ -94,7 +94,7 @@ func TestTheNotificationsGuide(t *testing.T) {
 	s.exits(0, "export out")
 	s.exits(0, "diff -f out/notificationsinks -f out/notificationrouters", "unchanged")
 	s.exits(0, "notifications sinks test ci", "200 OK")
-	s.exits(1, "notifications sinks delete ci --yes", "is used by a router")
+	s.exits(6, "notifications sinks delete ci --yes", "is used by a router")
 	s.exits(0, "notifications routers delete all web shop --yes")
 	s.exits(0, "notifications sinks delete ci --yes", "deleted")
 }
@@ -122,8 +122,8 @@ func TestNotificationsOfProjects(t *testing.T) {
 		x.does("notifications sinks create of-" + project + " --type webhook --url-file url --project " + project)
 	}
 	x.does("notifications sinks create of-hub --type webhook --url-file url")
-	_, text := x.run("serviceaccounts", "token", "shop", "--name", "t", "-o", "jsonpath={.token}")
-	t.Setenv("AXLE_TOKEN", strings.Fields(text)[0])
+	_, text := x.run("serviceaccounts", "token", "shop", "--scope", "write,read", "-o", "jsonpath={.secret}")
+	t.Setenv("AXLE_TOKEN", strings.TrimSpace(text))
 	x.does("notifications sinks list -q", "of-shop")
 	if _, list := x.run("notifications", "sinks", "list", "-q"); strings.Contains(list, "of-lab") || strings.Contains(list, "of-hub") {
 		t.Errorf("the list shows others: %s", list)

@@ -20,8 +20,8 @@ const (
 	// atOnce is how many sinks are served at the same time, and perTurn how many
 	// messages each of them gets in one turn.
 	atOnce, perTurn = 8, 20
-	// maxPruned is how many old messages one turn deletes.
-	maxPruned = 500
+	// maxPruned is how many old messages are deleted at once, each pruneEvery.
+	maxPruned, pruneEvery = 500, 10 * time.Minute
 )
 
 // Outgoing are the messages that wait.
@@ -68,9 +68,10 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	}
 	running.Wait()
 	n.metrics.waits(waiting, oldest, n.now())
-	if len(sinks) == 0 {
+	if len(sinks) == 0 || n.config.Clock.Now().Sub(n.prunedAt) < pruneEvery {
 		return nil
 	}
+	n.prunedAt = n.config.Clock.Now()
 	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
 		_, err := n.config.Outgoing.PruneMessages(ctx, n.now()-keep.Microseconds(), maxPruned)
 		return err
