@@ -11,11 +11,13 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/console/agentsapi"
 	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
+	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -74,7 +76,7 @@ type Config struct {
 	Notifier *notify.Notifier
 	Cache    *gitcache.Cache
 	Previews *preview.Previews
-	Agents   AgentUpgrades
+	Agents   agentsapi.Upgrades
 	Webhooks gitcache.Webhooks
 	Values   Values
 	Movable  Movable
@@ -167,7 +169,10 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
 	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
-	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
+	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
+		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
+		URL: func(w gitcache.Webhook) string { return s.config.ExternalURL + s.config.WebhookPath(w) },
+	}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
 	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
@@ -195,7 +200,9 @@ func (s *Server) Register(mux routes.Adder) {
 	}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
 	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
-	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))
+	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
+		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
+	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{s}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }
