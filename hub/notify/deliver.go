@@ -28,6 +28,8 @@ const (
 type Outgoing interface {
 	// Due returns up to limit waiting messages of a sink that are due, the oldest first.
 	Due(ctx context.Context, sinkID string, now int64, limit int) ([]Message, error)
+	// MessageByID returns a message as it is now; found is false when it was dropped.
+	MessageByID(ctx context.Context, id string) (m Message, found bool, err error)
 	// Finish stores the end of an attempt, and counts it for the sink. Conflict when
 	// another replica made it meanwhile.
 	Finish(ctx context.Context, m Message, attempts int64) error
@@ -110,6 +112,12 @@ func (n *Notifier) deliver(ctx context.Context, s Sink, m Message) (good bool, e
 	if err := n.finish(ctx, m, m.Attempts-1); err != nil {
 		return false, ignoreConflict(err)
 	}
+	// Events may have been added since it was read; from now on none are.
+	now, found, err := n.config.Outgoing.MessageByID(ctx, m.ID)
+	if err != nil || !found {
+		return false, err
+	}
+	m.Body = now.Body
 	result := n.attempt(ctx, s, m)
 	if ctx.Err() != nil {
 		return false, nil // the next holder of the lease tries again

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -280,7 +279,8 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // A replica that is killed between the delivery and its record sends once more, under
-// the same id; two that both believe to lead send nothing twice.
+// the same id; of two that both believe to lead, one
+// makes an attempt.
 func TestTakeOver(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		b := newBed(t, d)
@@ -303,11 +303,34 @@ func TestTakeOver(t *testing.T) {
 		b.must(b.CollectAll(t.Context()))
 		b.clock.Advance(gathered)
 		other := b.another()
-		var both sync.WaitGroup
-		both.Go(func() { _ = b.Deliver(t.Context()) })
-		both.Go(func() { _ = other.Deliver(t.Context()) })
-		both.Wait()
+		b.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }
+		b.between = func() {
+			b.between = nil
+			b.must(other.Deliver(t.Context()))
+		}
+		b.must(b.Deliver(t.Context()))
 		b.wants("service edge-1/api failed")
+	})
+}
+
+// An event that is added to a message while it is about to be sent is in it, or in the
+// next one.
+func TestNoEventIsLostWhileAMessageIsSent(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newBed(t, d)
+		b.sink(notify.SinkRequest{Name: "ops"})
+		b.route(notify.Router{Name: "a", Events: []string{"*"}, Sinks: []string{"ops"}})
+		b.happens(failed("web", "abc"))
+		b.between = func() {
+			b.between = nil
+			b.happens(failed("api", "abc"))
+			b.must(b.CollectAll(t.Context()))
+		}
+		b.turn(gathered)
+		b.wants("2 services failed")
+		b.happens(failed("db", "abc"))
+		b.turn(10 * time.Minute)
+		b.wants("service edge-1/db failed")
 	})
 }
 

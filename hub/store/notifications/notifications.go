@@ -228,6 +228,11 @@ func (t *Table) Due(ctx context.Context, sinkID string, now int64, limit int) ([
 	return query.All(ctx, t.db, messageTable.Reader(), Due, sinkID, now, limit)
 }
 
+// MessageByID implements notify.Outgoing.
+func (t *Table) MessageByID(ctx context.Context, id string) (notify.Message, bool, error) {
+	return query.One(ctx, t.db, messageTable.Reader(), selectMessages+"WHERE id = $1", id)
+}
+
 // Finish implements notify.Outgoing.
 func (t *Table) Finish(ctx context.Context, m notify.Message, attempts int64) error {
 	held, err := query.ExecOne(ctx, t.db, `UPDATE notification_messages SET state = $2, due_at = $3, attempts = $4, error = $5, sent_at = $6
