@@ -213,11 +213,15 @@ func TestDestinationFails(t *testing.T) {
 		tries  int
 		says   string
 	}{
-		"500":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 8, "500 Internal Server Error"},
-		"its words":  {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no "+r.URL.Path+" \x1b[31m", 503) }, 8, "503 Service Unavailable: no [secret"},
-		"gone":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", 404) }, 1, "404 Not Found: no_service"},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, 1, "redirects are not followed"},
-		"cut":        {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 8, "EOF"},
+		"500": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 8, "500 Internal Server Error"},
+		"its words": {func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no "+r.URL.Path+" \x1b[31m", http.StatusServiceUnavailable)
+		}, 8, "503 Service Unavailable: no [secret"},
+		"gone": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", http.StatusNotFound) }, 1, "404 Not Found: no_service"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, 1, "redirects are not followed"},
+		"cut": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 8, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, storetest.SQLite(t))
@@ -385,7 +389,9 @@ func TestURLIsASecret(t *testing.T) {
 		if text := fmt.Sprintf("%+v", s); strings.Contains(text, token) || strings.Contains(text, key) || s.Host == "" || !s.Signed {
 			t.Error(text)
 		}
-		b.answer = func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.URL.Path+" "+key, 500) }
+		b.answer = func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, r.URL.Path+" "+key, http.StatusInternalServerError)
+		}
 		if _, err := b.Test(t.Context(), "ann", "ci"); !errcode.Is(err, errcode.Unprocessable) || strings.Contains(err.Error(), token) || strings.Contains(err.Error(), key) {
 			t.Error(err)
 		}
