@@ -33,8 +33,8 @@ func Get(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use: "get KIND [NAME…]", Short: "Show objects of the hub as manifests, with -o yaml", Args: command.AtLeast(1),
 		Long: `Show objects of the hub by the kind that declares them: project, gitrepository,
-helmrepository, cluster, servicecontext, globalservice or servicedeployment. With -o yaml
-they are manifests that axle apply takes back unchanged. The commands of each noun, such
+helmrepository, cluster, servicecontext, managednamespace, notificationsink,
+notificationrouter, globalservice or servicedeployment. With -o yaml they are manifests that axle apply takes back unchanged. The commands of each noun, such
 as axle services get, show their state.
 ` + aboutSecrets,
 		Example: `  axle get globalservice web -o yaml

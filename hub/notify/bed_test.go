@@ -34,6 +34,8 @@ type bed struct {
 	mu     sync.Mutex
 	got    []delivery
 	answer func(w http.ResponseWriter, r *http.Request)
+	// between is called after the due messages were read.
+	between func()
 }
 
 const token = "T0KENOFTHEDESTINATION"
@@ -68,7 +70,7 @@ func (b *bed) another() *notify.Notifier {
 	b.t.Helper()
 	s := b.Store
 	n, err := notify.New(notify.Config{
-		Writer: s, Sinks: s, Routers: s, Events: s, Queue: s, Outgoing: s, Inbox: s, Sealer: s.Sealer(), Clock: b.clock, URL: "https://hub.example.com",
+		Writer: s, Sinks: s, Routers: s, Events: s, Queue: s, Outgoing: outgoing{s, b}, Inbox: s, Sealer: s.Sealer(), Clock: b.clock, URL: "https://hub.example.com",
 		Project: b.ProjectScope, Sender: &send.Sender{Client: &http.Client{Transport: &http.Transport{}}, Clock: b.clock},
 	})
 	if err != nil {
@@ -162,4 +164,18 @@ func (b *bed) state(name string) notify.State {
 	s, err := b.Sink(b.t.Context(), name)
 	b.must(err)
 	return s.State
+}
+
+// outgoing lets something happen after the due messages were read.
+type outgoing struct {
+	*storetest.Store
+	b *bed
+}
+
+func (o outgoing) Due(ctx context.Context, sinkID string, now int64, limit int) ([]notify.Message, error) {
+	due, err := o.Store.Due(ctx, sinkID, now, limit)
+	if o.b.between != nil {
+		o.b.between()
+	}
+	return due, err
 }

@@ -44,18 +44,14 @@ type QueueStore interface {
 // CollectAll adds all new events to the messages of their sinks.
 func (n *Notifier) CollectAll(ctx context.Context) error {
 	for {
-		more := false
-		err := n.config.Writer.Write(ctx, func(ctx context.Context) (err error) {
-			more, err = n.collect(ctx)
-			return err
-		})
-		if err != nil || !more {
+		if more, err := n.collect(ctx); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// collect looks at the next events, and reports whether there may be more.
+// collect looks at the next events, and reports whether there may be more. Expressions of
+// tenants are matched outside of the transaction, which locks others out.
 func (n *Notifier) collect(ctx context.Context) (more bool, err error) {
 	routers, err := n.config.Routers.Routers(ctx)
 	if err != nil || len(routers) == 0 {
@@ -70,12 +66,19 @@ func (n *Notifier) collect(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	topics := sort(routers, happened)
-	if len(topics) > 0 {
-		if err := n.queue(ctx, topics); err != nil {
-			return false, err
+	err = n.config.Writer.Write(ctx, func(ctx context.Context) error {
+		at, err := n.config.Events.Cursor(ctx)
+		if err != nil || at != cursor {
+			return err // another replica was faster, or the first router came meanwhile
 		}
-	}
-	return len(happened) == maxEvents, n.config.Events.MoveCursor(ctx, happened[len(happened)-1].ID)
+		if len(topics) > 0 {
+			if err := n.queue(ctx, topics); err != nil {
+				return err
+			}
+		}
+		return n.config.Events.MoveCursor(ctx, happened[len(happened)-1].ID)
+	})
+	return len(happened) == maxEvents, err
 }
 
 // topic are the events of one turn that go into one message.

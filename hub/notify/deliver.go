@@ -20,14 +20,16 @@ const (
 	// atOnce is how many sinks are served at the same time, and perTurn how many
 	// messages each of them gets in one turn.
 	atOnce, perTurn = 8, 20
-	// maxPruned is how many old messages one turn deletes.
-	maxPruned = 500
+	// maxPruned is how many old messages are deleted at once, each pruneEvery.
+	maxPruned, pruneEvery = 500, 10 * time.Minute
 )
 
 // Outgoing are the messages that wait.
 type Outgoing interface {
 	// Due returns up to limit waiting messages of a sink that are due, the oldest first.
 	Due(ctx context.Context, sinkID string, now int64, limit int) ([]Message, error)
+	// MessageByID returns a message as it is now; found is false when it was dropped.
+	MessageByID(ctx context.Context, id string) (m Message, found bool, err error)
 	// Finish stores the end of an attempt, and counts it for the sink. Conflict when
 	// another replica made it meanwhile.
 	Finish(ctx context.Context, m Message, attempts int64) error
@@ -68,9 +70,10 @@ func (n *Notifier) Deliver(ctx context.Context) error {
 	}
 	running.Wait()
 	n.metrics.waits(waiting, oldest, n.now())
-	if len(sinks) == 0 {
+	if len(sinks) == 0 || n.config.Clock.Now().Sub(n.prunedAt) < pruneEvery {
 		return nil
 	}
+	n.prunedAt = n.config.Clock.Now()
 	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
 		_, err := n.config.Outgoing.PruneMessages(ctx, n.now()-keep.Microseconds(), maxPruned)
 		return err
@@ -109,6 +112,12 @@ func (n *Notifier) deliver(ctx context.Context, s Sink, m Message) (good bool, e
 	if err := n.finish(ctx, m, m.Attempts-1); err != nil {
 		return false, ignoreConflict(err)
 	}
+	// Events may have been added since it was read; from now on none are.
+	now, found, err := n.config.Outgoing.MessageByID(ctx, m.ID)
+	if err != nil || !found {
+		return false, err
+	}
+	m.Body = now.Body
 	result := n.attempt(ctx, s, m)
 	if ctx.Err() != nil {
 		return false, nil // the next holder of the lease tries again

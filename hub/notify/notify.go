@@ -69,6 +69,9 @@ type Notifier struct {
 	wake    chan struct{}
 	metrics metrics
 
+	// prunedAt belongs to Deliver.
+	prunedAt time.Time
+
 	mu sync.Mutex
 	// resting are the sinks whose destination failed, until a time.
 	resting map[string]time.Time

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -214,11 +213,15 @@ func TestDestinationFails(t *testing.T) {
 		tries  int
 		says   string
 	}{
-		"500":        {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 8, "500 Internal Server Error"},
-		"its words":  {func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no "+r.URL.Path+" \x1b[31m", 503) }, 8, "503 Service Unavailable: no [secret"},
-		"gone":       {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", 404) }, 1, "404 Not Found: no_service"},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) }, 1, "redirects are not followed"},
-		"cut":        {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 8, "EOF"},
+		"500": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, 8, "500 Internal Server Error"},
+		"its words": {func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, "no "+r.URL.Path+" \x1b[31m", http.StatusServiceUnavailable)
+		}, 8, "503 Service Unavailable: no [secret"},
+		"gone": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service", http.StatusNotFound) }, 1, "404 Not Found: no_service"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		}, 1, "redirects are not followed"},
+		"cut": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 8, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, storetest.SQLite(t))
@@ -280,7 +283,8 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // A replica that is killed between the delivery and its record sends once more, under
-// the same id; two that both believe to lead send nothing twice.
+// the same id; of two that both believe to lead, one
+// makes an attempt.
 func TestTakeOver(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
 		b := newBed(t, d)
@@ -303,11 +307,34 @@ func TestTakeOver(t *testing.T) {
 		b.must(b.CollectAll(t.Context()))
 		b.clock.Advance(gathered)
 		other := b.another()
-		var both sync.WaitGroup
-		both.Go(func() { _ = b.Deliver(t.Context()) })
-		both.Go(func() { _ = other.Deliver(t.Context()) })
-		both.Wait()
+		b.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }
+		b.between = func() {
+			b.between = nil
+			b.must(other.Deliver(t.Context()))
+		}
+		b.must(b.Deliver(t.Context()))
 		b.wants("service edge-1/api failed")
+	})
+}
+
+// An event that is added to a message while it is about to be sent is in it, or in the
+// next one.
+func TestNoEventIsLostWhileAMessageIsSent(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newBed(t, d)
+		b.sink(notify.SinkRequest{Name: "ops"})
+		b.route(notify.Router{Name: "a", Events: []string{"*"}, Sinks: []string{"ops"}})
+		b.happens(failed("web", "abc"))
+		b.between = func() {
+			b.between = nil
+			b.happens(failed("api", "abc"))
+			b.must(b.CollectAll(t.Context()))
+		}
+		b.turn(gathered)
+		b.wants("2 services failed")
+		b.happens(failed("db", "abc"))
+		b.turn(10 * time.Minute)
+		b.wants("service edge-1/db failed")
 	})
 }
 
@@ -362,7 +389,9 @@ func TestURLIsASecret(t *testing.T) {
 		if text := fmt.Sprintf("%+v", s); strings.Contains(text, token) || strings.Contains(text, key) || s.Host == "" || !s.Signed {
 			t.Error(text)
 		}
-		b.answer = func(w http.ResponseWriter, r *http.Request) { http.Error(w, r.URL.Path+" "+key, 500) }
+		b.answer = func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, r.URL.Path+" "+key, http.StatusInternalServerError)
+		}
 		if _, err := b.Test(t.Context(), "ann", "ci"); !errcode.Is(err, errcode.Unprocessable) || strings.Contains(err.Error(), token) || strings.Contains(err.Error(), key) {
 			t.Error(err)
 		}

@@ -13,8 +13,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// maxRegex limits a regular expression, in bytes.
-const maxRegex = 500
+// maxRegex limits a regular expression, in bytes, and maxFilters how many a router has:
+// each event is matched with all of them.
+const maxRegex, maxFilters = 500, 20
 
 // Filter selects events; all fields that are set must match.
 type Filter struct {
@@ -91,7 +92,7 @@ func (n *objects) applyRouter(ctx context.Context, by string, want Router, dryRu
 		return next, "", err
 	}
 	if next = before; !exists {
-		if err := full(ctx, n.config.Routers.Routers, "routers"); err != nil {
+		if err := full(ctx, n.config.Routers.Routers, projectID, "routers"); err != nil {
 			return next, "", err
 		}
 		next = Router{ID: identity.NewID("nrt_"), Name: want.Name, ProjectID: projectID, Project: want.Project, ManagedBy: managed.Created(ctx), CreatedAt: n.now()}
@@ -151,8 +152,8 @@ func (r Router) check() error {
 		return invalid("name: %.80q is not a name of lower-case letters, digits, dots and dashes", r.Name)
 	case len(r.Sinks) == 0:
 		return invalid("sinks: is empty; say where the events go")
-	case len(r.Sinks) > maxList || len(r.Filters) > maxList || len(r.Events) > maxList:
-		return invalid("events, filters and sinks: at most %d of each", maxList)
+	case len(r.Sinks) > maxList || len(r.Events) > maxList || len(r.Filters) > maxFilters:
+		return invalid("events, sinks and filters: at most %d, %d and %d", maxList, maxList, maxFilters)
 	}
 	for i, f := range r.Filters {
 		if f == (Filter{}) {

@@ -30,6 +30,8 @@ const (
 const (
 	// maxObjects is how many sinks, and how many routers, a hub has.
 	maxObjects = 500
+	// maxOfProject is how many of each a project has.
+	maxOfProject = 50
 	// maxList limits the lists of one object.
 	maxList = 100
 	// maxURL and maxSecret are in bytes.
@@ -139,7 +141,7 @@ func (n *objects) applySink(ctx context.Context, by string, r SinkRequest) (next
 		return next, "", err
 	}
 	if next = before; !exists {
-		if err := full(ctx, n.config.Sinks.Sinks, "sinks"); err != nil {
+		if err := full(ctx, n.config.Sinks.Sinks, projectID, "sinks"); err != nil {
 			return next, "", err
 		}
 		next = Sink{ID: identity.NewID("nsk_"), Name: r.Name, ProjectID: projectID, Project: r.Project, Type: r.Type, ManagedBy: managed.Created(ctx), CreatedAt: n.now()}
@@ -324,13 +326,22 @@ func (n *objects) projectID(ctx context.Context, name string) (string, error) {
 	return scope.Project, err
 }
 
-// full returns Conflict when no further object may be made.
-func full[T any](ctx context.Context, list func(context.Context) ([]T, error), what string) error {
+// full returns Conflict when no further object may be made in a project.
+func full[T interface{ Scope() identity.Scope }](ctx context.Context, list func(context.Context) ([]T, error), projectID, what string) error {
 	all, err := list(ctx)
-	if err == nil && len(all) >= maxObjects {
-		err = errcode.New(errcode.Conflict, "the hub has %d notification %s, and no more are allowed; delete one first", len(all), what)
+	if err != nil {
+		return err
 	}
-	return err
+	mine := 0
+	for _, one := range all {
+		if projectID != "" && one.Scope().Project == projectID {
+			mine++
+		}
+	}
+	if len(all) >= maxObjects || mine >= maxOfProject {
+		return errcode.New(errcode.Conflict, "there are %d notification %s in the hub and %d in the project; at most %d and %d are allowed: delete one first", len(all), what, mine, maxObjects, maxOfProject)
+	}
+	return nil
 }
 
 func sorted(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }

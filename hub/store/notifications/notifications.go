@@ -144,10 +144,16 @@ func (t *Table) RouterByName(ctx context.Context, name string) (notify.Router, e
 	return r, err
 }
 
+// toTheEnd moves the cursor to the last event. A restored backup can be older than the
+// cursor, so its row may be missing.
+const (
+	toTheEnd = "INSERT INTO notification_cursor (id, event) SELECT 1, (SELECT COALESCE(max(id), 0) FROM events) "
+	onCursor = " ON CONFLICT (id) DO UPDATE SET event = excluded.event"
+)
+
 // PutRouter implements notify.RouterStore.
 func (t *Table) PutRouter(ctx context.Context, r notify.Router) error {
-	_, err := t.db.Exec(ctx, `UPDATE notification_cursor SET event = (SELECT COALESCE(max(id), 0) FROM events)
-		WHERE NOT EXISTS (SELECT 1 FROM notification_routers)`)
+	_, err := t.db.Exec(ctx, toTheEnd+"WHERE NOT EXISTS (SELECT 1 FROM notification_routers)"+onCursor)
 	if err == nil {
 		_, err = putRouter.Exec(ctx, t.db, &r)
 	}
@@ -168,12 +174,12 @@ func (t *Table) Cursor(ctx context.Context) (int64, error) {
 
 // MoveCursor implements notify.LogStore.
 func (t *Table) MoveCursor(ctx context.Context, id int64) error {
-	_, err := t.db.Exec(ctx, "INSERT INTO notification_cursor (id, event) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET event = excluded.event", id)
+	_, err := t.db.Exec(ctx, "INSERT INTO notification_cursor (id, event) VALUES (1, $1)"+onCursor, id)
 	return err
 }
 
-// happenedQuery reads the event log. Its order is that of commits.
-const happenedQuery = `SELECT e.id, e.at, e.kind, e.object, e.actor, e.message, e.cluster, e.service, e.cause,
+// Happened reads the event log. Its order is that of commits.
+const Happened = `SELECT e.id, e.at, e.kind, e.object, e.actor, e.message, e.cluster, e.service, e.cause,
 	COALESCE(c.name, ''), COALESCE(c.handle, ''), COALESCE(s.name, ''), COALESCE(s.project_id, ''), COALESCE(c.project_id, '')
 	FROM events e LEFT JOIN clusters c ON c.id = e.cluster LEFT JOIN services s ON s.id = e.service
 	WHERE e.id > $1 ORDER BY e.id LIMIT $2`
@@ -185,18 +191,20 @@ func (t *Table) HappenedAfter(ctx context.Context, id int64, limit int) ([]notif
 		err = row(&e.ID, &e.At, &e.Kind, &e.Object, &e.By, &e.Message, &e.Cluster, &e.Service, &e.Cause,
 			&h.ClusterName, &h.ClusterHandle, &h.ServiceName, &h.ServiceProject, &h.ClusterProject)
 		return h, err
-	}, happenedQuery, id, limit)
+	}, Happened, id, limit)
 }
 
-const (
-	ofTopicQuery = "WHERE sink_id = $1 AND topic = $2 AND created_at >= $3 ORDER BY created_at DESC LIMIT 1"
-	dueQuery     = "WHERE sink_id = $1 AND state IN ('open', 'trying') AND due_at <= $2 ORDER BY due_at LIMIT $3"
-	shownQuery   = "WHERE sink_id = $1 AND state = 'sent' AND sent_at < $2 ORDER BY sent_at DESC LIMIT $3"
+// The queries of one sink's messages, and of those that are over, for tests of their plans.
+var (
+	OfTopic = selectMessages + "WHERE sink_id = $1 AND topic = $2 AND created_at >= $3 ORDER BY created_at DESC LIMIT 1"
+	Due     = selectMessages + "WHERE sink_id = $1 AND state IN ('open', 'trying') AND due_at <= $2 ORDER BY due_at LIMIT $3"
+	Shown   = selectMessages + "WHERE sink_id = $1 AND state = 'sent' AND sent_at < $2 ORDER BY sent_at DESC LIMIT $3"
+	Old     = "SELECT id FROM notification_messages WHERE created_at < $1 AND state IN ('sent', 'failed') ORDER BY created_at LIMIT $2"
 )
 
 // OfTopic implements notify.QueueStore.
 func (t *Table) OfTopic(ctx context.Context, sinkID, topic string, since int64) (notify.Message, bool, error) {
-	return query.One(ctx, t.db, messageTable.Reader(), selectMessages+ofTopicQuery, sinkID, topic, since)
+	return query.One(ctx, t.db, messageTable.Reader(), OfTopic, sinkID, topic, since)
 }
 
 // PutMessage implements notify.QueueStore.
@@ -217,7 +225,12 @@ func (t *Table) DropOldest(ctx context.Context, sinkID string, keep int) (int64,
 
 // Due implements notify.Outgoing.
 func (t *Table) Due(ctx context.Context, sinkID string, now int64, limit int) ([]notify.Message, error) {
-	return query.All(ctx, t.db, messageTable.Reader(), selectMessages+dueQuery, sinkID, now, limit)
+	return query.All(ctx, t.db, messageTable.Reader(), Due, sinkID, now, limit)
+}
+
+// MessageByID implements notify.Outgoing.
+func (t *Table) MessageByID(ctx context.Context, id string) (notify.Message, bool, error) {
+	return query.One(ctx, t.db, messageTable.Reader(), selectMessages+"WHERE id = $1", id)
 }
 
 // Finish implements notify.Outgoing.
@@ -239,11 +252,9 @@ func (t *Table) Finish(ctx context.Context, m notify.Message, attempts int64) er
 	return err
 }
 
-const oldQuery = "SELECT id FROM notification_messages WHERE created_at < $1 AND state IN ('sent', 'failed') ORDER BY created_at LIMIT $2"
-
 // PruneMessages implements notify.Outgoing.
 func (t *Table) PruneMessages(ctx context.Context, before int64, limit int) (int64, error) {
-	return t.db.Exec(ctx, "DELETE FROM notification_messages WHERE id IN ("+oldQuery+")", before, limit)
+	return t.db.Exec(ctx, "DELETE FROM notification_messages WHERE id IN ("+Old+")", before, limit)
 }
 
 // Restored drops what waits, because the database is another one than the messages were
@@ -253,7 +264,7 @@ func (t *Table) Restored(ctx context.Context) error {
 		`UPDATE notification_sinks SET dropped = dropped + (SELECT count(*) FROM notification_messages m
 			WHERE m.sink_id = notification_sinks.id AND m.state IN ('open', 'trying'))`,
 		"DELETE FROM notification_messages WHERE state IN ('open', 'trying')",
-		"UPDATE notification_cursor SET event = (SELECT COALESCE(max(id), 0) FROM events)",
+		toTheEnd + "WHERE 1 = 1" + onCursor,
 	} {
 		if _, err := t.db.Exec(ctx, statement); err != nil {
 			return err
@@ -264,7 +275,7 @@ func (t *Table) Restored(ctx context.Context) error {
 
 // Shown implements notify.InboxStore.
 func (t *Table) Shown(ctx context.Context, sinkID string, before int64, limit int) ([]notify.Message, error) {
-	return query.All(ctx, t.db, messageTable.Reader(), selectMessages+shownQuery, sinkID, before, limit)
+	return query.All(ctx, t.db, messageTable.Reader(), Shown, sinkID, before, limit)
 }
 
 // Scopes implements notify.InboxStore.
