@@ -39,6 +39,8 @@ var questions = map[string]string{
 	"tokens revoke":                "Revoke %s (token)",
 	"users delete":                 "Delete %s (user, with their tokens, bindings and group memberships)",
 	"webhooks delete":              "Delete %s (webhook)",
+	"uninstall":                    "Remove the hub and its operator from the cluster (their data stays)",
+	"uninstall --delete-data":      "Remove the hub and its operator from the cluster, WITH ALL DATA of the hub",
 }
 
 // askFirst adds --yes and a question to each command of questions.
@@ -58,7 +60,7 @@ func askFirst(a *command.App, c *cobra.Command) {
 			return run(c, args)
 		}
 		text := questions[path]
-		for _, flag := range []string{"detach", "all"} {
+		for _, flag := range []string{"detach", "all", "delete-data"} {
 			if other := questions[path+" --"+flag]; other != "" && on(c, flag) {
 				text = other
 			}

@@ -31,6 +31,7 @@ import (
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/preview/refs"
+	"github.com/axle-cd/axle/hub/setuptoken"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
@@ -71,7 +72,7 @@ type Hub struct {
 	namespaces *namespaces.Namespaces
 	notifier   *notify.Notifier
 	replicas   *replicas
-	setup      *setup
+	setup      *setuptoken.Keeper
 	declared   *declared.Providers
 	login      *login.Server
 	agents     *agents
@@ -190,7 +191,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
-	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
+	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
 	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
 		h.feed.Subscribe(s)
 	}
@@ -300,13 +301,13 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.Serv
 
 // SetupTokenFile returns the path of the setup token, which exists until the
 // hub is set up.
-func (h *Hub) SetupTokenFile() string { return h.setup.path }
+func (h *Hub) SetupTokenFile() string { return h.setup.Path }
 
-// CAFile returns the path of the certificate authority of --dev-ca, empty
-// without it.
+// CAFile returns the path of the certificate authority of --dev-ca or --tls-ca, empty
+// without either.
 func (h *Hub) CAFile() string {
 	if !h.config.DevCA {
-		return ""
+		return h.config.TLSCA
 	}
 	return h.config.authorityPath()
 }

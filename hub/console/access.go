@@ -167,6 +167,7 @@ var access = map[string]identity.Action{
 	hubv1connect.HubGetSyncWindowsProcedure:             identity.ActionRead,
 	hubv1connect.HubSetSyncWindowsProcedure:             identity.ActionAdmin,
 	hubv1connect.HubRotateSigningKeyProcedure:           identity.ActionAdmin,
+	hubv1connect.ClustersAgentManifestsProcedure:        identity.ActionSelf,
 }
 
 // admit is the interceptor that every call passes.

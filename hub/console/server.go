@@ -119,8 +119,10 @@ type Config struct {
 	// URL; TicketPath accepts WebSockets with tickets.
 	ClustersURL, TicketPath string
 
-	// ExternalURL is the URL that agents dial.
-	ExternalURL string
+	// ExternalURL is the URL that people reach, AgentsURL the one that agents dial.
+	ExternalURL, AgentsURL string
+	// AgentImage is the image of new agents.
+	AgentImage string
 	// CAPEM is the certificate authority that agents should trust; empty for
 	// the system's.
 	CAPEM string
