@@ -1,6 +1,4 @@
 package render
 
-import "golang.org/x/sys/unix"
-
 // allowedHere are calls that only this architecture has.
 var allowedHere []uint32

@@ -28,7 +28,7 @@ func TestImagesRun(t *testing.T) {
 		t.Fatal("needs root, because it runs programs in a root of their own: sudo env PATH=$PATH go test ./cmd/release -run TestImagesRun")
 	}
 	arch := "amd64"
-	p := &plan{source: root, out: t.TempDir(), version: "1.4.2", when: time.Unix(1700000000, 0).UTC(), targets: []target{{"linux", arch}}, built: map[target]map[string]string{}, say: t.Logf}
+	p := &plan{source: root, out: t.TempDir(), version: "1.4.2", commit: "8cffb5d0", when: time.Unix(1700000000, 0).UTC(), targets: []target{{"linux", arch}}, built: map[target]map[string]string{}, say: t.Logf}
 	var err error
 	if p.store, err = packageStore(os.Getenv("AXLE_DEBIAN_MIRROR")); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestImagesRun(t *testing.T) {
 	}
 
 	hub := unpackImage(t, p.out, "axle-cd/axle-hub:1.4.2")
-	if out := hub.run(t, "/axle-hub", "version"); !strings.Contains(out, "1.4.2") {
+	if out := hub.run(t, "/axle-hub", "version"); !strings.Contains(out, "1.4.2") || !strings.Contains(out, "8cffb5d0") {
 		t.Errorf("axle-hub version says %q", out)
 	}
 	hub.run(t, "/usr/bin/git", "clone", "-q", server.URL("fleet"), "/var/lib/axle/fleet")

@@ -158,19 +158,20 @@ func (p *plan) compile(ctx context.Context) error {
 // build builds programs: static, without paths of this machine, with the commit
 // recorded.
 func (p *plan) build(ctx context.Context, t target, programs []string) error {
-	flags := "-s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=" + p.version
+	const info = " -X github.com/axle-cd/axle/internal/buildinfo."
+	flags := "-s -w" + info + "Version=" + p.version + info + "commit=" + p.commit
 	if p.publicKey != nil {
 		key, err := compiledKey(p.publicKey)
 		if err != nil {
 			return err
 		}
-		flags += " -X github.com/axle-cd/axle/internal/buildinfo.ReleaseKey=" + key
+		flags += info + "ReleaseKey=" + key
 	}
 	dir := filepath.Join(p.out, ".programs", t.os+"_"+t.arch)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	args := []string{"build", "-trimpath", "-buildvcs=true", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", dir + "/"}
 	p.built[t] = map[string]string{}
 	for _, name := range programs {
 		args = append(args, "./cmd/"+name)

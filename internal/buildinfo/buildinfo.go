@@ -1,5 +1,5 @@
-// Package buildinfo says which build is running. The release sets Version
-// and ReleaseKey by the linker; everything else is read from the binary itself.
+// Package buildinfo says which build is running. The release sets Version,
+// ReleaseKey and commit by the linker; everything else is read from the binary itself.
 package buildinfo
 
 import (
@@ -15,9 +15,16 @@ var Version = "0.1.0-dev"
 // The release sets it; a build without it trusts no key.
 var ReleaseKey = ""
 
+// commit is set by the release. Go itself records it only in some checkouts, and equal
+// commits must give equal programs.
+var commit = ""
+
 // Commit returns the source revision the binary was built from, or "unknown" if the
 // build recorded none.
 func Commit() string {
+	if commit != "" {
+		return commit
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -42,12 +42,12 @@ type Wish struct {
 func Resolve(ctx context.Context, s Store, w Wish, now time.Time) (*Lock, error) {
 	f, err := os.Open(w.Keyring)
 	if err != nil {
-		return nil, fmt.Errorf("Debian's keys: %w; the package debian-archive-keyring has them", err)
+		return nil, fmt.Errorf("the keys of Debian: %w; the package debian-archive-keyring has them", err)
 	}
 	defer f.Close()
 	keys, err := openpgp.ReadKeyRing(f)
 	if err != nil {
-		return nil, fmt.Errorf("Debian's keys in %s: %w", w.Keyring, err)
+		return nil, fmt.Errorf("the keys of Debian in %s: %w", w.Keyring, err)
 	}
 	l := &Lock{Suite: w.Suite, Taken: now.UTC().Truncate(time.Second), Want: w.Want, Leave: w.Leave}
 	for _, arch := range w.Arches {
