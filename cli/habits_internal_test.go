@@ -48,6 +48,10 @@ var others = map[string]string{
 	"namespaces update --service-account":     "an account of the cluster",
 	"projects create --service-account":       "an account of the cluster",
 	"projects update --service-account":       "an account of the cluster",
+	"install --kube-context":                  "a context of a kubeconfig",
+	"upgrade --kube-context":                  "a context of a kubeconfig",
+	"preflight --kube-context":                "a context of a kubeconfig",
+	"uninstall --kube-context":                "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
 }
 
@@ -99,7 +103,7 @@ func TestWhatDestroysAsks(t *testing.T) {
 	found := map[string]bool{}
 	every(t, func(c *cobra.Command, path string) {
 		found[path] = true
-		destroys := slices.Contains([]string{"delete", "revoke", "end", "abort", "approve-prune", "confirm-restore"}, c.Name())
+		destroys := slices.Contains([]string{"delete", "revoke", "end", "abort", "approve-prune", "confirm-restore", "uninstall"}, c.Name())
 		if c.Flags().Lookup("all") != nil && strings.HasPrefix(path, "services ") {
 			return
 		}
@@ -112,7 +116,7 @@ func TestWhatDestroysAsks(t *testing.T) {
 		if !found[path] {
 			t.Errorf("axle %s does not exist", path)
 		}
-		if flag != "" && flag != "detach" && flag != "all" {
+		if flag != "" && flag != "detach" && flag != "all" && flag != "delete-data" {
 			t.Errorf("the question of axle %s --%s is never asked", path, flag)
 		}
 	}

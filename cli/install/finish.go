@@ -52,7 +52,7 @@ func (i finisher) finish(ctx context.Context, r *Rendered) error {
 	setup := i.setupURL(ctx)
 	unreachable := i.reach(ctx, address, ca)
 	if i.email == "" || unreachable != nil {
-		return i.next(address, setup, len(ca) > 0, unreachable)
+		return i.next(r, setup, len(ca) > 0, unreachable)
 	}
 	dir, err := os.MkdirTemp("", "axle-install-")
 	if err != nil {
@@ -73,15 +73,18 @@ func (i finisher) finish(ctx context.Context, r *Rendered) error {
 }
 
 // next prints the address, the setup's address and the next command.
-func (i finisher) next(address, setup string, ownCA bool, unreachable error) error {
+func (i finisher) next(r *Rendered, setup string, ownCA bool, unreachable error) error {
+	address := strings.TrimSuffix(r.text("url"), "/")
 	lines := []string{"Axle is installed; its address is " + address}
 	if unreachable != nil {
 		lines = append(lines, "it does not answer from here yet: "+unreachable.Error(), "point its name at the ingress or load balancer: kubectl -n "+i.namespace+" get service,ingress")
 	}
 	ca := ""
 	if ownCA {
-		lines = append(lines, fmt.Sprintf("its authority: kubectl -n %s get configmap %s-ca -o jsonpath='{.data.ca\\.pem}' > ca.pem", i.namespace, i.release))
 		ca = " --ca ca.pem"
+		if r.text("tls", "mode") == "devCA" {
+			lines = append(lines, fmt.Sprintf("its authority: kubectl -n %s get configmap %s-ca -o jsonpath='{.data.ca\\.pem}' > ca.pem", i.namespace, i.fullName()))
+		}
 	}
 	if setup != "" {
 		lines = append(lines, "create the first administrator, once, within 24 h: "+setup)
