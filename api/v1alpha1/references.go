@@ -68,3 +68,20 @@ type NamespacedName struct {
 	// Namespace of the object.
 	Namespace string `json:"namespace"`
 }
+
+// FluxSourceReference names a source of Flux (source.toolkit.fluxcd.io).
+//
+// +structType=atomic
+type FluxSourceReference struct {
+	// Kind of the source.
+	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;HelmRepository;Bucket
+	Kind string `json:"kind"`
+	// Name of the source.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+	// Namespace of the source; unset is the namespace of the referring object.
+	// Another one needs a ReferenceGrant there.
+	Namespace string `json:"namespace,omitempty"`
+	// APIVersion is kept and ignored.
+	APIVersion string `json:"apiVersion,omitempty"`
+}

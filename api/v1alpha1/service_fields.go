@@ -6,6 +6,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // the kinds that create services share it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.repositoryRef) || !has(self.repositoryRef.name) || !has(self.git) || !has(self.git.url)",message="name the repository by repositoryRef or by git.url, not by both"
+// +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.repositoryRef) && (!has(self.git) || !has(self.git.url))",message="name the source by sourceRef, repositoryRef or git.url, only one of them"
 type ServiceTemplate struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
@@ -30,6 +31,9 @@ type ServiceTemplate struct {
 
 	// RepositoryRef names the GitRepository of git.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// SourceRef names a source of Flux instead of repositoryRef. What git.ref or
+	// helm.version does not say is taken from the source.
+	SourceRef *FluxSourceReference `json:"sourceRef,omitempty"`
 	// Git is the folder that is delivered. Files that relative references outside
 	// the folder point to are delivered with it.
 	Git *Git `json:"git,omitempty"`
@@ -79,6 +83,8 @@ type Source struct {
 	Path *string `json:"path,omitempty"`
 	// RepositoryRef names the repository of git or chart.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// SourceRef names a source of Flux instead of repositoryRef.
+	SourceRef *FluxSourceReference `json:"sourceRef,omitempty"`
 	// Git is the folder.
 	Git *Git `json:"git,omitempty"`
 	// Chart of repositoryRef, or of the repository at url, instead of git.
@@ -190,7 +196,8 @@ type ServiceHelm struct {
 	Version *string `json:"version,omitempty"`
 	// Release name; unset is the service's name.
 	Release *string `json:"release,omitempty"`
-	// Repository names a registered chart repository, or a HelmRepository of Flux.
+	// Repository names a HelmRepository of Flux, or else a chart repository of the
+	// hub by its name alone.
 	Repository *NamespacedName `json:"repository,omitempty"`
 	// RepositoryRef names a GitRepository that holds the chart, for a service
 	// without git of its own.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -25,7 +26,7 @@ func globalServices() kind {
 			g := o.(*v1alpha1.GlobalService)
 			return append(toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", secretKind},
+		refersTo: []string{"GitRepository", "Project", "Repository", secretKind},
 		resolve: func(o client.Object, r resolved) {
 			r.project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
@@ -43,9 +44,17 @@ func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace str
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.
+		at := fmt.Sprintf("%s.sources[%d]", field, i)
 		if source.Chart == nil {
-			refs = append(refs, toGlobal(fmt.Sprintf("%s.sources[%d].repositoryRef", field, i), "GitRepository", source.RepositoryRef)...)
+			refs = append(refs, toGlobal(at+".repositoryRef", "GitRepository", source.RepositoryRef)...)
 		}
+		refs = append(refs, ofFlux(at+".sourceRef", source.SourceRef, namespace)...)
+	}
+	refs = append(refs, ofFlux(field+".sourceRef", t.SourceRef, namespace)...)
+	if t.Helm != nil && t.Helm.Repository != nil {
+		ref := toFlux(field+".helm.repository", "HelmRepository", cmp.Or(t.Helm.Repository.Namespace, namespace), t.Helm.Repository.Name)
+		ref.optional = true
+		refs = append(refs, ref)
 	}
 	return append(refs, toSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
 }

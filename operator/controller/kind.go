@@ -32,6 +32,10 @@ type kind struct {
 	common func(client.Object) common
 	// references returns what an object names in the cluster.
 	references func(client.Object) []reference
+	// more returns what only the objects that were read name: Secrets of the namespace.
+	more func(client.Object, resolved) []reference
+	// idle reports whether a reconcile ends after the references, with nothing written.
+	idle func(ctx context.Context, p *pass) (bool, error)
 	// refersTo are the kinds that may appear in references.
 	refersTo []string
 	// resolve replaces references in an object by what the hub calls them.
@@ -94,15 +98,20 @@ type reference struct {
 	at types.NamespacedName
 	// written says that the operator writes it, and that it need not exist.
 	written bool
+	// flux says that it is a source of Flux; optional that it is one only if it exists,
+	// and may be named.
+	flux, optional bool
 }
 
 // key is the reference's key in the index of references.
-func (r reference) key() string { return r.kind + " " + r.at.String() }
+func (r reference) key() string { return cond(r.flux, "Flux ", "") + r.kind + " " + r.at.String() }
 
 // object is what the reference names.
 func (r reference) object() tenancy.Object {
 	group := ""
-	if k, ok := kindNamed(r.kind); ok {
+	if r.flux {
+		group = manifest.FluxGroup
+	} else if k, ok := kindNamed(r.kind); ok {
 		group = k.gvk().Group
 	}
 	return tenancy.Object{Group: group, Kind: r.kind, NamespacedName: r.at}

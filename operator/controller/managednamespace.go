@@ -25,7 +25,7 @@ func managedNamespaces() kind {
 			n := o.(*v1alpha1.ManagedNamespace)
 			return append(toGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", secretKind},
+		refersTo: []string{"GitRepository", "Project", "Repository", secretKind},
 		resolve: func(o client.Object, r resolved) {
 			r.project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
 		},

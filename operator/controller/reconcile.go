@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/flux"
 	"github.com/axle-cd/axle/operator/ownership"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
@@ -50,6 +51,9 @@ type reconciler struct {
 	// direct reads Secrets and ConfigMaps from the API server.
 	direct  client.Reader
 	tenancy *tenancy.Tenancy
+	flux    *flux.Sources
+	// learned are references that only the sources of objects show.
+	learned *flux.Index
 	// clusterUID is the uid of the namespace kube-system of this cluster.
 	clusterUID string
 	timing     Timing
@@ -85,6 +89,7 @@ type pass struct {
 	waits     string
 	wrote     bool
 	untouched bool
+	suspended bool
 	gone      bool
 	after     time.Duration
 }
@@ -94,6 +99,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	p := &pass{reconciler: r, key: request.NamespacedName, object: r.kind.object.DeepCopyObject().(client.Object)}
 	if err := r.cluster.Get(ctx, request.NamespacedName, p.object); err != nil {
 		r.due.Drop(request.NamespacedName)
+		r.learned.Set(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.due.Behind(p.key, p.object.GetResourceVersion()) {

@@ -30,9 +30,17 @@ func kindNamed(name string) (kind, bool) {
 	return kind{}, false
 }
 
+// self is the object as one end of a reference.
+func (p *pass) self() tenancy.Object {
+	return tenancy.Object{Group: p.gvk().Group, Kind: p.name, NamespacedName: p.key}
+}
+
 // follow reads what a reference names, if the object may name it.
-func (p *pass) follow(ctx context.Context, ref reference) (client.Object, error) {
-	from := tenancy.Object{Group: p.gvk().Group, Kind: p.name, NamespacedName: p.key}
+func (p *pass) follow(ctx context.Context, ref reference) (any, error) {
+	if ref.flux {
+		return p.source(ctx, ref)
+	}
+	from := p.self()
 	may := p.tenancy.MayName
 	if ref.written {
 		may = p.tenancy.MayWrite
@@ -77,7 +85,7 @@ func (p *pass) get(ctx context.Context, from client.Reader, ref reference, into 
 
 // resolved are the objects that references name, by their keys. It is the
 // manifest.Values of the conversion.
-type resolved map[string]client.Object
+type resolved map[string]any
 
 // project replaces the name of a Project by its name in the hub.
 func (r resolved) project(ref *v1alpha1.ObjectReference) {
@@ -129,7 +137,7 @@ type marks struct{ resolved }
 func (m marks) Secret(namespace, name string) (map[string]string, error) {
 	values, err := m.resolved.Secret(namespace, name)
 	for k := range values {
-		object := m.resolved[reference{kind: secretKind, at: types.NamespacedName{Namespace: namespace, Name: name}}.key()]
+		object := m.resolved[reference{kind: secretKind, at: types.NamespacedName{Namespace: namespace, Name: name}}.key()].(*corev1.Secret)
 		values[k] = string(object.GetUID()) + "/" + object.GetResourceVersion()
 	}
 	return values, err

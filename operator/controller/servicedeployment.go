@@ -27,7 +27,7 @@ func serviceDeployments() kind {
 			return common{&s.Status.Status, s.Spec.Reconciliation}
 		},
 		references: serviceReferences,
-		refersTo:   []string{"Cluster", "GitRepository", "Project", secretKind},
+		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", secretKind},
 		resolve: func(o client.Object, r resolved) {
 			spec := &o.(*v1alpha1.ServiceDeployment).Spec
 			if handle := r.cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {
@@ -40,19 +40,8 @@ func serviceDeployments() kind {
 
 func serviceReferences(o client.Object) []reference {
 	s := o.(*v1alpha1.ServiceDeployment)
-	refs := to("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace)
-	refs = append(refs, toGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
-	refs = append(refs, toGlobal("spec.repositoryRef", "GitRepository", s.Spec.RepositoryRef)...)
-	if s.Spec.Helm != nil {
-		refs = append(refs, toGlobal("spec.helm.repositoryRef", "GitRepository", s.Spec.Helm.RepositoryRef)...)
-	}
-	for i, source := range s.Spec.Sources {
-		// The repository of a chart is one of the hub; its kind has no controller yet.
-		if source.Chart == nil {
-			refs = append(refs, toGlobal(fmt.Sprintf("spec.sources[%d].repositoryRef", i), "GitRepository", source.RepositoryRef)...)
-		}
-	}
-	return append(refs, toSecret("spec.configurationRef", s.Spec.ConfigurationRef, s.Namespace)...)
+	refs := append(to("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace), toGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
+	return append(refs, templateReferences("spec", &s.Spec.ServiceTemplate, s.Namespace)...)
 }
 
 type serviceCalls struct{}

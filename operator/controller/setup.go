@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,8 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/credentials"
+	"github.com/axle-cd/axle/operator/flux"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
@@ -54,12 +57,16 @@ const referenceIndex = "axle.references"
 // cluster does not have.
 func Add(ctx context.Context, m manager.Manager, c Config) error {
 	timing := c.Timing.WithDefaults()
-	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(credentialsKind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
+	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(credentials.Kind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
 		if _, err := served(m, gvk); err != nil {
 			return err
 		}
 	}
 	who, err := tenancy.New(ctx, tenancy.Config{Manager: m, Clients: c.Clients, AdminNamespaces: c.AdminNamespaces, Discover: timing.Discover, Log: c.Log})
+	if err != nil {
+		return err
+	}
+	sources, err := flux.New(m, timing.Discover, c.Log)
 	if err != nil {
 		return err
 	}
@@ -72,7 +79,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return err
 		}
 		r := &reconciler{
-			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, clusterUID: c.ClusterUID, timing: timing,
+			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, flux: sources, learned: &flux.Index{}, clusterUID: c.ClusterUID, timing: timing,
 			events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending),
 			namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		}
@@ -80,7 +87,9 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return fmt.Errorf("the controller of %s: %w", k.name, err)
 		}
 	}
-	return errors.Join(addCredentials(m, who, timing), addGrants(m, timing), addGenerated(ctx, m, who, c.ClusterUID, timing))
+	return errors.Join(credentials.Add(credentials.Config{
+		Manager: m, Tenancy: who, Timing: timing, Interval: func(s *v1alpha1.Reconciliation) time.Duration { return interval(timing, s) }, Changed: changed, Options: options(1, timing),
+	}), addGenerated(ctx, m, who, c.ClusterUID, timing))
 }
 
 // served fails for a kind that the cluster does not have.
@@ -164,12 +173,16 @@ func changed(e event.UpdateEvent) bool {
 
 // referrers returns the objects of the kind that refer to one that changed.
 func (r *reconciler) referrers(ctx context.Context, kind string, o client.Object) []reconcile.Request {
+	if made, ok := o.(*axlev1alpha1.Repository); ok {
+		ref := value(made.Spec.SourceRef)
+		return r.indexed(ctx, toFlux("", ref.Kind, made.Namespace, ref.Name).key())
+	}
 	return r.indexed(ctx, reference{kind: kind, at: client.ObjectKeyFromObject(o)}.key())
 }
 
 // indexed returns the objects of the kind with a key in the index of references.
 func (r *reconciler) indexed(ctx context.Context, key string) []reconcile.Request {
-	return r.matching(ctx, client.MatchingFields{referenceIndex: key})
+	return append(r.matching(ctx, client.MatchingFields{referenceIndex: key}), tenancy.Requests(r.learned.Of(key)...)...)
 }
 
 // tenants returns the objects of the kind that act with credentials that changed.
@@ -191,6 +204,11 @@ func (r *reconciler) matching(ctx context.Context, which client.ListOption) []re
 
 // hear puts into the queue what changes that the manager's cache does not see are about.
 func (r *reconciler) hear(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.flux.Hear(ctx, func(ctx context.Context, of flux.Name) {
+		for _, request := range r.indexed(ctx, toFlux("", of.Kind, of.Namespace, of.Name).key()) {
+			queue.Add(request)
+		}
+	})
 	r.tenancy.Hear(ctx, func(ctx context.Context, c tenancy.Change) {
 		key := into(c.Namespace)
 		if c.Kind != tenancy.GrantKind {

@@ -28,6 +28,7 @@ const (
 	reasonError               = "Error"
 	reasonNotFound            = "NotFound"
 	reasonReadonly            = "Readonly"
+	reasonSuspended           = "Suspended"
 	reasonDefault             = "DefaultCredentials"
 	reasonNamespaced          = "NamespacedCredentials"
 	maxMessage            int = 2048
@@ -57,6 +58,8 @@ func (p *pass) report(ctx context.Context, err error) error {
 		}
 		p.set(synchronized, false, reason, err.Error())
 		p.set(ready, false, reason, err.Error())
+	case p.suspended:
+		p.set(ready, false, reasonSuspended, "the source is suspended: what it declares is not taken over until it is resumed")
 	case p.untouched:
 	case !p.object.GetDeletionTimestamp().IsZero():
 		p.set(ready, false, reasonDeleting, p.waits)

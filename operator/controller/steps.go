@@ -116,14 +116,31 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	if p.references == nil {
 		return false, nil
 	}
-	for _, ref := range p.references(p.object) {
+	if err := p.followAll(ctx, p.references(p.object)); err != nil {
+		return true, err
+	}
+	if p.more != nil {
+		more := p.more(p.object, p.refs)
+		p.learned.Set(p.key, keysOf(more)...)
+		if err := p.followAll(ctx, more); err != nil {
+			return true, err
+		}
+	}
+	if p.idle != nil && p.object.GetDeletionTimestamp().IsZero() {
+		return p.idle(ctx, p)
+	}
+	return false, nil
+}
+
+func (p *pass) followAll(ctx context.Context, refs []reference) error {
+	for _, ref := range refs {
 		object, err := p.follow(ctx, ref)
 		if err != nil {
-			return true, err
+			return err
 		}
 		p.refs[ref.key()] = object
 	}
-	return false, nil
+	return nil
 }
 
 // convert makes the request to the hub, and its hash. The hash has the versions of
@@ -166,7 +183,8 @@ func hash(item *manifest.Item) (string, error) {
 // object declares and no check is due.
 func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
-	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
+	c := meta.FindStatusCondition(status.Conditions, ready)
+	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
 		return false, nil
 	}
 	if p.token != nil {

@@ -1,14 +1,11 @@
 package manifest
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/spec/convert"
-	"github.com/axle-cd/axle/api/spec/kind"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -114,18 +111,10 @@ func (d document) service(values Values) (*Item, error) {
 	if cluster == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q names no cluster; set spec.cluster or spec.clusterRef", d.where, object.Name)
 	}
-	declared, err := kind.Spec(spec)
+	out, err := d.serviceSpec(values, spec, object.Namespace, object.Namespace)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q: %w", d.where, object.Name, err)
 	}
-	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
-	if spec.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, spec.ConfigurationRef, object.Namespace); err != nil {
-			return nil, err
-		}
-	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
 	item := &Item{Kind: d.meta.Kind, Name: cluster + "/" + name, Where: d.where, Service: &hubv1.ApplyServiceRequest{
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Spec: out,
 		ParentId: object.Annotations["config.k8s.io/owning-inventory"],

@@ -167,9 +167,14 @@ func stripComments(data []byte) []byte {
 
 // itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) ([]Item, error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range documents {
+		if err := values.declare(d); err != nil {
 			return nil, err
 		}
 	}
@@ -183,6 +188,11 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
+	ofFlux, err := values.repositories()
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, ofFlux...)
 	// Repositories, users and the like first; what names them comes later.
 	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
 		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}

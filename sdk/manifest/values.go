@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -21,6 +22,8 @@ import (
 type Values interface {
 	Secret(namespace, name string) (map[string]string, error)
 	ConfigMap(namespace, name string) (map[string]string, error)
+	// Source returns a source of Flux, nil if there is none.
+	Source(kind, namespace, name string) (*FluxSource, error)
 }
 
 // Object converts one object of an API server. Its kind and version must be set.
@@ -37,15 +40,17 @@ func Object(object any, where string, values Values) (*Item, error) {
 	return d.read(values)
 }
 
-// files are the Secrets and ConfigMaps among the documents.
+// files are the Secrets, ConfigMaps and sources of Flux among the documents.
 type files struct {
 	secrets    map[string]corev1.Secret
 	configMaps map[string]corev1.ConfigMap
+	// sources are by kind, namespace and name.
+	sources map[string]*FluxSource
 }
 
 // holdsValues reports whether the document is itself nothing for the hub.
 func (d document) holdsValues() bool {
-	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap")
+	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap") || d.isFlux()
 }
 
 func (f files) add(d document) error {
@@ -53,6 +58,13 @@ func (f files) add(d document) error {
 	switch {
 	case !d.holdsValues():
 		return nil
+	case d.isFlux():
+		text, err := yaml.YAMLToJSON(d.data)
+		if err != nil {
+			return errcode.New(errcode.Invalid, "%s: %w", d.where, err)
+		}
+		f.sources[d.meta.Kind+"/"+key], err = ReadFlux(text, d.where)
+		return err
 	case d.meta.Kind == "Secret":
 		var secret corev1.Secret
 		err := d.strict(&secret)
@@ -87,6 +99,17 @@ func (f files) ConfigMap(namespace, name string) (map[string]string, error) {
 		return nil, errcode.New(errcode.Invalid, "ConfigMap %s/%s is not among the files; add it, so that its values can be sent", namespace, name)
 	}
 	return configMap.Data, nil
+}
+
+// Source implements Values. A source without a namespace is meant by every one, as it gets
+// that of the service which applies it.
+func (f files) Source(kind, namespace, name string) (*FluxSource, error) {
+	for _, in := range []string{namespace, ""} {
+		if s := f.sources[kind+"/"+in+"/"+name]; s != nil {
+			return s, nil
+		}
+	}
+	return nil, nil
 }
 
 func (d document) secret(values Values, ref *v1alpha1.SecretReference, namespace string) (map[string]string, error) {

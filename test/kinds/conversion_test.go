@@ -115,6 +115,10 @@ func (v values) ConfigMap(namespace, name string) (map[string]string, error) {
 	return map[string]string{"zone": "a.example"}, nil
 }
 
+func (v values) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
+	return manifest.ReadFlux(fmt.Appendf(nil, `{"kind": %q, "metadata": {"namespace": %q, "name": %q}, "spec": {"url": "https://git.example/x", "ref": {"branch": "main"}}}`, kind, namespace, name), "test")
+}
+
 // prepare creates what an object refers to, and returns the documents of its Secrets and
 // ConfigMaps.
 func (c *converter) prepare(item *manifest.Item, v values) (documents string) {

@@ -1,12 +1,14 @@
-package controller
+package credentials
 
 import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -18,9 +20,9 @@ import (
 // itself: what they allow does not wait for their status.
 type grants struct{ cluster client.Client }
 
-func addGrants(m manager.Manager, timing Timing) error {
+func addGrants(m manager.Manager, options controller.Options) error {
 	return builder.ControllerManagedBy(m).Named(tenancy.GrantKind).For(&axlev1alpha1.ReferenceGrant{}).
-		WithOptions(options(1, timing)).Complete(&grants{m.GetClient()})
+		WithOptions(options).Complete(&grants{m.GetClient()})
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -32,7 +34,7 @@ func (r *grants) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	before, status := object.DeepCopy(), &object.Status
 	status.ObservedGeneration = object.Generation
 	meta.RemoveStatusCondition(&status.Conditions, supported)
-	setCondition(object, &status.Conditions, ready, true, reasonReady, "the references that it allows are followed")
+	set(object, &status.Conditions, ready, metav1.ConditionTrue, ready, "the references that it allows are followed")
 	if equality.Semantic.DeepEqual(before, object) {
 		return reconcile.Result{}, nil
 	}
