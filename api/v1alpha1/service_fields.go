@@ -7,6 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.repositoryRef) || !has(self.repositoryRef.name) || !has(self.git) || !has(self.git.url)",message="name the repository by repositoryRef or by git.url, not by both"
 // +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.repositoryRef) && (!has(self.git) || !has(self.git.url))",message="name the source by sourceRef, repositoryRef or git.url, only one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type ServiceTemplate struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
@@ -78,6 +79,9 @@ type BackendReference struct {
 }
 
 // Source is an additional folder or chart of a service.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.repositoryRef)",message="name the source by sourceRef or by repositoryRef, not by both"
+// +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type Source struct {
 	// Path in the delivered tree; unset is the service's own folder.
 	Path *string `json:"path,omitempty"`
