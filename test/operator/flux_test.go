@@ -268,12 +268,12 @@ func TestSourcesOfFluxOfTenants(t *testing.T) {
 	b.want(r, "Synchronized", "False", "NotFound", "Secret "+team+"/login of spec.secretRef of the source does not exist")
 	b.secret("login", team, map[string]string{"username": "git", "password": "of the team"})
 	// Their account may create no repository of the default project.
-	b.want(r, "Synchronized", "False", "Error", "permission")
+	b.want(r, "Synchronized", "False", "NotFound", `project "default" does not exist`)
 	absent(b, b.people.Repositories.Get, &hubv1.GetRepositoryRequest{Name: "gitrepository." + team + ".evil"})
 
 	// With a grant, the source of the platform is used, with the platform's account.
 	b.apply("apiVersion: axle-cd.github.io/v1alpha1\nkind: ReferenceGrant\nmetadata: {name: team, namespace: " + b.namespace + "}\n" +
 		"spec: {from: [{group: deployments.plural.sh, kind: ServiceDeployment, namespace: " + team + "}], to: [{group: source.toolkit.fluxcd.io, kind: GitRepository, name: shared}]}")
 	b.synchronized(&axlev1alpha1.Repository{ObjectMeta: meta1("gitrepository.shared", b.namespace)})
-	b.want(theirs, "Synchronized", "False", "", "")
+	b.synchronized(theirs)
 }
