@@ -2,9 +2,7 @@ package kinds
 
 // All kinds, by topic.
 var All = []Kind{
-	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub.", NotActing: []string{
-		"spec.connectionRef",
-	}},
+	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub."},
 	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
 		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
 	}},
@@ -48,7 +46,9 @@ var All = []Kind{
 	{Group: Deployments, Name: "CustomStackRun", Level: Stored, Says: "Nothing runs: the hub has no stacks yet."},
 	{Group: Deployments, Name: "ObservabilityProvider", Level: Stored, Says: "No monitor is queried: the hub has no stacks yet."},
 
-	{Group: Deployments, Name: "ScmConnection", Level: Stored, Says: "No repository uses its credentials and no webhook is created: the operator does not read this kind yet. Use axle repos add and axle webhooks create."},
+	{Group: Deployments, Name: "ScmConnection", Level: Full, Says: "An account at a Git server, which GitRepositories log in with.", NotActing: []string{
+		"spec.azure.organization", "spec.azure.project", "spec.bitbucketDatacenter", "spec.default", "spec.proxy.noproxy",
+	}},
 	{Group: Deployments, Name: "PrAutomation", Level: Stored, Says: "No pull request is created: the hub has no automations of pull requests yet."},
 	{Group: Deployments, Name: "PrAutomationTrigger", Level: Stored, Says: "No pull request is created: the hub has no automations of pull requests yet."},
 	{Group: Deployments, Name: "PrGovernance", Level: Stored, Says: "No pull request is held: the hub has no automations of pull requests yet."},

@@ -21,23 +21,26 @@ type ScmConnection struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ScmConnectionSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No repository uses its credentials and no webhook is created: the operator does not read this kind yet. Use axle repos add and axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ScmConnectionSpec `json:"spec"`
+	Status Status            `json:"status,omitempty"`
 }
 
 // ScmConnectionSpec says which server, and how to log in.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type && (has(self.baseUrl) ? self.baseUrl : ”) == (has(oldSelf.baseUrl) ? oldSelf.baseUrl : ”) && (has(self.apiUrl) ? self.apiUrl : ”) == (has(oldSelf.apiUrl) ? oldSelf.apiUrl : ”) || (has(self.tokenSecretRef) && has(self.tokenSecretRef.name) ? self.tokenSecretRef.name : ”) != (has(oldSelf.tokenSecretRef) && has(oldSelf.tokenSecretRef.name) ? oldSelf.tokenSecretRef.name : ”) || (has(self.github) && has(self.github.privateKeyRef) ? self.github.privateKeyRef.name : ”) != (has(oldSelf.github) && has(oldSelf.github.privateKeyRef) ? oldSelf.github.privateKeyRef.name : ”)",message="another type, baseUrl or apiUrl needs another Secret: a secret does not follow a changed address"
 type ScmConnectionSpec struct {
 	// Name in the hub.
 	Name string `json:"name"`
 	// Type of the server.
 	// +kubebuilder:validation:Enum=GITHUB;GITLAB;BITBUCKET;BITBUCKET_DATACENTER;AZURE_DEVOPS
 	Type string `json:"type"`
-	// TokenSecretRef is a Secret with the key token.
+	// TokenSecretRef is a Secret with the key token. Its namespace is required; it
+	// is that of github.privateKeyRef as well.
 	TokenSecretRef *SecretReference `json:"tokenSecretRef,omitempty"`
 	// Username of the account.
 	Username *string `json:"username,omitempty"`
-	// BaseURL for clones, for self-hosted servers.
+	// BaseURL for clones, for self-hosted servers. The account is sent to
+	// repositories below it only; unset is the public server of the type.
 	BaseURL *string `json:"baseUrl,omitempty"`
 	// APIURL of the server's API, for self-hosted servers.
 	APIURL *string `json:"apiUrl,omitempty"`
@@ -62,7 +65,7 @@ type ScmGitHub struct {
 	// InstallationID of the app in an organisation.
 	InstallationID *string `json:"installationId,omitempty"`
 	// PrivateKeyRef is a key of a Secret that holds the app's private key. The
-	// Secret is in the namespace of tokenSecretRef, or else in the operator's.
+	// Secret is in the namespace of tokenSecretRef.
 	PrivateKeyRef *KeySelector `json:"privateKeyRef,omitempty"`
 }
 

@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"connectrpc.com/connect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,11 +24,53 @@ func gitRepositories() kind {
 			return common{&r.Status.Status, r.Spec.Reconciliation}
 		},
 		references: func(o client.Object) []reference {
-			return toSecret("spec.credentialsRef", o.(*v1alpha1.GitRepository).Spec.CredentialsRef, "")
+			spec := o.(*v1alpha1.GitRepository).Spec
+			if spec.CredentialsRef != nil {
+				return toSecret("spec.credentialsRef", spec.CredentialsRef, "")
+			}
+			return toGlobal("spec.connectionRef", "ScmConnection", spec.ConnectionRef)
 		},
-		refersTo: []string{secretKind},
+		more: func(o client.Object, refs resolved) []reference {
+			c, err := refs.Connection(value(o.(*v1alpha1.GitRepository).Spec.ConnectionRef).Name)
+			if c == nil || err != nil {
+				return nil
+			}
+			return secretsOfConnection(c)
+		},
+		refersTo: []string{"ScmConnection", secretKind},
 		release:  releaseRepository,
 	}
+}
+
+// scmConnections are nothing in the hub: repositories log in with them.
+func scmConnections() kind {
+	return kind{
+		name: "ScmConnection", object: &v1alpha1.ScmConnection{}, list: &v1alpha1.ScmConnectionList{}, refersTo: []string{secretKind},
+		common: func(o client.Object) common {
+			c := o.(*v1alpha1.ScmConnection)
+			return common{&c.Status, c.Spec.Reconciliation}
+		},
+		references: func(o client.Object) []reference { return secretsOfConnection(o.(*v1alpha1.ScmConnection)) },
+	}
+}
+
+// secretsOfConnection are named by the connection, whoever uses it.
+func secretsOfConnection(c *v1alpha1.ScmConnection) (out []reference) {
+	secrets := manifest.SecretsOfConnection(c)
+	for _, field := range slices.Sorted(maps.Keys(secrets)) {
+		ref := secrets[field]
+		for _, one := range toSecret(field, &ref, "") {
+			one.by = "ScmConnection"
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Connection implements manifest.Values.
+func (r resolved) Connection(name string) (*v1alpha1.ScmConnection, error) {
+	c, _ := r[reference{kind: "ScmConnection", at: client.ObjectKey{Name: name}}.key()].(*v1alpha1.ScmConnection)
+	return c, nil
 }
 
 // releaseRepository deletes the ServiceDeployments of a repository that is being

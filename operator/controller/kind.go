@@ -49,7 +49,8 @@ type kind struct {
 	prepare func(ctx context.Context, p *pass) error
 	// keep does the rest of a write, for kinds of tokens that are made once.
 	keep func(ctx context.Context, p *pass) error
-	hub  upstream
+	// hub is nil for what only other objects use, and is nothing in the hub.
+	hub upstream
 }
 
 // common are the parts of an object that every kind has.
@@ -98,6 +99,9 @@ type reference struct {
 	at types.NamespacedName
 	// written says that the operator writes it, and that it need not exist.
 	written bool
+	// by is the kind that names it, if that is another object's than the one that is
+	// reconciled.
+	by string
 	// flux says that it is a source of Flux; optional that it is one only if it exists,
 	// and may be named.
 	flux, optional bool
@@ -164,7 +168,7 @@ func value[T any](p *T) T {
 // all are the kinds that the operator acts on.
 func all() []kind {
 	return append(ownKinds(),
-		projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), groups(), serviceAccounts(),
+		projects(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), groups(), serviceAccounts(),
 		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
 	)
 }

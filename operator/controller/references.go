@@ -41,6 +41,9 @@ func (p *pass) follow(ctx context.Context, ref reference) (any, error) {
 		return p.source(ctx, ref)
 	}
 	from := p.self()
+	if ref.by != "" {
+		from.Kind = ref.by
+	}
 	may := p.tenancy.MayName
 	if ref.written {
 		may = p.tenancy.MayWrite

@@ -202,6 +202,11 @@ func (p *pass) unchanged(ctx context.Context) (bool, error) {
 }
 
 func (p *pass) read(ctx context.Context) (_ bool, err error) {
+	if p.kind.hub == nil {
+		p.have = &found{id: p.item.Name}
+		p.after = p.due.Again(p.key, true, p.interval(), p.timing.Pending)
+		return true, nil
+	}
 	if err = p.connect(ctx); err != nil {
 		return true, err
 	}

@@ -60,9 +60,19 @@ func (d document) repository(values Values) (*Item, error) {
 			Username: held["username"], Password: held["password"],
 			PrivateKey: held["privateKey"], Passphrase: held["passphrase"],
 		}
+	} else if ref := object.Spec.ConnectionRef; ref != nil {
+		c, err := values.Connection(ref.Name)
+		if err == nil && c == nil {
+			err = errcode.New(errcode.Invalid, "%s: GitRepository %q: ScmConnection %s of spec.connectionRef is not among the files; add it", d.where, object.Name, ref.Name)
+		}
+		if err == nil {
+			err = d.logIn(values, c, request)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(map[string]bool{
-		"spec.connectionRef":  object.Spec.ConnectionRef != nil,
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
 	})}, nil
 }

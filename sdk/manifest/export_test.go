@@ -92,6 +92,11 @@ func (secrets) Source(kind, namespace, name string) (*manifest.FluxSource, error
 	return manifest.ReadFlux(fmt.Appendf(nil, `{"kind": %q, "metadata": {"namespace": %q, "name": %q}}`, kind, namespace, name), "test")
 }
 
+// Connection implements manifest.Values.
+func (secrets) Connection(string) (*v1alpha1.ScmConnection, error) {
+	return nil, nil // credentialsRef wins
+}
+
 // goesRound exports what the hub has after an object was applied, reads it again, and
 // compares what the two would send. It returns what was exported.
 func goesRound(t *testing.T, object any) string {

@@ -167,7 +167,7 @@ func stripComments(data []byte) []byte {
 
 // itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) ([]Item, error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
 			return nil, err
@@ -247,6 +247,8 @@ func (d document) item(values Values) (*Item, error) {
 		return d.service(values)
 	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
+	case "ScmConnection":
+		return d.scmConnection(values)
 	case "GlobalService":
 		return d.global(values)
 	case "ManagedNamespace":

@@ -22,6 +22,8 @@ import (
 type Values interface {
 	Secret(namespace, name string) (map[string]string, error)
 	ConfigMap(namespace, name string) (map[string]string, error)
+	// Connection returns a ScmConnection, nil if there is none.
+	Connection(name string) (*v1alpha1.ScmConnection, error)
 	// Source returns a source of Flux, nil if there is none.
 	Source(kind, namespace, name string) (*FluxSource, error)
 }
@@ -45,7 +47,8 @@ type files struct {
 	secrets    map[string]corev1.Secret
 	configMaps map[string]corev1.ConfigMap
 	// sources are by kind, namespace and name.
-	sources map[string]*FluxSource
+	sources     map[string]*FluxSource
+	connections map[string]*v1alpha1.ScmConnection
 }
 
 // holdsValues reports whether the document is itself nothing for the hub.
@@ -56,6 +59,9 @@ func (d document) holdsValues() bool {
 func (f files) add(d document) error {
 	key := d.meta.Namespace + "/" + d.meta.Name
 	switch {
+	case d.meta.Kind == "ScmConnection" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
+		f.connections[d.meta.Name] = &v1alpha1.ScmConnection{}
+		return d.strict(f.connections[d.meta.Name])
 	case !d.holdsValues():
 		return nil
 	case d.isFlux():
@@ -99,6 +105,11 @@ func (f files) ConfigMap(namespace, name string) (map[string]string, error) {
 		return nil, errcode.New(errcode.Invalid, "ConfigMap %s/%s is not among the files; add it, so that its values can be sent", namespace, name)
 	}
 	return configMap.Data, nil
+}
+
+// Connection implements Values.
+func (f files) Connection(name string) (*v1alpha1.ScmConnection, error) {
+	return f.connections[name], nil
 }
 
 // Source implements Values. A source without a namespace is meant by every one, as it gets

@@ -16,6 +16,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/cli"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -117,6 +118,11 @@ func (v values) ConfigMap(namespace, name string) (map[string]string, error) {
 
 func (v values) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
 	return manifest.ReadFlux(fmt.Appendf(nil, `{"kind": %q, "metadata": {"namespace": %q, "name": %q}, "spec": {"url": "https://git.example/x", "ref": {"branch": "main"}}}`, kind, namespace, name), "test")
+}
+
+// Connection implements manifest.Values.
+func (values) Connection(string) (*v1alpha1.ScmConnection, error) {
+	return nil, nil // credentialsRef wins
 }
 
 // prepare creates what an object refers to, and returns the documents of its Secrets and

@@ -210,6 +210,9 @@ var cells = map[string]cell{
 	"GlobalService spec.template.sources[].sourceRef":              {kinds.Deployments, "GlobalService", "GitRepository", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
 	"ManagedNamespace spec.service.sourceRef":                      {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}}"},
 	"ManagedNamespace spec.service.sources[].sourceRef":            {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
+	"GitRepository spec.connectionRef":                             {kinds.Deployments, "GitRepository", "", "{url: 'https://github.com/x/y', connectionRef: {name: github, namespace: %s}}"},
+	"ScmConnection spec.tokenSecretRef":                            {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {name: values, namespace: %s}}"},
+	"ScmConnection spec.github.privateKeyRef":                      {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {namespace: %s}, github: {appId: '1', privateKeyRef: {name: values, key: password}}}"},
 }
 
 // helm is a cell of a chart repository with one way to log in.
@@ -249,6 +252,7 @@ func TestReferencesBetweenNamespaces(t *testing.T) {
 	for _, namespace := range []string{b.namespace, b.foreign} {
 		b.flux("GitRepository", "podinfo", namespace, "{interval: 1m, url: '"+b.git.URL("fleet")+"', ref: {branch: main}}")
 	}
+	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ScmConnection\nmetadata: {name: github}\nspec: {name: github, type: GITHUB, tokenSecretRef: {name: values, namespace: " + b.namespace + "}}")
 	// A project with namespaces needs them.
 	shop := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
 	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Limits: &hubv1.ProjectLimits{ClusterScoped: true}, Management: &hubv1.Management{By: shop.GetManagedBy()}})
