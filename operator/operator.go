@@ -25,6 +25,7 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/controller"
+	"github.com/axle-cd/axle/operator/ownership"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -171,7 +172,7 @@ func (c Config) options() (manager.Options, error) {
 		Cache: cache.Options{
 			// No Secret is read where none may be used.
 			ByObject:         map[client.Object]cache.ByObject{&corev1.Secret{}: watched, &corev1.ConfigMap{}: watched},
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: ownership.Trim,
 		},
 		LeaderElection: c.LeaderElect, LeaderElectionID: "axle-operator", LeaderElectionNamespace: c.Namespace, LeaderElectionReleaseOnCancel: true,
 		Metrics:                metricsserver.Options{BindAddress: address(c.MetricsListen)},

@@ -11,7 +11,7 @@ type ObjectReference struct {
 	Namespace string `json:"namespace,omitempty"`
 	// APIVersion is kept and ignored.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind is kept and ignored: the field determines the kind.
+	// Kind is kept and ignored, except in sourceRef: the field determines the kind.
 	Kind string `json:"kind,omitempty"`
 	// UID is kept and ignored.
 	UID string `json:"uid,omitempty"`
@@ -67,21 +67,4 @@ type NamespacedName struct {
 	Name string `json:"name"`
 	// Namespace of the object.
 	Namespace string `json:"namespace"`
-}
-
-// FluxSourceReference names a source of Flux (source.toolkit.fluxcd.io).
-//
-// +structType=atomic
-type FluxSourceReference struct {
-	// Kind of the source.
-	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;HelmRepository;Bucket
-	Kind string `json:"kind"`
-	// Name of the source.
-	// +kubebuilder:validation:MinLength=1
-	Name string `json:"name"`
-	// Namespace of the source; unset is the namespace of the referring object.
-	// Another one needs a ReferenceGrant there.
-	Namespace string `json:"namespace,omitempty"`
-	// APIVersion is kept and ignored.
-	APIVersion string `json:"apiVersion,omitempty"`
 }

@@ -26,8 +26,8 @@ type GitRepositorySpec struct {
 	// URL of the upstream, https or ssh. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="url cannot be changed: create another repository"
 	URL string `json:"url"`
-	// ConnectionRef is an ScmConnection whose credentials are used. Does not
-	// act yet.
+	// ConnectionRef is an ScmConnection whose credentials are used, unless
+	// credentialsRef is set. The url must be on its server.
 	ConnectionRef *ObjectReference `json:"connectionRef,omitempty"`
 	// CredentialsRef is a Secret with those of the keys username, password,
 	// privateKey and passphrase that are needed. A password alone is a token.

@@ -9,12 +9,11 @@ import (
 // credentials, and it receives the server's webhooks.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axscm
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axscm
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ScmConnection struct {
@@ -48,11 +47,11 @@ type ScmConnectionSpec struct {
 	GitHub *ScmGitHub `json:"github,omitempty"`
 	// Azure is Azure DevOps.
 	Azure *ScmAzure `json:"azure,omitempty"`
-	// BitbucketDatacenter is Bitbucket Data Center.
+	// BitbucketDatacenter is Bitbucket Data Center. Does not act yet.
 	BitbucketDatacenter *ScmBitbucket `json:"bitbucketDatacenter,omitempty"`
 	// Proxy is the HTTP proxy for connections to the server.
 	Proxy *HTTPProxy `json:"proxy,omitempty"`
-	// Default uses the connection for repositories of the server that name none.
+	// Default uses it for repositories of the server that name none. Does not act yet.
 	Default *bool `json:"default,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -73,9 +72,9 @@ type ScmGitHub struct {
 type ScmAzure struct {
 	// Username of the token's owner.
 	Username string `json:"username,omitempty"`
-	// Organization at Azure DevOps.
+	// Organization at Azure DevOps. Does not act yet.
 	Organization string `json:"organization,omitempty"`
-	// Project of the organization.
+	// Project of the organization. Does not act yet.
 	Project string `json:"project,omitempty"`
 }
 

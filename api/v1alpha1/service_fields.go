@@ -6,7 +6,6 @@ import "k8s.io/apimachinery/pkg/runtime"
 // the kinds that create services share it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.repositoryRef) || !has(self.repositoryRef.name) || !has(self.git) || !has(self.git.url)",message="name the repository by repositoryRef or by git.url, not by both"
-// +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.repositoryRef) && (!has(self.git) || !has(self.git.url))",message="name the source by sourceRef, repositoryRef or git.url, only one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type ServiceTemplate struct {
 	// Name in the hub; unset is metadata.name.
@@ -32,9 +31,9 @@ type ServiceTemplate struct {
 
 	// RepositoryRef names the GitRepository of git.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
-	// SourceRef names a source of Flux instead of repositoryRef. What git.ref or
-	// helm.version does not say is taken from the source.
-	SourceRef *FluxSourceReference `json:"sourceRef,omitempty"`
+	// SourceRef names a source of Flux (GitRepository, OCIRepository, HelmRepository
+	// or Bucket), and wins over repositoryRef. Without git.ref, that of the source is used.
+	SourceRef *ObjectReference `json:"sourceRef,omitempty"`
 	// Git is the folder that is delivered. Files that relative references outside
 	// the folder point to are delivered with it.
 	Git *Git `json:"git,omitempty"`
@@ -79,16 +78,14 @@ type BackendReference struct {
 }
 
 // Source is an additional folder or chart of a service.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.repositoryRef)",message="name the source by sourceRef or by repositoryRef, not by both"
 // +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type Source struct {
 	// Path in the delivered tree; unset is the service's own folder.
 	Path *string `json:"path,omitempty"`
 	// RepositoryRef names the repository of git or chart.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
-	// SourceRef names a source of Flux instead of repositoryRef.
-	SourceRef *FluxSourceReference `json:"sourceRef,omitempty"`
+	// SourceRef names a source of Flux, and wins over repositoryRef.
+	SourceRef *ObjectReference `json:"sourceRef,omitempty"`
 	// Git is the folder.
 	Git *Git `json:"git,omitempty"`
 	// Chart of repositoryRef, or of the repository at url, instead of git.

@@ -124,6 +124,19 @@ func (h *Hub) Stop() error {
 	return err
 }
 
+// Backup writes a backup of a hub, which may run, to a file.
+func Backup(ctx context.Context, c Config, file string) error {
+	c.Hub.DataDir = c.DataDir
+	return hub.Backup(ctx, c.Hub, file)
+}
+
+// Restore puts a backup back into the data folder of a hub that is stopped.
+func Restore(ctx context.Context, c Config, file string) error {
+	c.Hub.DataDir = c.DataDir
+	_, err := hub.Restore(ctx, c.Hub, file)
+	return err
+}
+
 // New starts a hub for one test and stops it at the test's end. It creates a
 // data folder unless one is given, as for a restart.
 func New(t testing.TB, c Config) *Hub {

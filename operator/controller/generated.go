@@ -3,12 +3,12 @@ package controller
 import (
 	"context"
 	"errors"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/operator/generated"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -24,8 +24,8 @@ func addGenerated(ctx context.Context, m manager.Manager, who *tenancy.Tenancy, 
 		}
 	}
 	c := generated.Config{
-		Cluster: m.GetClient(), Direct: m.GetAPIReader(), Tenancy: who, ClusterUID: uid, Interval: func(s *v1alpha1.Reconciliation) time.Duration { return interval(timing, s) }, Missing: timing.Missing, Limit: timing.Limit,
-		Options: options(defaultWorkers, timing), Events: m.GetEventRecorder("axle-operator"),
+		Cluster: m.GetClient(), Direct: m.GetAPIReader(), Tenancy: who, ClusterUID: uid, Interval: timing.Interval, Missing: timing.Missing, Limit: timing.Limit, Quiet: timing.Quiet,
+		Options: schedule.Options(defaultWorkers, timing), Events: m.GetEventRecorder("axle-operator"),
 	}
 	return errors.Join(generated.AddSecrets(ctx, m, c), generated.AddSyncs(m, c))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -13,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/operator/flux"
 	"github.com/axle-cd/axle/operator/ownership"
@@ -66,9 +66,6 @@ type reconciler struct {
 // Timing are the times of the controllers.
 type Timing = schedule.Timing
 
-// cacheDelay bounds the wait for the cache to see our last write.
-const cacheDelay = 200 * time.Millisecond
-
 // pass is one reconcile of one object.
 type pass struct {
 	*reconciler
@@ -103,7 +100,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.due.Behind(p.key, p.object.GetResourceVersion()) {
-		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
+		return reconcile.Result{RequeueAfter: jitter.Full(schedule.CacheDelay)}, nil
+	}
+	if rival, left := ownership.Rival(p.object, r.timing.Quiet); left > 0 {
+		p.event(corev1.EventTypeWarning, ownership.RivalReason, ownership.RivalNote, rival)
+		return reconcile.Result{RequeueAfter: left + jitter.Full(time.Second)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
 	defer cancel()
@@ -146,20 +147,7 @@ func (p *pass) finish(ctx context.Context, err error) (reconcile.Result, error) 
 func spread(d time.Duration) time.Duration { return jitter.Around(d, d/2) }
 
 // interval is the time to the next check of the object; zero is never.
-func (p *pass) interval() time.Duration { return interval(p.timing, p.common(p.object).reconciliation) }
-
-func interval(t Timing, settings *v1alpha1.Reconciliation) time.Duration {
-	if settings == nil {
-		return t.Drift
-	}
-	if settings.DriftDetection != nil && !*settings.DriftDetection {
-		return 0
-	}
-	if every, err := time.ParseDuration(value(settings.Interval)); err == nil && every > 0 {
-		return max(every, t.Least)
-	}
-	return t.Drift
-}
+func (p *pass) interval() time.Duration { return p.timing.Interval(p.common(p.object).reconciliation) }
 
 // finalizer is the name of the kind's finalizer, empty for none.
 func (k kind) finalizer() string {

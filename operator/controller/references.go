@@ -38,7 +38,7 @@ func (p *pass) self() tenancy.Object {
 // follow reads what a reference names, if the object may name it.
 func (p *pass) follow(ctx context.Context, ref reference) (any, error) {
 	if ref.flux {
-		return p.source(ctx, ref)
+		return fluxSource(ctx, p, ref)
 	}
 	from := p.self()
 	if ref.by != "" {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,8 +26,8 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
-	"github.com/axle-cd/axle/operator/credentials"
 	"github.com/axle-cd/axle/operator/flux"
+	"github.com/axle-cd/axle/operator/rights"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
@@ -57,7 +55,7 @@ const referenceIndex = "axle.references"
 // cluster does not have.
 func Add(ctx context.Context, m manager.Manager, c Config) error {
 	timing := c.Timing.WithDefaults()
-	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(credentials.Kind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
+	for _, gvk := range []schema.GroupVersionKind{v1alpha1.GroupVersion.WithKind(rights.CredentialsKind), axlev1alpha1.GroupVersion.WithKind(tenancy.GrantKind)} {
 		if _, err := served(m, gvk); err != nil {
 			return err
 		}
@@ -87,9 +85,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return fmt.Errorf("the controller of %s: %w", k.name, err)
 		}
 	}
-	return errors.Join(credentials.Add(credentials.Config{
-		Manager: m, Tenancy: who, Timing: timing, Interval: func(s *v1alpha1.Reconciliation) time.Duration { return interval(timing, s) }, Changed: changed, Options: options(1, timing),
-	}), addGenerated(ctx, m, who, c.ClusterUID, timing))
+	return errors.Join(rights.AddCredentials(m, who, timing), rights.AddGrants(m, timing), addGenerated(ctx, m, who, c.ClusterUID, timing))
 }
 
 // served fails for a kind that the cluster does not have.
@@ -120,7 +116,7 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 	}
 	b := builder.ControllerManagedBy(m).Named(r.name).
 		For(r.object, builder.WithPredicates(predicate.Funcs{UpdateFunc: changed})).
-		WithOptions(options(workers, r.timing))
+		WithOptions(schedule.Options(workers, r.timing))
 	if r.namespaced {
 		b = b.Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.tenants))
 	}
@@ -160,7 +156,8 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 
 // changed reports whether an update changed what an object declares. What the
 // operator itself writes (status, finalizer, name) does not: its next reconcile could
-// see a cache from before it, and send the same again.
+// see a cache from before it, and send the same again. A finalizer that somebody removed
+// is put back.
 func changed(e event.UpdateEvent) bool {
 	own := func(o client.Object) map[string]string {
 		annotations := maps.Clone(o.GetAnnotations())
@@ -168,7 +165,8 @@ func changed(e event.UpdateEvent) bool {
 		delete(annotations, tokenSecret)
 		return annotations
 	}
-	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew))
+	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew)) ||
+		len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
 }
 
 // referrers returns the objects of the kind that refer to one that changed.
@@ -219,15 +217,6 @@ func (r *reconciler) hear(ctx context.Context, queue workqueue.TypedRateLimiting
 		}
 	})
 	return nil
-}
-
-// options are those of a controller.
-func options(workers int, timing Timing) controller.Options {
-	unchecked := true // the name is unique here, but not in a process with two operators
-	return controller.Options{
-		MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
-		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](schedule.NewBackoff(timing)),
-	}
 }
 
 // keys returns the keys of the objects of a list.

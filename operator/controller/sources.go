@@ -31,7 +31,7 @@ func toFlux(field, kind, namespace, name string) reference {
 }
 
 // ofFlux is toFlux for a field; none for nil.
-func ofFlux(field string, ref *v1alpha1.FluxSourceReference, namespace string) []reference {
+func ofFlux(field string, ref *v1alpha1.ObjectReference, namespace string) []reference {
 	if ref == nil {
 		return nil
 	}
@@ -100,8 +100,8 @@ func idleSource(ctx context.Context, p *pass) (bool, error) {
 	return true, nil
 }
 
-// source reads a source of Flux. For an object that follows it, there is a Repository.
-func (p *pass) source(ctx context.Context, ref reference) (any, error) {
+// fluxSource reads a source of Flux. For an object that follows it, there is a Repository.
+func fluxSource(ctx context.Context, p *pass, ref reference) (any, error) {
 	if ref.optional && !p.flux.Serves(ref.kind) {
 		return nil, nil
 	}
@@ -122,19 +122,19 @@ func (p *pass) source(ctx context.Context, ref reference) (any, error) {
 	case p.name == "Repository":
 		return s, nil
 	}
-	s.Repository, err = p.repositoryOf(ctx, ref, s)
+	s.Repository, err = repositoryOf(ctx, p, ref, s)
 	return s, err
 }
 
 // repositoryOf returns the name in the hub of the Repository of a source, and makes one
 // if there is none. One that somebody wrote wins over the operator's.
-func (p *pass) repositoryOf(ctx context.Context, ref reference, s *manifest.FluxSource) (string, error) {
+func repositoryOf(ctx context.Context, p *pass, ref reference, s *manifest.FluxSource) (string, error) {
 	var all axlev1alpha1.RepositoryList
 	if err := p.cluster.List(ctx, &all, client.InNamespace(ref.at.Namespace), client.MatchingFields{referenceIndex: ref.key()}); err != nil {
 		return "", err
 	}
 	if len(all.Items) == 0 {
-		return "", p.makeRepository(ctx, ref, s)
+		return "", makeRepository(ctx, p, ref, s)
 	}
 	of := slices.MinFunc(all.Items, func(a, b axlev1alpha1.Repository) int {
 		return cmp.Or(cmp.Compare(a.Labels[madeFor], b.Labels[madeFor]), cmp.Compare(a.Name, b.Name))
@@ -145,7 +145,7 @@ func (p *pass) repositoryOf(ctx context.Context, ref reference, s *manifest.Flux
 	return cmp.Or(value(of.Spec.Name), of.Name), nil
 }
 
-func (p *pass) makeRepository(ctx context.Context, ref reference, s *manifest.FluxSource) error {
+func makeRepository(ctx context.Context, p *pass, ref reference, s *manifest.FluxSource) error {
 	made := &axlev1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ref.at.Namespace, Name: strings.ToLower(ref.kind) + "." + ref.at.Name, Labels: map[string]string{madeFor: "true"}},
 		Spec:       axlev1alpha1.RepositorySpec{Name: &s.Repository, Project: optional(s.Project), SourceRef: &axlev1alpha1.LocalFluxSource{Kind: ref.kind, Name: ref.at.Name}},

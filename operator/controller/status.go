@@ -12,26 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/axle-cd/axle/operator/condition"
 	"github.com/axle-cd/axle/operator/ownership"
 )
 
 // Conditions, and the reasons of conditions and events.
 const (
-	ready                     = "Ready"
-	synchronized              = "Synchronized"
-	readonly                  = "Readonly"
-	namespacedCredentials     = "NamespacedCredentials"
-	supported                 = "Supported"
-	reasonReady               = "Ready"
-	reasonDeleting            = "Deleting"
-	reasonSynchronized        = "Synchronized"
-	reasonError               = "Error"
-	reasonNotFound            = "NotFound"
-	reasonReadonly            = "Readonly"
-	reasonSuspended           = "Suspended"
-	reasonDefault             = "DefaultCredentials"
-	reasonNamespaced          = "NamespacedCredentials"
-	maxMessage            int = 2048
+	ready                 = condition.Ready
+	synchronized          = condition.Synchronized
+	readonly              = condition.Readonly
+	namespacedCredentials = condition.NamespacedCredentials
+	supported             = condition.Supported
+	reasonReady           = condition.Ready
+	reasonDeleting        = condition.Deleting
+	reasonSynchronized    = condition.Synchronized
+	reasonError           = condition.Error
+	reasonNotFound        = condition.NotFound
+	reasonReadonly        = condition.Readonly
+	reasonSuspended       = "Suspended"
+	reasonDefault         = condition.DefaultCredentials
+	reasonNamespaced      = condition.NamespacedCredentials
 )
 
 // report writes the status if it changed, and records an event for each change that
@@ -123,14 +123,7 @@ func whose(have *found) string {
 }
 
 func (p *pass) set(name string, is bool, reason, message string) {
-	setCondition(p.object, &p.common(p.object).status.Conditions, name, is, reason, message)
-}
-
-func setCondition(of client.Object, conditions *[]metav1.Condition, name string, is bool, reason, message string) {
-	message = message[:min(len(message), maxMessage)]
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: name, Status: cond(is, metav1.ConditionTrue, metav1.ConditionFalse), Reason: reason, Message: message, ObservedGeneration: of.GetGeneration(),
-	})
+	condition.Set(p.object, &p.common(p.object).status.Conditions, name, is, reason, message)
 }
 
 func cond[T any](is bool, yes, no T) T {

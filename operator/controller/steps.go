@@ -116,13 +116,13 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	if p.references == nil {
 		return false, nil
 	}
-	if err := p.followAll(ctx, p.references(p.object)); err != nil {
+	if err := followAll(ctx, p, p.references(p.object)); err != nil {
 		return true, err
 	}
 	if p.more != nil {
 		more := p.more(p.object, p.refs)
 		p.learned.Set(p.key, keysOf(more)...)
-		if err := p.followAll(ctx, more); err != nil {
+		if err := followAll(ctx, p, more); err != nil {
 			return true, err
 		}
 	}
@@ -132,7 +132,7 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (p *pass) followAll(ctx context.Context, refs []reference) error {
+func followAll(ctx context.Context, p *pass, refs []reference) error {
 	for _, ref := range refs {
 		object, err := p.follow(ctx, ref)
 		if err != nil {
@@ -184,7 +184,7 @@ func hash(item *manifest.Item) (string, error) {
 func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
 	c := meta.FindStatusCondition(status.Conditions, ready)
-	if value(status.SHA) != p.sha || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
+	if value(status.SHA) != p.sha || p.finalizer() != "" && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
 		return false, nil
 	}
 	if p.token != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,6 +100,9 @@ func (s *Sources) resource(kind string) (schema.GroupVersionResource, bool) {
 // not have the kind; then it is looked for sooner.
 func (s *Sources) Get(ctx context.Context, of Name) (*manifest.FluxSource, error) {
 	resource, ok := s.resource(of.Kind)
+	if !slices.Contains(manifest.FluxKinds, of.Kind) {
+		return nil, errcode.New(errcode.Invalid, "sourceRef.kind %q is none of %s", of.Kind, strings.Join(manifest.FluxKinds, ", "))
+	}
 	if !ok {
 		select {
 		case s.soon <- struct{}{}:

@@ -79,6 +79,9 @@ func (r *syncs) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if err := r.Cluster.Get(ctx, request.NamespacedName, s); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if result, is := r.rival(s); is {
+		return result, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
 	var err error

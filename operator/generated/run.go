@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -22,6 +21,8 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/condition"
+	"github.com/axle-cd/axle/operator/ownership"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -38,26 +39,28 @@ type Config struct {
 	// the wait for what is not there, Limit that of one reconcile.
 	Interval       func(*v1alpha1.Reconciliation) time.Duration
 	Missing, Limit time.Duration
-	Options        controller.Options
-	Events         events.EventRecorder
+	// Quiet is schedule.Timing.Quiet.
+	Quiet   time.Duration
+	Options controller.Options
+	Events  events.EventRecorder
 }
 
 // writtenBy is the annotation with the object that something was made for.
 const writtenBy = kinds.Axle + "/written-by"
 
-// The conditions, and their reasons.
-const (
-	ready        = "Ready"
-	synchronized = "Synchronized"
-	supported    = "Supported"
-	isError      = "Error"
-	isNotFound   = "NotFound"
-	maxMessage   = 2048
-)
-
 // maker is the name under which an object of a kind writes.
 func (c Config) maker(kind string, o client.Object) string {
 	return c.ClusterUID + "/" + kind + "." + kinds.Deployments + "/" + o.GetNamespace() + "/" + o.GetName()
+}
+
+// rival reports whether another controller acts on an object, and when to look again.
+func (c Config) rival(o client.Object) (reconcile.Result, bool) {
+	name, left := ownership.Rival(o, c.Quiet)
+	if left <= 0 {
+		return reconcile.Result{}, false
+	}
+	c.Events.Eventf(o, nil, corev1.EventTypeWarning, ownership.RivalReason, "Synchronize", ownership.RivalNote, name)
+	return reconcile.Result{RequeueAfter: left + jitter.Full(time.Second)}, true
 }
 
 // settle writes the status of an object after a reconcile, and says when to come back.
@@ -66,22 +69,16 @@ func (c Config) settle(ctx context.Context, before, o client.Object, s *v1alpha1
 		return reconcile.Result{RequeueAfter: jitter.Full(time.Second)}, nil // its next version is on its way
 	}
 	s.ObservedGeneration = o.GetGeneration()
-	meta.RemoveStatusCondition(&s.Conditions, supported) // of the CRD, from before it had a controller
-	reason, message := synchronized, "the cluster has what the object declares"
+	meta.RemoveStatusCondition(&s.Conditions, condition.Supported) // of the CRD, from before it had a controller
+	reason, message := condition.Synchronized, "the cluster has what the object declares"
 	if err != nil {
-		reason, message = isError, err.Error()
+		reason, message = condition.Error, err.Error()
 		if errcode.Is(err, errcode.NotFound) {
-			reason = isNotFound
+			reason = condition.NotFound
 		}
 	}
-	for _, condition := range []string{synchronized, ready} {
-		status := metav1.ConditionTrue
-		if err != nil {
-			status = metav1.ConditionFalse
-		}
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: condition, Status: status, Reason: reason, Message: message[:min(len(message), maxMessage)], ObservedGeneration: o.GetGeneration(),
-		})
+	for _, name := range []string{condition.Synchronized, condition.Ready} {
+		condition.Set(o, &s.Conditions, name, err == nil, reason, message)
 	}
 	if !equality.Semantic.DeepEqual(before, o) {
 		if wrong := c.Cluster.Status().Patch(ctx, o, client.MergeFrom(before)); wrong != nil {
@@ -92,7 +89,7 @@ func (c Config) settle(ctx context.Context, before, o client.Object, s *v1alpha1
 		}
 	}
 	switch {
-	case reason == isNotFound:
+	case reason == condition.NotFound:
 		return reconcile.Result{RequeueAfter: jitter.Around(c.Missing, c.Missing/2)}, nil
 	case err != nil:
 		return reconcile.Result{}, err

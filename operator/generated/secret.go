@@ -148,6 +148,9 @@ func (r *secrets) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if err := r.Cluster.Get(ctx, request.NamespacedName, g); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	if result, is := r.rival(g); is {
+		return result, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.Limit)
 	defer cancel()
 	if !g.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(g, secretFinalizer) {

@@ -11,8 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/jitter"
 )
 
@@ -37,6 +40,9 @@ type Timing struct {
 	// Discover is the time between two looks for the ReferenceGrants of Gateway API
 	// while the cluster does not have them (1 min).
 	Discover time.Duration
+	// Quiet is how long another controller must not have written the status of an
+	// object before the operator acts on it (5 min).
+	Quiet time.Duration
 }
 
 // WithDefaults returns the times with the defaults of those that are zero.
@@ -46,13 +52,41 @@ func (t Timing) WithDefaults() Timing {
 		is    time.Duration
 	}{
 		{&t.Drift, 30 * time.Minute}, {&t.Least, time.Minute}, {&t.Missing, 5 * time.Second}, {&t.Pending, 3 * time.Second},
-		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute}, {&t.Discover, time.Minute},
+		{&t.Retry, time.Second}, {&t.RetryMax, 5 * time.Minute}, {&t.Limit, 2 * time.Minute}, {&t.Discover, time.Minute}, {&t.Quiet, 5 * time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.is
 		}
 	}
 	return t
+}
+
+// Interval is the time between two checks of an object with these settings; zero is never.
+func (t Timing) Interval(settings *v1alpha1.Reconciliation) time.Duration {
+	if settings == nil {
+		return t.Drift
+	}
+	if settings.DriftDetection != nil && !*settings.DriftDetection {
+		return 0
+	}
+	if settings.Interval != nil {
+		if every, err := time.ParseDuration(*settings.Interval); err == nil && every > 0 {
+			return max(every, t.Least)
+		}
+	}
+	return t.Drift
+}
+
+// CacheDelay bounds the wait for the cache to see our last write.
+const CacheDelay = 200 * time.Millisecond
+
+// Options are those of a controller with so many workers.
+func Options(workers int, t Timing) controller.Options {
+	unchecked := true // the name is unique here, but not in a process with two operators
+	return controller.Options{
+		MaxConcurrentReconciles: workers, SkipNameValidation: &unchecked,
+		RateLimiter: workqueue.TypedRateLimiter[reconcile.Request](NewBackoff(t)),
+	}
 }
 
 // Schedule knows when each object is to be checked. It is lost with the process; what

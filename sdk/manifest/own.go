@@ -311,7 +311,7 @@ func (d own) anyRepository(values Values) (*Item, error) {
 	}
 	spec := object.Spec
 	if ref := spec.SourceRef; ref != nil {
-		s, err := d.source(values, "spec.sourceRef", &v1alpha1.FluxSourceReference{Kind: ref.Kind, Name: ref.Name}, object.Namespace)
+		s, err := d.source(values, "spec.sourceRef", &v1alpha1.ObjectReference{Kind: ref.Kind, Name: ref.Name}, object.Namespace)
 		if err != nil {
 			return nil, d.invalid("%w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,7 +222,10 @@ func (b *bed) operate() (stop func()) {
 // operateWith is operate with another token.
 func (b *bed) operateWith(c operator.Config) (stop func()) {
 	b.Helper()
-	c.HubURL, c.Kubeconfig, c.Namespace, c.LeaderElect, c.Timing = b.gate.URL, b.kubeconfig, b.namespace, true, quick
+	c.HubURL, c.Kubeconfig, c.Namespace, c.LeaderElect = b.gate.URL, b.kubeconfig, b.namespace, true
+	if c.Timing == (controller.Timing{}) {
+		c.Timing = quick
+	}
 	c.Log = slog.New(slog.NewTextHandler(b.Output(), nil))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	ended := make(chan error, 1)
@@ -375,9 +379,10 @@ func meta1(name, namespace string) metav1.ObjectMeta {
 // gate is a proxy of the hub that counts calls, and fails on request.
 type gate struct {
 	*httptest.Server
-	mu    sync.Mutex
-	calls []string
-	down  bool
+	target atomic.Pointer[url.URL]
+	mu     sync.Mutex
+	calls  []string
+	down   bool
 	// before is called before a call is passed on.
 	before func(call, token string)
 	// after is called when the hub answered the named call, before the operator
@@ -392,7 +397,8 @@ func newGate(t *testing.T, target string) *gate {
 		t.Fatal(err)
 	}
 	g := &gate{after: map[string]func(){}}
-	proxy := httputil.NewSingleHostReverseProxy(at)
+	g.target.Store(at)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(g.target.Load()) }}
 	proxy.ModifyResponse = func(r *http.Response) error {
 		g.mu.Lock()
 		after := g.after[name(r.Request.URL.Path)]

@@ -30,16 +30,15 @@ type Repository struct {
 // RepositorySpec says where the upstream is, and how to log in.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.sourceRef) || has(self.type) && has(self.url)",message="set type and url, or sourceRef"
-// +kubebuilder:validation:XValidation:rule="!has(self.sourceRef) || !has(self.type) && !has(self.url) && !has(self.auth) && !has(self.credentialsRef) && !has(self.proxy) && !has(self.apiUrl) && !has(self.region) && !has(self.endpoint) && !has(self.plainHttp) && !has(self.passCredentials) && !has(self.verify)",message="with sourceRef, only name, project, maxBytes and reconciliation can be set: the rest is that of the source"
 type RepositorySpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
 	// Project is the name of the project; unset is default. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="project cannot be changed: create another repository"
 	Project *string `json:"project,omitempty"`
-	// SourceRef names a source of Flux in the same namespace: type, URL,
-	// credentials and the rest are those of the source, and the fields for them
-	// stay unset.
+	// SourceRef names a source of Flux in the same namespace. It wins: type, URL,
+	// credentials and the rest are those of the source, except for name, project and
+	// maxBytes.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="sourceRef cannot be changed: create another repository"
 	SourceRef *LocalFluxSource `json:"sourceRef,omitempty"`
 	// Type of the upstream. It cannot be changed.

@@ -1,18 +1,18 @@
-package credentials
+package rights
 
 import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
+	"github.com/axle-cd/axle/operator/condition"
+	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
@@ -20,9 +20,10 @@ import (
 // itself: what they allow does not wait for their status.
 type grants struct{ cluster client.Client }
 
-func addGrants(m manager.Manager, options controller.Options) error {
+// AddGrants adds the controller of ReferenceGrants to a manager.
+func AddGrants(m manager.Manager, timing schedule.Timing) error {
 	return builder.ControllerManagedBy(m).Named(tenancy.GrantKind).For(&axlev1alpha1.ReferenceGrant{}).
-		WithOptions(options).Complete(&grants{m.GetClient()})
+		WithOptions(schedule.Options(1, timing)).Complete(&grants{m.GetClient()})
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -33,8 +34,8 @@ func (r *grants) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	}
 	before, status := object.DeepCopy(), &object.Status
 	status.ObservedGeneration = object.Generation
-	meta.RemoveStatusCondition(&status.Conditions, supported)
-	set(object, &status.Conditions, ready, metav1.ConditionTrue, ready, "the references that it allows are followed")
+	meta.RemoveStatusCondition(&status.Conditions, condition.Supported)
+	condition.Set(object, &status.Conditions, condition.Ready, true, condition.Ready, "the references that it allows are followed")
 	if equality.Semantic.DeepEqual(before, object) {
 		return reconcile.Result{}, nil
 	}

@@ -1,10 +1,9 @@
-package credentials
+package rights
 
 import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"connectrpc.com/connect"
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -27,67 +24,46 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/condition"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 )
 
-// Kind is the kind of credentials.
-const Kind = "NamespaceCredentials"
-
-// The conditions, and their reasons.
+// The kinds.
 const (
-	ready        = "Ready"
-	synchronized = "Synchronized"
-	supported    = "Supported"
-	isError      = "Error"
-	isNotFound   = "NotFound"
-	secretKind   = "Secret"
-	maxMessage   = 2048
-	// cacheDelay bounds the wait for the cache to see our last write.
-	cacheDelay = 200 * time.Millisecond
+	CredentialsKind = "NamespaceCredentials"
+	secretKind      = "Secret"
 )
-
-// Config is what both controllers need. All fields are required.
-type Config struct {
-	Manager manager.Manager
-	Tenancy *tenancy.Tenancy
-	Timing  schedule.Timing
-	// Interval is the time between two checks of an object; zero is never.
-	Interval func(*v1alpha1.Reconciliation) time.Duration
-	// Changed reports whether an update changed what an object declares.
-	Changed func(event.UpdateEvent) bool
-	Options controller.Options
-}
 
 // credentials shows whether NamespaceCredentials act, and as whom. It changes nothing in
 // the hub, and decides nothing: package tenancy does, for each object. When the token
 // changes, so does the status, and that wakes the objects that act with it.
 type credentials struct {
-	cluster  client.Client
-	tenancy  *tenancy.Tenancy
-	timing   schedule.Timing
-	interval func(*v1alpha1.Reconciliation) time.Duration
-	events   events.EventRecorder
-	due      *schedule.Schedule
+	cluster client.Client
+	tenancy *tenancy.Tenancy
+	timing  schedule.Timing
+	events  events.EventRecorder
+	due     *schedule.Schedule
 }
 
-// Add adds the controllers to a manager.
-func Add(c Config) error {
-	m := c.Manager
-	r := &credentials{cluster: m.GetClient(), tenancy: c.Tenancy, timing: c.Timing, interval: c.Interval, events: m.GetEventRecorder("axle-operator"), due: schedule.New(c.Timing.Pending)}
+// AddCredentials adds the controller of NamespaceCredentials to a manager.
+func AddCredentials(m manager.Manager, who *tenancy.Tenancy, timing schedule.Timing) error {
+	r := &credentials{cluster: m.GetClient(), tenancy: who, timing: timing, events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending)}
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(secretKind))
-	err := builder.ControllerManagedBy(m).Named(Kind).
-		For(&v1alpha1.NamespaceCredentials{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: c.Changed})).
-		Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(predicate.Funcs{UpdateFunc: c.Changed})).
+	return builder.ControllerManagedBy(m).Named(CredentialsKind).
+		For(&v1alpha1.NamespaceCredentials{}, builder.WithPredicates(changed)).
+		Watches(&v1alpha1.NamespaceCredentials{}, handler.EnqueueRequestsFromMapFunc(r.rivals), builder.WithPredicates(changed)).
 		WatchesMetadata(secret, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 			return r.holding(ctx, client.ObjectKeyFromObject(o))
 		})).
 		WatchesRawSource(source.Func(r.hear)).
-		WithOptions(c.Options).
+		WithOptions(schedule.Options(1, timing)).
 		Complete(r)
-	return errors.Join(err, addGrants(m, c.Options))
 }
+
+// changed lets updates pass that changed what an object declares, or its annotations.
+var changed = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 
 // rivals are those that name a namespace that changed credentials name.
 func (r *credentials) rivals(ctx context.Context, o client.Object) []reconcile.Request {
@@ -139,7 +115,7 @@ func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) 
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.due.Behind(request.NamespacedName, object.ResourceVersion) {
-		return reconcile.Result{RequeueAfter: jitter.Full(cacheDelay)}, nil
+		return reconcile.Result{RequeueAfter: jitter.Full(schedule.CacheDelay)}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timing.Limit)
 	defer cancel()
@@ -152,7 +128,7 @@ func (r *credentials) Reconcile(ctx context.Context, request reconcile.Request) 
 		}
 		r.due.Wrote(request.NamespacedName, object.ResourceVersion)
 		if err != nil {
-			r.events.Eventf(object, nil, corev1.EventTypeWarning, isError, "Synchronize", "%s", err.Error())
+			r.events.Eventf(object, nil, corev1.EventTypeWarning, condition.Error, "Synchronize", "%s", err.Error())
 		}
 	}
 	return result, err
@@ -166,8 +142,8 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	if err == nil {
 		_, version, err = r.tenancy.Token(ctx, object)
 	}
-	every := r.interval(object.Spec.Reconciliation)
-	if err == nil && status.TokenSHA != nil && *status.TokenSHA == version && status.ObservedGeneration == object.Generation && meta.IsStatusConditionTrue(status.Conditions, ready) {
+	every := r.timing.Interval(object.Spec.Reconciliation)
+	if err == nil && status.TokenSHA != nil && *status.TokenSHA == version && status.ObservedGeneration == object.Generation && meta.IsStatusConditionTrue(status.Conditions, condition.Ready) {
 		if wait, due := r.due.Wait(key, func() bool { return true }, every); !due {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
@@ -179,19 +155,19 @@ func (r *credentials) look(ctx context.Context, object *v1alpha1.NamespaceCreden
 	} else {
 		status.TokenSHA = nil
 	}
-	meta.RemoveStatusCondition(&status.Conditions, supported)
+	meta.RemoveStatusCondition(&status.Conditions, condition.Supported)
 	if err != nil {
 		r.due.Forget(key)
-		reason := isError
+		reason := condition.Error
 		if errcode.Is(err, errcode.NotFound) {
-			reason = isNotFound
+			reason = condition.NotFound
 		}
-		set(object, &status.Conditions, synchronized, metav1.ConditionFalse, reason, err.Error())
-		set(object, &status.Conditions, ready, metav1.ConditionFalse, reason, err.Error())
+		condition.Set(object, &status.Conditions, condition.Synchronized, false, reason, err.Error())
+		condition.Set(object, &status.Conditions, condition.Ready, false, reason, err.Error())
 		return reconcile.Result{}, err
 	}
-	set(object, &status.Conditions, synchronized, metav1.ConditionTrue, synchronized, "no other credentials name these namespaces")
-	set(object, &status.Conditions, ready, metav1.ConditionTrue, ready, "objects of "+strings.Join(object.Spec.Namespaces, ", ")+" act as "+account)
+	condition.Set(object, &status.Conditions, condition.Synchronized, true, condition.Synchronized, "no other credentials name these namespaces")
+	condition.Set(object, &status.Conditions, condition.Ready, true, condition.Ready, "objects of "+strings.Join(object.Spec.Namespaces, ", ")+" act as "+account)
 	return reconcile.Result{RequeueAfter: r.due.Again(key, true, every, r.timing.Pending)}, nil
 }
 
@@ -205,11 +181,4 @@ func (r *credentials) account(ctx context.Context, object *v1alpha1.NamespaceCre
 		return "", err
 	}
 	return answer.Msg.GetName(), nil
-}
-
-// set sets a condition for the present generation.
-func set(of client.Object, conditions *[]metav1.Condition, name string, is metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(conditions, metav1.Condition{
-		Type: name, Status: is, Reason: reason, Message: message[:min(len(message), maxMessage)], ObservedGeneration: of.GetGeneration(),
-	})
 }
