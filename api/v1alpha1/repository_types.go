@@ -146,8 +146,7 @@ type HelmRepositoryAuthAzure struct {
 // HelmRepositoryAuthGCP is a registry of Google Cloud; without credentials the
 // hub's own account is used.
 type HelmRepositoryAuthGCP struct {
-	// ApplicationCredentialsSecretRef is a Secret that holds only a service
-	// account's JSON.
+	// ApplicationCredentialsSecretRef is a Secret that holds only a service account's JSON.
 	ApplicationCredentialsSecretRef *SecretReference `json:"applicationCredentialsSecretRef,omitempty"`
 	// ApplicationCredentialsSecretKeyRef is a Secret's key that holds it.
 	ApplicationCredentialsSecretKeyRef *KeySelector `json:"applicationCredentialsSecretKeyRef,omitempty"`

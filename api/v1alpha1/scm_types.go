@@ -26,7 +26,7 @@ type ScmConnection struct {
 
 // ScmConnectionSpec says which server, and how to log in.
 //
-// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type && (has(self.baseUrl) ? self.baseUrl : ”) == (has(oldSelf.baseUrl) ? oldSelf.baseUrl : ”) && (has(self.apiUrl) ? self.apiUrl : ”) == (has(oldSelf.apiUrl) ? oldSelf.apiUrl : ”) || (has(self.tokenSecretRef) && has(self.tokenSecretRef.name) ? self.tokenSecretRef.name : ”) != (has(oldSelf.tokenSecretRef) && has(oldSelf.tokenSecretRef.name) ? oldSelf.tokenSecretRef.name : ”) || (has(self.github) && has(self.github.privateKeyRef) ? self.github.privateKeyRef.name : ”) != (has(oldSelf.github) && has(oldSelf.github.privateKeyRef) ? oldSelf.github.privateKeyRef.name : ”)",message="another type, baseUrl or apiUrl needs another Secret: a secret does not follow a changed address"
+// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type && has(self.baseUrl) == has(oldSelf.baseUrl) && has(self.apiUrl) == has(oldSelf.apiUrl)",message="the server cannot be changed, because a secret does not follow a changed address: create another connection"
 type ScmConnectionSpec struct {
 	// Name in the hub.
 	Name string `json:"name"`
@@ -40,8 +40,10 @@ type ScmConnectionSpec struct {
 	Username *string `json:"username,omitempty"`
 	// BaseURL for clones, for self-hosted servers. The account is sent to
 	// repositories below it only; unset is the public server of the type.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the server cannot be changed: create another connection"
 	BaseURL *string `json:"baseUrl,omitempty"`
 	// APIURL of the server's API, for self-hosted servers.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the server cannot be changed: create another connection"
 	APIURL *string `json:"apiUrl,omitempty"`
 	// GitHub is a GitHub App, instead of a token.
 	GitHub *ScmGitHub `json:"github,omitempty"`

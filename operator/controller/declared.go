@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"github.com/axle-cd/axle/operator/reference"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -42,10 +43,10 @@ func own[T any, P interface {
 // withSecret is k with a field that names a Secret of the object's own namespace; of
 // returns an empty name for none.
 func (k kind) withSecret(field string, of func(client.Object) string) kind {
-	k.references = func(o client.Object) []reference {
-		return to(field, secretKind, &v1alpha1.ObjectReference{Name: of(o)}, o.GetNamespace())
+	k.references = func(o client.Object) []reference.Reference {
+		return reference.To(field, reference.Secret, &v1alpha1.ObjectReference{Name: of(o)}, o.GetNamespace())
 	}
-	k.refersTo = []string{secretKind}
+	k.refersTo = []string{reference.Secret}
 	return k
 }
 

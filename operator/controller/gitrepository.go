@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"github.com/axle-cd/axle/operator/reference"
 	"maps"
 	"slices"
 
@@ -23,21 +24,21 @@ func gitRepositories() kind {
 			r := o.(*v1alpha1.GitRepository)
 			return common{&r.Status.Status, r.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			spec := o.(*v1alpha1.GitRepository).Spec
 			if spec.CredentialsRef != nil {
-				return toSecret("spec.credentialsRef", spec.CredentialsRef, "")
+				return reference.ToSecret("spec.credentialsRef", spec.CredentialsRef, "")
 			}
-			return toGlobal("spec.connectionRef", "ScmConnection", spec.ConnectionRef)
+			return reference.ToGlobal("spec.connectionRef", "ScmConnection", spec.ConnectionRef)
 		},
-		more: func(o client.Object, refs resolved) []reference {
+		more: func(o client.Object, refs reference.Resolved) []reference.Reference {
 			c, err := refs.Connection(value(o.(*v1alpha1.GitRepository).Spec.ConnectionRef).Name)
 			if c == nil || err != nil {
 				return nil
 			}
 			return secretsOfConnection(c)
 		},
-		refersTo: []string{"ScmConnection", secretKind},
+		refersTo: []string{"ScmConnection", reference.Secret},
 		release:  releaseRepository,
 	}
 }
@@ -45,32 +46,26 @@ func gitRepositories() kind {
 // scmConnections are nothing in the hub: repositories log in with them.
 func scmConnections() kind {
 	return kind{
-		name: "ScmConnection", object: &v1alpha1.ScmConnection{}, list: &v1alpha1.ScmConnectionList{}, refersTo: []string{secretKind},
+		name: "ScmConnection", object: &v1alpha1.ScmConnection{}, list: &v1alpha1.ScmConnectionList{}, refersTo: []string{reference.Secret},
 		common: func(o client.Object) common {
 			c := o.(*v1alpha1.ScmConnection)
 			return common{&c.Status, c.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference { return secretsOfConnection(o.(*v1alpha1.ScmConnection)) },
+		references: func(o client.Object) []reference.Reference { return secretsOfConnection(o.(*v1alpha1.ScmConnection)) },
 	}
 }
 
 // secretsOfConnection are named by the connection, whoever uses it.
-func secretsOfConnection(c *v1alpha1.ScmConnection) (out []reference) {
+func secretsOfConnection(c *v1alpha1.ScmConnection) (out []reference.Reference) {
 	secrets := manifest.SecretsOfConnection(c)
 	for _, field := range slices.Sorted(maps.Keys(secrets)) {
 		ref := secrets[field]
-		for _, one := range toSecret(field, &ref, "") {
-			one.by = "ScmConnection"
+		for _, one := range reference.ToSecret(field, &ref, "") {
+			one.By = "ScmConnection"
 			out = append(out, one)
 		}
 	}
 	return out
-}
-
-// Connection implements manifest.Values.
-func (r resolved) Connection(name string) (*v1alpha1.ScmConnection, error) {
-	c, _ := r[reference{kind: "ScmConnection", at: client.ObjectKey{Name: name}}.key()].(*v1alpha1.ScmConnection)
-	return c, nil
 }
 
 // releaseRepository deletes the ServiceDeployments of a repository that is being
@@ -80,8 +75,8 @@ func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) 
 		return false, err
 	}
 	var users v1alpha1.ServiceDeploymentList
-	self := reference{kind: "GitRepository", at: client.ObjectKey{Name: p.object.GetName()}}
-	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.key()}); err != nil {
+	self := reference.Reference{Kind: "GitRepository", At: client.ObjectKey{Name: p.object.GetName()}}
+	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.Key()}); err != nil {
 		return false, err
 	}
 	waiting := 0

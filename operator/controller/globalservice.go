@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/axle-cd/axle/operator/reference"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -22,41 +23,41 @@ func globalServices() kind {
 			g := o.(*v1alpha1.GlobalService)
 			return common{&g.Status.Status, g.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			g := o.(*v1alpha1.GlobalService)
-			return append(toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
+			return append(reference.ToGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", "Repository", secretKind},
-		resolve: func(o client.Object, r resolved) {
-			r.project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
+		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
+			r.Project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
 	}
 }
 
 // templateReferences are those of a template at a field of an object.
-func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace string) []reference {
+func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace string) []reference.Reference {
 	if t == nil {
 		return nil
 	}
-	refs := toGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
+	refs := reference.ToGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
-		refs = append(refs, toGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		refs = append(refs, reference.ToGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.
 		at := fmt.Sprintf("%s.sources[%d]", field, i)
 		if source.Chart == nil {
-			refs = append(refs, toGlobal(at+".repositoryRef", "GitRepository", source.RepositoryRef)...)
+			refs = append(refs, reference.ToGlobal(at+".repositoryRef", "GitRepository", source.RepositoryRef)...)
 		}
-		refs = append(refs, ofFlux(at+".sourceRef", source.SourceRef, namespace)...)
+		refs = append(refs, reference.OfFlux(at+".sourceRef", source.SourceRef, namespace)...)
 	}
-	refs = append(refs, ofFlux(field+".sourceRef", t.SourceRef, namespace)...)
+	refs = append(refs, reference.OfFlux(field+".sourceRef", t.SourceRef, namespace)...)
 	if t.Helm != nil && t.Helm.Repository != nil {
-		ref := toFlux(field+".helm.repository", "HelmRepository", cmp.Or(t.Helm.Repository.Namespace, namespace), t.Helm.Repository.Name)
-		ref.optional = true
+		ref := reference.ToFlux(field+".helm.repository", "HelmRepository", cmp.Or(t.Helm.Repository.Namespace, namespace), t.Helm.Repository.Name)
+		ref.Optional = true
 		refs = append(refs, ref)
 	}
-	return append(refs, toSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
+	return append(refs, reference.ToSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
 }
 
 type globalCalls struct{}

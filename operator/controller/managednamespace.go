@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"github.com/axle-cd/axle/operator/reference"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -21,13 +22,13 @@ func managedNamespaces() kind {
 			n := o.(*v1alpha1.ManagedNamespace)
 			return common{&n.Status.Status, n.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			n := o.(*v1alpha1.ManagedNamespace)
-			return append(toGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
+			return append(reference.ToGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", "Repository", secretKind},
-		resolve: func(o client.Object, r resolved) {
-			r.project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
+		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
+			r.Project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
 		},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/operator/flux"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
@@ -75,7 +76,7 @@ type pass struct {
 	// credential is what the object acts with, unless denied says why there is none.
 	credential tenancy.Credential
 	denied     error
-	refs       resolved
+	refs       reference.Resolved
 	item       *manifest.Item
 	sha        string
 	hub        *sdk.Client

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"github.com/axle-cd/axle/operator/reference"
 	"slices"
 	"strings"
 
@@ -24,14 +25,14 @@ func serviceAccounts() kind {
 			a := o.(*v1alpha1.ServiceAccount)
 			return common{&a.Status, a.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
-			refs := toSecret("spec.tokenSecretRef", o.(*v1alpha1.ServiceAccount).Spec.TokenSecretRef, "")
+		references: func(o client.Object) []reference.Reference {
+			refs := reference.ToSecret("spec.tokenSecretRef", o.(*v1alpha1.ServiceAccount).Spec.TokenSecretRef, "")
 			for i := range refs {
-				refs[i].written = true
+				refs[i].Written = true
 			}
 			return refs
 		},
-		refersTo: []string{secretKind},
+		refersTo: []string{reference.Secret},
 		token:    tokenOfAccount,
 		release: func(ctx context.Context, p *pass, _ string) (bool, error) {
 			want, err := tokenOfAccount(p.object)

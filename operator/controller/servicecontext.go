@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"github.com/axle-cd/axle/operator/reference"
 
 	"connectrpc.com/connect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,17 +20,17 @@ func serviceContexts() kind {
 			c := o.(*v1alpha1.ServiceContext)
 			return common{&c.Status, c.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			c := o.(*v1alpha1.ServiceContext)
-			refs := toGlobal("spec.projectRef", "Project", c.Spec.ProjectRef)
+			refs := reference.ToGlobal("spec.projectRef", "Project", c.Spec.ProjectRef)
 			for _, ref := range manifest.ConfigMapsOf(c.Spec, c.Namespace) {
-				refs = append(refs, to("spec.configMapRefs", configMapKind, &v1alpha1.ObjectReference{Name: ref.Name}, *ref.Namespace)...)
+				refs = append(refs, reference.To("spec.configMapRefs", reference.ConfigMap, &v1alpha1.ObjectReference{Name: ref.Name}, *ref.Namespace)...)
 			}
-			return append(refs, toSecret("spec.secretRef", c.Spec.SecretRef, c.Namespace)...)
+			return append(refs, reference.ToSecret("spec.secretRef", c.Spec.SecretRef, c.Namespace)...)
 		},
-		refersTo: []string{"Project", secretKind, configMapKind},
-		resolve: func(o client.Object, r resolved) {
-			r.project(o.(*v1alpha1.ServiceContext).Spec.ProjectRef)
+		refersTo: []string{"Project", reference.Secret, reference.ConfigMap},
+		resolve: func(o client.Object, r reference.Resolved) {
+			r.Project(o.(*v1alpha1.ServiceContext).Spec.ProjectRef)
 		},
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"github.com/axle-cd/axle/operator/reference"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -27,20 +28,20 @@ func serviceDeployments() kind {
 			return common{&s.Status.Status, s.Spec.Reconciliation}
 		},
 		references: serviceReferences,
-		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", secretKind},
-		resolve: func(o client.Object, r resolved) {
+		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
 			spec := &o.(*v1alpha1.ServiceDeployment).Spec
-			if handle := r.cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {
+			if handle := r.Cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {
 				spec.Cluster, spec.ClusterRef = &handle, nil
 			}
-			r.project(spec.ProjectRef)
+			r.Project(spec.ProjectRef)
 		},
 	}
 }
 
-func serviceReferences(o client.Object) []reference {
+func serviceReferences(o client.Object) []reference.Reference {
 	s := o.(*v1alpha1.ServiceDeployment)
-	refs := append(to("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace), toGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
+	refs := append(reference.To("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace), reference.ToGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
 	return append(refs, templateReferences("spec", &s.Spec.ServiceTemplate, s.Namespace)...)
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/flux"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/rights"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
@@ -124,9 +125,9 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 		err := m.GetFieldIndexer().IndexField(ctx, r.object, referenceIndex, func(o client.Object) []string {
 			var keys []string
 			for _, ref := range r.references(o) {
-				keys = append(keys, ref.key())
-				if tenancy.Foreign(o.GetNamespace(), ref.at.Namespace) {
-					keys = append(keys, into(ref.at.Namespace))
+				keys = append(keys, ref.Key())
+				if tenancy.Foreign(o.GetNamespace(), ref.At.Namespace) {
+					keys = append(keys, reference.Into(ref.At.Namespace))
 				}
 			}
 			return keys
@@ -135,13 +136,13 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 			return err
 		}
 		b = b.Watches(&axlev1alpha1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return r.indexed(ctx, into(o.GetNamespace()))
+			return r.indexed(ctx, reference.Into(o.GetNamespace()))
 		})).WatchesRawSource(source.Func(r.hear))
 	}
 	for _, name := range r.refersTo {
 		referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request { return r.referrers(ctx, name, o) })
 		switch name {
-		case secretKind, configMapKind:
+		case reference.Secret, reference.ConfigMap:
 			// Only names and versions: what is in them is read when it is needed.
 			object := &metav1.PartialObjectMetadata{}
 			object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(name))
@@ -163,6 +164,7 @@ func changed(e event.UpdateEvent) bool {
 		annotations := maps.Clone(o.GetAnnotations())
 		delete(annotations, nameAnnotation)
 		delete(annotations, tokenSecret)
+		delete(annotations, boundAnnotation)
 		return annotations
 	}
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew)) ||
@@ -173,9 +175,9 @@ func changed(e event.UpdateEvent) bool {
 func (r *reconciler) referrers(ctx context.Context, kind string, o client.Object) []reconcile.Request {
 	if made, ok := o.(*axlev1alpha1.Repository); ok {
 		ref := value(made.Spec.SourceRef)
-		return r.indexed(ctx, toFlux("", ref.Kind, made.Namespace, ref.Name).key())
+		return r.indexed(ctx, reference.ToFlux("", ref.Kind, made.Namespace, ref.Name).Key())
 	}
-	return r.indexed(ctx, reference{kind: kind, at: client.ObjectKeyFromObject(o)}.key())
+	return r.indexed(ctx, reference.Reference{Kind: kind, At: client.ObjectKeyFromObject(o)}.Key())
 }
 
 // indexed returns the objects of the kind with a key in the index of references.
@@ -203,14 +205,14 @@ func (r *reconciler) matching(ctx context.Context, which client.ListOption) []re
 // hear puts into the queue what changes that the manager's cache does not see are about.
 func (r *reconciler) hear(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.flux.Hear(ctx, func(ctx context.Context, of flux.Name) {
-		for _, request := range r.indexed(ctx, toFlux("", of.Kind, of.Namespace, of.Name).key()) {
+		for _, request := range r.indexed(ctx, reference.ToFlux("", of.Kind, of.Namespace, of.Name).Key()) {
 			queue.Add(request)
 		}
 	})
 	r.tenancy.Hear(ctx, func(ctx context.Context, c tenancy.Change) {
-		key := into(c.Namespace)
+		key := reference.Into(c.Namespace)
 		if c.Kind != tenancy.GrantKind {
-			key = reference{kind: c.Kind, at: client.ObjectKey{Namespace: c.Namespace, Name: c.Name}}.key()
+			key = reference.Reference{Kind: c.Kind, At: client.ObjectKey{Namespace: c.Namespace, Name: c.Name}}.Key()
 		}
 		for _, request := range r.indexed(ctx, key) {
 			queue.Add(request)

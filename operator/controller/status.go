@@ -117,7 +117,7 @@ func (p *pass) fill() {
 // whose says why the object of the hub is not changed.
 func whose(have *found) string {
 	if have.managed {
-		return "the object of the hub is managed by " + words(have.by) + ": it is shown and not changed"
+		return "the object of the hub is managed by " + ownership.Words(have.by) + ": it is shown and not changed"
 	}
 	return "others created it in the hub: it is shown and not changed"
 }

@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"github.com/axle-cd/axle/operator/reference"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
@@ -107,7 +110,7 @@ func (p *pass) hubName(ctx context.Context) (string, error) {
 
 // lookUp reads what the object refers to.
 func (p *pass) lookUp(ctx context.Context) (bool, error) {
-	p.refs = resolved{}
+	p.refs = reference.Resolved{}
 	if p.prepare != nil && p.object.GetDeletionTimestamp().IsZero() {
 		if err := p.prepare(ctx, p); err != nil {
 			return true, err
@@ -121,7 +124,7 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	}
 	if p.more != nil {
 		more := p.more(p.object, p.refs)
-		p.learned.Set(p.key, keysOf(more)...)
+		p.learned.Set(p.key, reference.Keys(more)...)
 		if err := followAll(ctx, p, more); err != nil {
 			return true, err
 		}
@@ -132,13 +135,13 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func followAll(ctx context.Context, p *pass, refs []reference) error {
+func followAll(ctx context.Context, p *pass, refs []reference.Reference) error {
 	for _, ref := range refs {
 		object, err := p.follow(ctx, ref)
 		if err != nil {
 			return err
 		}
-		p.refs[ref.key()] = object
+		p.refs[ref.Key()] = object
 	}
 	return nil
 }
@@ -156,7 +159,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 	if p.item, err = manifest.Object(object, p.key.String(), p.refs); err != nil {
 		return true, err
 	}
-	versions, err := manifest.Object(object, p.key.String(), marks{p.refs})
+	versions, err := manifest.Object(object, p.key.String(), reference.Marks{Resolved: p.refs})
 	if err != nil {
 		return true, err
 	}
@@ -169,7 +172,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request}, item.Set...) {
+	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request, accessOf(item).Request}, slices.Concat(item.Set, accessOf(item).Set)...) {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -244,14 +247,21 @@ func (p *pass) protect(ctx context.Context) (bool, error) {
 	}
 	err := p.patch(ctx, func() {
 		controllerutil.AddFinalizer(p.object, p.finalizer())
-		annotations := p.object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[nameAnnotation] = p.item.Name
-		p.object.SetAnnotations(annotations)
+		note(p.object, nameAnnotation, p.item.Name)
 	})
 	return err != nil, err
+}
+
+// note sets an annotation, or removes it with an empty text.
+func note(o client.Object, name, text string) {
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if annotations[name] = text; text == "" {
+		delete(annotations, name)
+	}
+	o.SetAnnotations(annotations)
 }
 
 func (p *pass) unprotect(ctx context.Context) error {
@@ -309,7 +319,7 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 		}
 		if same {
 			p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-			return true, issueToken(ctx, p)
+			return true, errors.Join(bind(ctx, p), issueToken(ctx, p))
 		}
 	}
 	have, err := p.kind.hub.write(ctx, p.hub, p.item, p.have)
@@ -322,5 +332,5 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 	}
 	p.have, p.wrote = have, true
 	p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-	return true, issueToken(ctx, p)
+	return true, errors.Join(bind(ctx, p), issueToken(ctx, p))
 }

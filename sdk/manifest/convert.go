@@ -36,10 +36,10 @@ func (d document) project() (*Item, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: Project %q has no spec.name", d.where, object.Name)
 	}
 	request := &hubv1.CreateProjectRequest{Name: object.Spec.Name, Description: value(object.Spec.Description)}
-	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, NotActing: set(map[string]bool{
-		"spec.bindings":       object.Spec.Bindings != nil,
+	access, byID, err := d.bindings(object.Spec.Bindings, "project/"+request.GetName(), &hubv1.Place{Project: request.GetName()})
+	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
-	})}, nil
+	})...)}, err
 }
 
 func (d document) repository(values Values) (*Item, error) {
@@ -91,8 +91,8 @@ func (d document) cluster() (*Item, error) {
 	if spec.Metadata != nil {
 		request.Metadata, request.SetMetadata = string(spec.Metadata.Raw), true
 	}
-	return &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, NotActing: set(map[string]bool{
-		"spec.bindings":       spec.Bindings != nil,
+	access, byID, err := d.bindings(spec.Bindings, "cluster/"+handle, &hubv1.Place{Cluster: handle})
+	return &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.disableAI":      spec.DisableAI != nil,
 		"spec.reconciliation": spec.Reconciliation != nil,
 		"spec.version":        spec.Version != nil,
@@ -102,7 +102,7 @@ func (d document) cluster() (*Item, error) {
 		"spec.protect":        spec.Protect != nil,
 		"spec.cloudSettings":  spec.CloudSettings != nil,
 		"spec.nodePools":      len(spec.NodePools) > 0,
-	})}, nil
+	})...)}, err
 }
 
 func (d document) service(values Values) (*Item, error) {
@@ -132,8 +132,9 @@ func (d document) service(values Values) (*Item, error) {
 	if spec.ProjectRef != nil {
 		item.Service.Project = spec.ProjectRef.Name
 	}
-	item.NotActing = set(map[string]bool{
-		"spec.bindings":                spec.Bindings != nil,
+	access, byID, err := d.bindings(spec.Bindings, "service/"+item.Name, &hubv1.Place{Cluster: cluster, Service: name})
+	item.Access = access
+	item.NotActing = append(byID, set(map[string]bool{
 		"spec.flowRef":                 spec.FlowRef != nil,
 		"spec.agentId":                 spec.AgentID != nil,
 		"spec.reconciliation":          spec.Reconciliation != nil,
@@ -141,6 +142,6 @@ func (d document) service(values Values) (*Item, error) {
 		"spec.pinnedRevision":          spec.PinnedRevision != nil,
 		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
-	})
-	return item, nil
+	})...)
+	return item, err
 }

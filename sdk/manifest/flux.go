@@ -263,11 +263,11 @@ func (s *FluxSource) into(git **specv1.Git) error {
 
 // source returns the source that a field names.
 func (d document) source(values Values, field string, ref *v1alpha1.ObjectReference, from string) (*FluxSource, error) {
-	if !slices.Contains(FluxKinds, ref.Kind) {
-		return nil, errcode.New(errcode.Invalid, "%s.kind %q is none of %s", field, ref.Kind, strings.Join(FluxKinds, ", "))
-	}
 	s, err := values.Source(ref.Kind, cmp.Or(ref.Namespace, from), ref.Name)
 	if err == nil && s == nil {
+		if !slices.Contains(FluxKinds, ref.Kind) {
+			return nil, errcode.New(errcode.Invalid, "%s.kind %q is none of %s", field, ref.Kind, strings.Join(FluxKinds, ", "))
+		}
 		err = errcode.New(errcode.Invalid, "%s: the %s %s of Flux is not among the files; add it", field, ref.Kind, cmp.Or(ref.Namespace, from)+"/"+ref.Name)
 	}
 	return s, err

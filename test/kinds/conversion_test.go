@@ -104,7 +104,11 @@ func (c *converter) existing(err error) {
 }
 
 // values answers for every Secret and ConfigMap, and notes which there are.
-type values struct{ secrets, configMaps map[[2]string]bool }
+type values struct {
+	secrets, configMaps map[[2]string]bool
+	// sources are documents of sources of Flux.
+	sources map[string]bool
+}
 
 func (v values) Secret(namespace, name string) (map[string]string, error) {
 	v.secrets[[2]string{namespace, name}] = true
@@ -116,8 +120,14 @@ func (v values) ConfigMap(namespace, name string) (map[string]string, error) {
 	return map[string]string{"zone": "a.example"}, nil
 }
 
+// Source answers for the sources of sourceRef; helm.repository is a name of the hub.
 func (v values) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
-	return manifest.ReadFlux(fmt.Appendf(nil, `{"kind": %q, "metadata": {"namespace": %q, "name": %q}, "spec": {"url": "https://git.example/x", "ref": {"branch": "main"}}}`, kind, namespace, name), "test")
+	if kind == "HelmRepository" {
+		return nil, nil
+	}
+	text := fmt.Sprintf(`{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": %q, "metadata": {"namespace": %q, "name": %q}, "spec": {"url": "https://git.invalid/%s"}}`, kind, namespace, name, manifest.FluxName(kind, namespace, name))
+	v.sources[text] = true
+	return manifest.ReadFlux([]byte(text), "test")
 }
 
 // Connection implements manifest.Values.
@@ -187,6 +197,9 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 		_, err := c.client.Outputs.Put(ctx, connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: &hubv1.Context{Name: i.GetStack(), Values: "{}"}, Global: true}))
 		c.existing(err)
 	}
+	for source := range v.sources {
+		documents += "\n---\n" + source
+	}
 	for at := range v.secrets {
 		documents += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %q}\nstringData: {password: hidden}\n", at[1], at[0])
 	}
@@ -233,7 +246,7 @@ func TestExamplesGoThroughTheHubAndBack(t *testing.T) {
 func (c *converter) round(s *server, at, unique string, object map[string]any) error {
 	c.Helper()
 	kind := fmt.Sprint(object["kind"])
-	v := values{map[[2]string]bool{}, map[[2]string]bool{}}
+	v := values{map[[2]string]bool{}, map[[2]string]bool{}, map[string]bool{}}
 	if metadata, ok := object["metadata"].(map[string]any); ok && strings.HasSuffix(kind, "Repository") {
 		metadata["name"] = unique // the documents have many of one name with different URLs
 	}

@@ -41,7 +41,7 @@ func TestScmConnection(t *testing.T) {
 	}
 
 	// The account does not follow the connection to another server, nor to a repository of one.
-	if err := b.try(connection("baseUrl: 'https://evil.example', tokenSecretRef: {name: token, namespace: " + b.namespace + "}")); err == nil || !strings.Contains(err.Error(), "a secret does not follow a changed address") {
+	if err := b.try(connection("baseUrl: 'https://evil.example', tokenSecretRef: {name: token, namespace: " + b.namespace + "}")); err == nil || !strings.Contains(err.Error(), "the server cannot be changed") {
 		t.Errorf("the server was changed: %v", err)
 	}
 	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: GitRepository\nmetadata: {name: evil}\nspec: {url: 'https://evil.example/x', connectionRef: {name: git}}")
