@@ -30,7 +30,8 @@ func deploymentSettings() kind {
 
 // bind writes the bindings that the object declares at its own place, as an AccessBinding
 // does: rows of others stay. The hub decides whether the object's account may bind there.
-func bind(ctx context.Context, p *pass) error {
+func bind(ctx context.Context, p *pass) (err error) {
+	defer func() { p.unbound = err != nil }()
 	at := p.object.GetAnnotations()[boundAnnotation]
 	access := p.item.Access
 	calls, _ := declare.Of("AccessBinding")
@@ -43,15 +44,15 @@ func bind(ctx context.Context, p *pass) error {
 		}
 		return p.patch(ctx, func() { note(p.object, boundAnnotation, "") })
 	}
-	if at == "" {
-		if err := p.patch(ctx, func() { note(p.object, boundAnnotation, access.Name) }); err != nil {
-			return err
-		}
-	}
 	access.Management = &hubv1.Management{By: p.manager()}
 	have, err := calls.Read(ctx, p.hub, access)
 	if err != nil || have != nil && calls.Same(p.hub, access, have) {
 		return absent(err)
+	}
+	if at == "" {
+		if err := p.patch(ctx, func() { note(p.object, boundAnnotation, access.Name) }); err != nil {
+			return err
+		}
 	}
 	_, err = calls.Write(ctx, p.hub, access, have)
 	return absent(err)

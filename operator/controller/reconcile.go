@@ -88,6 +88,7 @@ type pass struct {
 	wrote     bool
 	untouched bool
 	suspended bool
+	unbound   bool
 	gone      bool
 	after     time.Duration
 }

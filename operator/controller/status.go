@@ -45,6 +45,9 @@ func (p *pass) report(ctx context.Context, err error) error {
 	if p.have != nil && err == nil {
 		p.fill()
 	}
+	if p.have != nil && p.unbound {
+		status.ID = &p.have.id // it is in the hub, whatever becomes of its bindings
+	}
 	p.setCredentials()
 	switch {
 	case err != nil:

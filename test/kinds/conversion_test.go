@@ -197,6 +197,17 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 		_, err := c.client.Outputs.Put(ctx, connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: &hubv1.Context{Name: i.GetStack(), Values: "{}"}, Global: true}))
 		c.existing(err)
 	}
+	if item.Access != nil {
+		for _, one := range item.Access.Set {
+			var err error
+			if to := one.(*hubv1.CreateBindingRequest); to.GetSubjectKind() == "group" {
+				_, err = c.client.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: to.GetSubject()}))
+			} else {
+				_, err = c.client.Users.Create(ctx, connect.NewRequest(&hubv1.CreateUserRequest{Email: to.GetSubject()}))
+			}
+			c.existing(err)
+		}
+	}
 	for source := range v.sources {
 		documents += "\n---\n" + source
 	}

@@ -70,6 +70,9 @@ func TestBindingsOfObjects(t *testing.T) {
 	b.binds(&hubv1.Place{Cluster: "edge-1"}, "sre read")
 	b.apply(fmt.Sprintf(service, b.namespace, "red") + "\n  bindings: {write: [{groupName: nobody}]}")
 	b.want(s, "Synchronized", "False", "NotFound", "nobody")
+	if s.Status.ID == nil {
+		t.Error("the service is in the hub, and has no id")
+	}
 	b.apply(fmt.Sprintf(service, b.namespace, "red") + "\n  bindings: {write: [{groupName: sre}]}")
 	b.synchronized(s)
 	b.binds(&hubv1.Place{Cluster: "edge-1", Service: "web"}, "sre write")
@@ -86,7 +89,7 @@ func TestBindingsOfTenants(t *testing.T) {
 	b.shared()
 	b.apply(fmt.Sprintf(tenantService, "web", team, "edge-1", "red") + "\n  bindings: {create: [{groupName: mallory}]}")
 	s := &v1alpha1.ServiceDeployment{ObjectMeta: meta1("web", team)}
-	b.want(s, "Synchronized", "False", "Error", "")
+	b.want(s, "Synchronized", "False", "Error", "is not an administrator")
 	if have := b.bound(&hubv1.Place{Cluster: "edge-1", Service: "web"}); len(have) != 0 {
 		t.Errorf("the tenant gave %q", have)
 	}

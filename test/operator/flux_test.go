@@ -2,6 +2,8 @@ package operator_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -190,8 +192,13 @@ func TestSourcesOfFlux(t *testing.T) {
 
 	// The repository goes after the last service that names the source.
 	b.deleted(s)
-	b.touch(made)
-	b.gone(made)
+	eventually.For(t, limit, "the Repository goes at its next check", func() error {
+		if err := b.Get(t.Context(), key(made), made); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		made.Annotations["example.com/touched"] = rand.Text()
+		return errors.Join(errors.New("still there"), b.Update(t.Context(), made))
+	})
 	absent(b, b.people.Repositories.Get, &hubv1.GetRepositoryRequest{Name: name})
 
 	events, err := b.cluster.AuditSince(mark)
