@@ -90,7 +90,7 @@ func TestProject(t *testing.T) {
 	if len(p.Finalizers) != 1 || p.Finalizers[0] != "deployments.plural.sh/project-protection" {
 		t.Errorf("finalizers %q", p.Finalizers)
 	}
-	if fmt.Sprint(p.Status.NotActing) != "[spec.bindings]" {
+	if len(p.Status.NotActing) != 0 {
 		t.Errorf("not acting: %q", p.Status.NotActing)
 	}
 	b.idle(p)
