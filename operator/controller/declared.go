@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"github.com/axle-cd/axle/operator/reference"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -12,6 +11,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"

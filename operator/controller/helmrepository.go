@@ -1,13 +1,13 @@
 package controller
 
 import (
-	"github.com/axle-cd/axle/operator/reference"
 	"maps"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 

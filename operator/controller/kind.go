@@ -34,6 +34,8 @@ type kind struct {
 	references func(client.Object) []reference.Reference
 	// more returns what only the objects that were read name: Secrets of the namespace.
 	more func(client.Object, reference.Resolved) []reference.Reference
+	// obsolete deletes an object that nobody needs any more, and reports whether it did.
+	obsolete func(ctx context.Context, p *pass) (bool, error)
 	// idle reports whether a reconcile ends after the references, with nothing written.
 	idle func(ctx context.Context, p *pass) (bool, error)
 	// refersTo are the kinds that may appear in references.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"github.com/axle-cd/axle/operator/reference"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )

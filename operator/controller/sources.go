@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"github.com/axle-cd/axle/operator/reference"
 	"maps"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/flux"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -36,39 +36,38 @@ func ofSources(k kind) kind {
 		}
 		return out
 	}
-	k.idle = idleSource
+	k.obsolete, k.idle = unnamedSource, suspendedSource
 	return k
 }
 
-// idleSource deletes a Repository of a source that nobody names, and leaves the hub alone
-// while the source is suspended.
-func idleSource(ctx context.Context, p *pass) (bool, error) {
-	ref := p.object.(*axlev1alpha1.Repository).Spec.SourceRef
-	if ref == nil {
+// unnamedSource deletes a Repository that the operator made and whose source nobody names,
+// also if the source is gone.
+func unnamedSource(ctx context.Context, p *pass) (bool, error) {
+	if p.object.GetLabels()[flux.MadeFor] == "" {
 		return false, nil
 	}
-	at := reference.ToFlux("", ref.Kind, p.key.Namespace, ref.Name)
-	if p.object.GetLabels()[flux.MadeFor] != "" {
-		named := false
+	for _, ref := range p.references(p.object) {
 		for _, of := range []kind{serviceDeployments(), globalServices(), managedNamespaces()} {
 			users := of.list.DeepCopyObject().(client.ObjectList)
-			if err := p.cluster.List(ctx, users, client.MatchingFields{referenceIndex: at.Key()}); err != nil {
-				return true, err
+			err := p.cluster.List(ctx, users, client.MatchingFields{referenceIndex: ref.Key()})
+			if err != nil || meta.LenList(users) > 0 {
+				return false, err
 			}
-			named = named || meta.LenList(users) > 0
-		}
-		if !named {
-			p.untouched = true
-			return true, client.IgnoreNotFound(p.cluster.Delete(ctx, p.object, client.Preconditions{UID: new(p.object.GetUID())}))
 		}
 	}
-	s, ok := p.refs[at.Key()].(*manifest.FluxSource)
-	if !ok || !s.Suspended() {
-		return false, nil
+	p.untouched = true
+	return true, client.IgnoreNotFound(p.cluster.Delete(ctx, p.object, client.Preconditions{UID: new(p.object.GetUID())}))
+}
+
+// suspendedSource leaves the hub alone while the source is suspended.
+func suspendedSource(_ context.Context, p *pass) (bool, error) {
+	for _, ref := range p.references(p.object) {
+		if s, ok := p.refs[ref.Key()].(*manifest.FluxSource); ok && s.Suspended() {
+			p.due.Forget(p.key) // so that a resumed source is looked at
+			p.untouched, p.suspended = true, true
+		}
 	}
-	p.due.Forget(p.key) // so that a resumed source is looked at
-	p.untouched, p.suspended = true, true
-	return true, nil
+	return p.suspended, nil
 }
 
 // fluxSource reads a source of Flux. For an object that follows it, there is a Repository.

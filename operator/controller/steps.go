@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"github.com/axle-cd/axle/operator/reference"
 	"maps"
 	"slices"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -118,6 +118,11 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	}
 	if p.references == nil {
 		return false, nil
+	}
+	if p.obsolete != nil && p.object.GetDeletionTimestamp().IsZero() {
+		if gone, err := p.obsolete(ctx, p); gone || err != nil {
+			return true, err
+		}
 	}
 	if err := followAll(ctx, p, p.references(p.object)); err != nil {
 		return true, err

@@ -192,6 +192,14 @@ func TestSourcesOfFlux(t *testing.T) {
 
 	// The repository goes after the last service that names the source.
 	b.deleted(s)
+	source := &unstructured.Unstructured{}
+	source.SetAPIVersion("source.toolkit.fluxcd.io/v1")
+	source.SetKind("GitRepository")
+	source.SetName("podinfo")
+	source.SetNamespace(b.namespace)
+	if err := b.Delete(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
 	eventually.For(t, limit, "the Repository goes at its next check", func() error {
 		if err := b.Get(t.Context(), key(made), made); err != nil {
 			return client.IgnoreNotFound(err)
