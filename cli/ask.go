@@ -14,29 +14,33 @@ import (
 // questions are asked on a terminal before a command destroys something that
 // cannot be brought back by the opposite command. %s is the arguments.
 var questions = map[string]string{
-	"agents abort":             "Abort the agent upgrade and roll agents back",
-	"clusters delete":          "Delete %s from the hub (cluster; its tokens are revoked)",
-	"clusters delete --detach": "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
-	"federation delete":        "Delete %s (trust; its CI jobs can no longer log in)",
-	"globalservices delete":    "Delete %s (global service; its services are deleted too, unless its cascade says otherwise)",
-	"namespaces delete":        "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",
-	"groups delete":            "Delete %s (group, with its bindings)",
-	"hub confirm-restore":      "Let agents delete again, also objects that the restored hub does not know",
-	"outputs delete":           "Delete %s (outputs, with their values)",
-	"projects delete":          "Delete %s (project)",
-	"providers delete":         "Delete %s (login provider, with its sessions and group memberships)",
-	"repos delete":             "Delete %s (repository)",
-	"rollouts abort":           "Take all clusters of %s back to what they had (rollout)",
-	"serviceaccounts delete":   "Delete %s (service account, with its tokens)",
-	"servicecontexts delete":   "Delete %s (service context, with its values)",
-	"services approve-prune":   "Delete the objects that the held prune of %s named",
-	"services delete":          "Delete %s (service, with all its objects on the cluster)",
-	"services delete --detach": "Delete %s (service; its objects stay on the cluster)",
-	"sessions end":             "End %s (session, with the tokens that it made)",
-	"sessions end --all":       "End all sessions and command-line logins",
-	"tokens revoke":            "Revoke %s (token)",
-	"users delete":             "Delete %s (user, with their tokens, bindings and group memberships)",
-	"webhooks delete":          "Delete %s (webhook)",
+	"agents abort":                 "Abort the agent upgrade and roll agents back",
+	"clusters delete":              "Delete %s from the hub (cluster; its tokens are revoked)",
+	"clusters delete --detach":     "Delete %s from the hub (cluster; its tokens are revoked, the objects of its services stay)",
+	"federation delete":            "Delete %s (trust; its CI jobs can no longer log in)",
+	"globalservices delete":        "Delete %s (global service; its services are deleted too, unless its cascade says otherwise)",
+	"namespaces delete":            "Stop managing %s (with --cascade delete, the namespace and everything in it is deleted on its clusters)",
+	"groups delete":                "Delete %s (group, with its bindings)",
+	"hub confirm-restore":          "Let agents delete again, also objects that the restored hub does not know",
+	"notifications sinks delete":   "Delete %s (notification sink, with what waits for it)",
+	"notifications routers delete": "Delete %s (notification router)",
+	"outputs delete":               "Delete %s (outputs, with their values)",
+	"projects delete":              "Delete %s (project)",
+	"providers delete":             "Delete %s (login provider, with its sessions and group memberships)",
+	"repos delete":                 "Delete %s (repository)",
+	"rollouts abort":               "Take all clusters of %s back to what they had (rollout)",
+	"serviceaccounts delete":       "Delete %s (service account, with its tokens)",
+	"servicecontexts delete":       "Delete %s (service context, with its values)",
+	"services approve-prune":       "Delete the objects that the held prune of %s named",
+	"services delete":              "Delete %s (service, with all its objects on the cluster)",
+	"services delete --detach":     "Delete %s (service; its objects stay on the cluster)",
+	"sessions end":                 "End %s (session, with the tokens that it made)",
+	"sessions end --all":           "End all sessions and command-line logins",
+	"tokens revoke":                "Revoke %s (token)",
+	"users delete":                 "Delete %s (user, with their tokens, bindings and group memberships)",
+	"webhooks delete":              "Delete %s (webhook)",
+	"uninstall":                    "Remove the hub and its operator from the cluster (their data stays)",
+	"uninstall --delete-data":      "Remove the hub and its operator from the cluster, WITH ALL DATA of the hub",
 }
 
 // askFirst adds --yes and a question to each command of questions.
@@ -56,7 +60,7 @@ func askFirst(a *command.App, c *cobra.Command) {
 			return run(c, args)
 		}
 		text := questions[path]
-		for _, flag := range []string{"detach", "all"} {
+		for _, flag := range []string{"detach", "all", "delete-data"} {
 			if other := questions[path+" --"+flag]; other != "" && on(c, flag) {
 				text = other
 			}

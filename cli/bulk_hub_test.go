@@ -95,3 +95,15 @@ func TestBulkMistakes(t *testing.T) {
 	s.exits(2, "services update --cluster tier=edge", "give a flag for what to change")
 	s.exits(2, "services update --cluster tier=edge --set a=1", "--set and its like")
 }
+
+// A dependency may be on another cluster. Nobody has to have declared it yet.
+func TestDependsOnAnotherCluster(t *testing.T) {
+	s := newShell(t)
+	s.exits(0, "clusters create edge-1")
+	s.exits(0, "clusters create core")
+	s.exits(0, "repos add fleet https://git.invalid/fleet --timeout 0")
+	s.exits(0, "services create edge-1/web --repo fleet --ref main --folder web --depends-on cache,core/db")
+	s.exits(0, "services create core/db --repo fleet --ref main --folder db")
+	s.exits(0, "get services edge-1/web -o yaml", "dependencies:\n  - name: cache\n  - cluster: core\n    name: db\n")
+	s.exits(1, "services update core/db --depends-on edge-1/web", "services would wait for each other: db → edge-1/web → db")
+}

@@ -35,7 +35,7 @@ func TestEveryCallHasACommand(t *testing.T) {
 		code.Write(text)
 	}
 	var services []protoreflect.ServiceDescriptor
-	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_globals_proto, hubv1.File_hub_v1_namespaces_proto} {
+	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_globals_proto, hubv1.File_hub_v1_namespaces_proto, hubv1.File_hub_v1_notifications_proto} {
 		for i := range file.Services().Len() {
 			services = append(services, file.Services().Get(i))
 		}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/axle-cd/axle/cli/access"
@@ -13,7 +15,9 @@ import (
 	"github.com/axle-cd/axle/cli/exitcode"
 	"github.com/axle-cd/axle/cli/export"
 	"github.com/axle-cd/axle/cli/hub"
+	"github.com/axle-cd/axle/cli/install"
 	"github.com/axle-cd/axle/cli/login"
+	"github.com/axle-cd/axle/cli/notifications"
 	"github.com/axle-cd/axle/cli/output"
 	"github.com/axle-cd/axle/cli/repos"
 	"github.com/axle-cd/axle/cli/rollouts"
@@ -54,8 +58,9 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only names or IDs, and no progress")
 	root.AddCommand(
 		login.Command(a), login.Logout(a), login.Contexts(a), login.WhoAmI(a), version(a), completionCommand(a, root),
-		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), services.Namespaces(a), access.Projects(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
+		clusters.Command(a), repos.Command(a), services.Command(a), services.GlobalServices(a), rollouts.Command(a), services.Namespaces(a), access.Projects(a), notifications.Command(a), repos.Webhooks(a), values.ServiceContexts(a), values.Outputs(a), values.Backends(a), clusters.Agents(a), access.Tokens(a), access.ServiceAccounts(a), access.Federation(a), audit.Command(a), access.Users(a), access.Groups(a), access.Auth(a), login.Sessions(a), access.Providers(a), hub.Command(a), audit.Events(a), apply.Command(a), clusters.Kubectl(a), clusters.Logs(a), docs(),
 	)
+	root.AddCommand(install.Command(a, runner(a)), install.Upgrade(a), install.Preflight(a), install.Uninstall(a))
 	root.AddCommand(
 		diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
 	)
@@ -66,4 +71,19 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	completeNames(a, root)
 	askFirst(a, root)
 	return root
+}
+
+// runner runs another command with the streams and the settings of this one, as if it
+// were typed.
+func runner(a *command.App) install.Runner {
+	return func(ctx context.Context, args ...string) error {
+		again := *a
+		again.Args, again.Out = args, a.Err // what other commands print is progress here
+		root := newRoot(&again)
+		root.SetArgs(args)
+		root.SetIn(a.In)
+		root.SetOut(a.Err)
+		root.SetErr(a.Err)
+		return root.ExecuteContext(ctx)
+	}
 }

@@ -1,4 +1,4 @@
-// Package deploy holds what is installed into clusters: the agent's manifests and the
+// Package deploy holds what is installed into clusters: the agent's manifests, the charts and the
 // CRDs. It only fills in values. The CLI prints or applies the result; the hub serves
 // the same manifests, with their values left open, for upgrades of the agents.
 package deploy
@@ -69,12 +69,16 @@ type Agent struct {
 	arguments string
 }
 
-const defaultNamespace = "axle-system"
+// AgentNamespace is where agents live by default.
+const AgentNamespace = "axle-system"
+
+// AgentImage is where releases of the agent are published, without a tag.
+const AgentImage = "ghcr.io/axle-cd/axle-agent"
 
 // Binding is the name of the agent's cluster role binding. Several agents on one API
 // server, each in its own namespace, have one each.
 func (a Agent) Binding() string {
-	if a.Namespace == defaultNamespace {
+	if a.Namespace == AgentNamespace {
 		return "axle-agent"
 	}
 	return a.Namespace + "-agent"

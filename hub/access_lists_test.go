@@ -75,6 +75,12 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		"ManagedNamespaces/List": {
 			"namespaces", `{}`, []string{"name"}, gone("%s", "namespace-shop"), []string{"namespace-lab"},
 		},
+		"NotificationSinks/List": {
+			"sinks", `{}`, []string{"name"}, gone("%s", "sink-shop"), []string{"sink-lab"},
+		},
+		"NotificationRouters/List": {
+			"routers", `{}`, []string{"name"}, gone("%s", "router-shop"), []string{"router-lab"},
+		},
 		"Repositories/List": {
 			"repositories", `{}`, []string{"name", "project", "services"},
 			gone("%s shop 0", "repo-cloud shop 0", fmt.Sprint("repo-shop shop ", shopServices)), []string{"repo-lab lab 2"},
@@ -98,6 +104,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 			"bindings", `{}`, []string{"subject", "action", "object"},
 			[]string{"reader@example.com read shop"}, []string{"other@example.com git lab", "other@example.com write lab"},
 		},
+		"Notifications/List":  {"notifications", `{}`, []string{"id"}, []string{}, []string{}},
 		"Logins/ListSessions": {"sessions", `{}`, []string{"id"}, []string{}, []string{}},
 		"Agents/UpgradeStatus": {
 			"targets", `{}`, []string{"cluster"}, []string{}, []string{},
@@ -112,7 +119,7 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 		}
 	}
 	t.Run("a list that anybody may ask for is compared here", func(t *testing.T) {
-		elsewhere := []string{"Events/List", "ClusterAPI/ListObjects", "Services/ListRevisions", "Services/ListTests"}
+		elsewhere := []string{"NotificationRouters/ListEvents", "Events/List", "ClusterAPI/ListObjects", "Services/ListRevisions", "Services/ListTests"}
 		for _, row := range readTable(t) {
 			_, method, _ := strings.Cut(row.route, "/")
 			if _, here := lists[row.route]; !here && strings.HasPrefix(method, "List") && row.expects[4] == '+' && !slices.Contains(elsewhere, row.route) {

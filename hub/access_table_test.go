@@ -214,6 +214,7 @@ func newTableBed(t *testing.T) *tableBed {
 
 // fleet makes projects shop and lab, equal but for their names.
 func (b *tableBed) fleet(url string) {
+	b.must("NotificationSinks/Apply", sink("sink-hub", ""))
 	for _, p := range []string{"shop", "lab"} {
 		b.must("Projects/Create", fmt.Sprintf(`{"name": %q, "limits": {"clusterScoped": true}}`, p))
 		b.must("Clusters/Create", fmt.Sprintf(`{"name": "edge-%[1]s", "project": %[1]q}`, p))
@@ -223,6 +224,8 @@ func (b *tableBed) fleet(url string) {
 		b.must("Outputs/Put", fmt.Sprintf(`{"outputs": {"name": "out-%[1]s", "project": %[1]q, "values": "{}"}}`, p))
 		b.must("GlobalServices/Apply", globalService("global-"+p, p))
 		b.must("ManagedNamespaces/Apply", globalService("namespace-"+p, p))
+		b.must("NotificationSinks/Apply", sink("sink-"+p, p))
+		b.must("NotificationRouters/Apply", router("router-"+p, p))
 		for _, name := range []string{"web", "db"} {
 			b.must("Services/Create", service("edge-"+p, name, "repo-"+p, `"contexts": ["ctx-`+p+`"]`))
 		}
@@ -237,6 +240,16 @@ func (b *tableBed) fleet(url string) {
 func service(cluster, name, repository string, more ...string) string {
 	fields := append([]string{fmt.Sprintf(`"repository": %q, "git": {"ref": "main", "folder": "web"}`, repository)}, more...)
 	return fmt.Sprintf(`{"ref": {"cluster": %q, "name": %q}, "spec": {%s}}`, cluster, name, strings.Join(fields, ", "))
+}
+
+// sink shows notifications to nobody.
+func sink(name, project string) string {
+	return fmt.Sprintf(`{"name": %q, "settings": {"type": "PLURAL", "project": %q, "users": ["nobody@example.com"]}}`, name, project)
+}
+
+// router sends to the sink of its project.
+func router(name, project string) string {
+	return fmt.Sprintf(`{"name": %q, "settings": {"project": %q, "events": ["*"], "sinks": ["sink-%[2]s"]}}`, name, project)
 }
 
 // globalService is one that selects no cluster, and so is a managed namespace.
@@ -291,6 +304,8 @@ func (b *tableBed) targets(url string) {
 		b.must("Services/Create", service("edge-shop", "gone-"+who, "repo-shop"))
 		b.must("GlobalServices/Apply", globalService("gone-"+who, "shop"))
 		b.must("ManagedNamespaces/Apply", globalService("gone-"+who, "shop"))
+		b.must("NotificationSinks/Apply", sink("gone-"+who, "shop"))
+		b.must("NotificationRouters/Apply", router("gone-"+who, "shop"))
 		b.must("Users/Create", `{"email": "gone-`+who+`@example.com"}`)
 		b.must("Groups/Create", `{"name": "gone-`+who+`"}`)
 		if status, made := b.as(who, "Tokens/Create", `{"name": "own", "scopes": ["read"]}`); status == http.StatusOK {

@@ -38,6 +38,8 @@ type Config struct {
 	// ExternalURL is the URL at which agents and people reach the hub; empty is
 	// derived from Listen.
 	ExternalURL string
+	// AgentsURL is the URL that agents dial; empty is the ExternalURL.
+	AgentsURL string
 	// AdvertiseURL is the URL at which other replicas reach this one.
 	AdvertiseURL string
 	// TrustedProxies are the networks of reverse proxies whose X-Forwarded-For
@@ -73,6 +75,12 @@ type Config struct {
 	TLSCert, TLSKey string
 	// DevCA creates a small certificate authority in DataDir and serves with it.
 	DevCA bool
+	// CAConfigMap is NAMESPACE/NAME of the ConfigMap in the hub's own cluster to which
+	// the authority of DevCA is published; empty publishes nothing.
+	CAConfigMap string
+	// TLSCA is a PEM file of the authority that agents trust for the hub, where its
+	// certificate is not of a public one. It excludes DevCA.
+	TLSCA string
 	// InsecureHTTP allows plain HTTP on an address that others can reach.
 	InsecureHTTP bool
 
@@ -97,6 +105,8 @@ type Config struct {
 	// default. Digests do not depend on it.
 	CompressionLevel string
 
+	// AgentImage is the image of new agents; empty is the release of the hub's version.
+	AgentImage string
 	// AgentUpgrades is "manual" to upgrade agents only when a person starts it;
 	// empty and "auto" start an upgrade when the hub's own version differs.
 	AgentUpgrades string
@@ -162,7 +172,7 @@ func (c Config) check() error {
 	if c.DatabaseURL != "" && !strings.HasPrefix(c.DatabaseURL, "postgres://") && !strings.HasPrefix(c.DatabaseURL, "postgresql://") {
 		return errcode.New(errcode.Invalid, "--database-url does not start with postgres://; leave it empty for SQLite in the data folder")
 	}
-	for name, text := range map[string]string{"--external-url": c.ExternalURL, "--advertise-url": c.AdvertiseURL, "--k8s-origin": c.K8sOrigin} {
+	for name, text := range map[string]string{"--external-url": c.ExternalURL, "--agents-url": c.AgentsURL, "--advertise-url": c.AdvertiseURL, "--k8s-origin": c.K8sOrigin} {
 		if err := checkURL(name, text); err != nil {
 			return err
 		}
@@ -183,6 +193,12 @@ func (c Config) check() error {
 	}
 	if ways > 1 {
 		return errcode.New(errcode.Invalid, "--tls-cert, --dev-ca and --insecure-http exclude each other; choose one")
+	}
+	if c.DevCA && c.TLSCA != "" {
+		return errcode.New(errcode.Invalid, "--tls-ca and --dev-ca exclude each other: with --dev-ca, agents trust the hub's own authority")
+	}
+	if c.CAConfigMap != "" && !c.DevCA {
+		return errcode.New(errcode.Invalid, "--ca-configmap publishes the authority of --dev-ca; one is missing")
 	}
 	if ways == 0 && !isLoopback(host) {
 		return errcode.New(errcode.Invalid, "refusing to serve plain HTTP on %s, which others can reach: tokens would be sent unencrypted. Give --tls-cert and --tls-key, or --dev-ca for the hub's own certificate authority, or listen on 127.0.0.1 behind a proxy that terminates TLS, or accept the risk with --insecure-http", c.Listen)

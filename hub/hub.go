@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/depend"
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
@@ -28,7 +29,9 @@ import (
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/login/declared"
+	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/preview/refs"
+	"github.com/axle-cd/axle/hub/setuptoken"
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
@@ -67,8 +70,9 @@ type Hub struct {
 	rollouts *globals.Rollouts
 	// namespaces are managed with globals.
 	namespaces *namespaces.Namespaces
+	notifier   *notify.Notifier
 	replicas   *replicas
-	setup      *setup
+	setup      *setuptoken.Keeper
 	declared   *declared.Providers
 	login      *login.Server
 	agents     *agents
@@ -172,6 +176,9 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	}
 	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
+	if h.notifier, err = newNotifier(h); err != nil {
+		return err
+	}
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -184,8 +191,8 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
-	h.setup = newSetup(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels} {
+	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -195,7 +202,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 func makeFleet(h *Hub, key []byte) (err error) {
 	c, from := h.config, sources{h.cache, h.store}
 	h.fleet, err = fleet.New(fleet.Config{
-		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, DigestKey: key, Clock: c.Clock, Log: c.Log,
+		Store: store.Fleet(h.store), Moves: h.store, Writer: h.store, Sources: from, Sealer: h.store.Sealer(), Configuration: h.values, Dependencies: depend.New(h.store), DigestKey: key, Clock: c.Clock, Log: c.Log,
 	})
 	if err != nil {
 		return err
@@ -294,13 +301,13 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.handler.Serv
 
 // SetupTokenFile returns the path of the setup token, which exists until the
 // hub is set up.
-func (h *Hub) SetupTokenFile() string { return h.setup.path }
+func (h *Hub) SetupTokenFile() string { return h.setup.Path }
 
-// CAFile returns the path of the certificate authority of --dev-ca, empty
-// without it.
+// CAFile returns the path of the certificate authority of --dev-ca or --tls-ca, empty
+// without either.
 func (h *Hub) CAFile() string {
 	if !h.config.DevCA {
-		return ""
+		return h.config.TLSCA
 	}
 	return h.config.authorityPath()
 }

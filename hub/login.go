@@ -44,7 +44,7 @@ func (h *Hub) providerTransport(caPEM string) (http.RoundTripper, error) {
 // setupURL returns the URL where a person creates the first administrator in a
 // browser; empty when the hub is set up.
 func (h *Hub) setupURL() string {
-	token, err := os.ReadFile(h.setup.path)
+	token, err := os.ReadFile(h.setup.Path)
 	if err != nil {
 		return ""
 	}

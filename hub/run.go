@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/lifecycle"
 	"github.com/axle-cd/axle/internal/logkey"
 	"github.com/axle-cd/axle/internal/tracing"
@@ -23,7 +26,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer flush()
-	fresh, err := h.setup.prepare(ctx)
+	fresh, err := h.setup.Prepare(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,6 +48,9 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "readiness", Run: h.readiness.Run},
 		{Name: "server", Run: h.server().Run},
 	}
+	if h.config.CAConfigMap != "" {
+		parts = append(parts, lifecycle.Part{Name: "published authority", Run: func(ctx context.Context) error { return publishCA(ctx, h) }})
+	}
 	if h.metricsListener != nil {
 		parts = append(parts, lifecycle.Part{Name: "metrics", Run: h.metricsServer().Run})
 	}
@@ -54,6 +60,22 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 	}
 	h.log.Info("hub stopped")
 	return nil
+}
+
+// publishCA keeps trying until the authority is published; until then the operator's
+// pod waits for it, and nothing else does.
+func publishCA(ctx context.Context, h *Hub) error {
+	backoff := jitter.Backoff{Min: time.Second, Max: time.Minute}
+	for {
+		err := certificate.Publish(ctx, h.config.CAConfigMap, h.CAFile())
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		h.log.Warn("the certificate authority could not be published", "configmap", h.config.CAConfigMap, logkey.Error, err)
+		if jitter.Wait(ctx, backoff.Next()) != nil {
+			return nil
+		}
+	}
 }
 
 // followHeads is the work of one replica at a time: heads, values from
@@ -66,6 +88,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "agents", Run: h.upgradeAgents},
 			lifecycle.Part{Name: "rollouts", Run: h.rollouts.Run},
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
+			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
 		)
 	})
 }
@@ -81,7 +104,7 @@ func (h *Hub) greet(fresh bool) {
 		login += " --ca " + ca
 	}
 	if fresh {
-		line += "; set it up in a browser, once, within 24 h: " + h.setupURL() + "; or with the setup token in " + h.setup.path + ": " + login + " --setup-token-file " + h.setup.path + " --email you@example.com"
+		line += "; set it up in a browser, once, within 24 h: " + h.setupURL() + "; or with the setup token in " + h.setup.Path + ": " + login + " --setup-token-file " + h.setup.Path + " --email you@example.com"
 	} else {
 		line += "; next: " + login
 	}

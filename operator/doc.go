@@ -6,7 +6,7 @@
 // controllers, and says what they do and do not do. cmd/axle-operator calls it, and
 // test/operator runs it against a real API server and a real hub.
 //
-// It installs nothing: the CRDs must be in the cluster. It authenticates to the hub
+// ApplyDefinitions installs the CRDs; Run needs them in the cluster and installs nothing. It authenticates to the hub
 // with the projected token of its ServiceAccount, or with a token of the hub from a
 // file. One replica at a time acts; the others wait for its lease (15 s
 // after it died, at once after it ended).

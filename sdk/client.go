@@ -37,30 +37,33 @@ type Config struct {
 
 // Client calls the hub. Its fields are the services of api/hub/v1.
 type Client struct {
-	Sessions        hubv1connect.SessionsClient
-	Projects        hubv1connect.ProjectsClient
-	Clusters        hubv1connect.ClustersClient
-	Repositories    hubv1connect.RepositoriesClient
-	Webhooks        hubv1connect.WebhooksClient
-	Services        hubv1connect.ServicesClient
-	GlobalServices  hubv1connect.GlobalServicesClient
-	Contexts        hubv1connect.ContextsClient
-	Outputs         hubv1connect.OutputsClient
-	Backends        hubv1connect.BackendsClient
-	Tokens          hubv1connect.TokensClient
-	Audit           hubv1connect.AuditClient
-	ServiceAccounts hubv1connect.ServiceAccountsClient
-	Federation      hubv1connect.FederationClient
-	Users           hubv1connect.UsersClient
-	Groups          hubv1connect.GroupsClient
-	Bindings        hubv1connect.BindingsClient
-	Access          hubv1connect.AccessClient
-	Events          hubv1connect.EventsClient
-	Agents          hubv1connect.AgentsClient
-	Hub             hubv1connect.HubClient
-	ClusterAPI      hubv1connect.ClusterAPIClient
-	Logins          hubv1connect.LoginsClient
-	Providers       hubv1connect.ProvidersClient
+	Sessions            hubv1connect.SessionsClient
+	Projects            hubv1connect.ProjectsClient
+	Clusters            hubv1connect.ClustersClient
+	Repositories        hubv1connect.RepositoriesClient
+	Webhooks            hubv1connect.WebhooksClient
+	Services            hubv1connect.ServicesClient
+	GlobalServices      hubv1connect.GlobalServicesClient
+	NotificationSinks   hubv1connect.NotificationSinksClient
+	NotificationRouters hubv1connect.NotificationRoutersClient
+	Notifications       hubv1connect.NotificationsClient
+	Contexts            hubv1connect.ContextsClient
+	Outputs             hubv1connect.OutputsClient
+	Backends            hubv1connect.BackendsClient
+	Tokens              hubv1connect.TokensClient
+	Audit               hubv1connect.AuditClient
+	ServiceAccounts     hubv1connect.ServiceAccountsClient
+	Federation          hubv1connect.FederationClient
+	Users               hubv1connect.UsersClient
+	Groups              hubv1connect.GroupsClient
+	Bindings            hubv1connect.BindingsClient
+	Access              hubv1connect.AccessClient
+	Events              hubv1connect.EventsClient
+	Agents              hubv1connect.AgentsClient
+	Hub                 hubv1connect.HubClient
+	ClusterAPI          hubv1connect.ClusterAPIClient
+	Logins              hubv1connect.LoginsClient
+	Providers           hubv1connect.ProvidersClient
 
 	ManagedNamespaces hubv1connect.ManagedNamespacesClient
 
@@ -117,7 +120,10 @@ func New(c Config) (*Client, error) {
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
 		Providers:       hubv1connect.NewProvidersClient(httpClient, base, options...),
 
-		ManagedNamespaces: hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
+		NotificationSinks:   hubv1connect.NewNotificationSinksClient(httpClient, base, options...),
+		NotificationRouters: hubv1connect.NewNotificationRoutersClient(httpClient, base, options...),
+		Notifications:       hubv1connect.NewNotificationsClient(httpClient, base, options...),
+		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
 
 		URL: base, transport: transport,
 	}, nil

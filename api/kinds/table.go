@@ -7,15 +7,15 @@ var All = []Kind{
 		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
 	}},
 	{Group: Deployments, Name: "ServiceDeployment", Level: Full, Says: "A service of the hub.", NotActing: []string{
-		"spec.agentId", "spec.dependencies[].cluster", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
+		"spec.agentId", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
 	}},
 	{Group: Deployments, Name: "GlobalService", Level: Full, Says: "One service on every selected cluster.", NotActing: []string{
-		"spec.interval", "spec.providerRef", "spec.serviceRef", "spec.template.dependencies[].cluster", "spec.template.helm.valuesConfigMapRef",
+		"spec.interval", "spec.providerRef", "spec.serviceRef", "spec.template.helm.valuesConfigMapRef",
 		"spec.template.helm.valuesFrom",
 	}},
 	{Group: Deployments, Name: "ManagedNamespace", Level: Full, Says: "A namespace on every selected cluster.", NotActing: []string{
-		"spec.service.dependencies[].cluster", "spec.service.helm.valuesConfigMapRef", "spec.service.helm.valuesFrom",
+		"spec.service.helm.valuesConfigMapRef", "spec.service.helm.valuesFrom",
 	}},
 	{Group: Deployments, Name: "ServiceContext", Level: Full, Says: "Values of the hub that services share."},
 	{Group: Deployments, Name: "GeneratedSecret", Level: Full, Says: "Secrets with rendered values, in the management cluster."},
@@ -69,8 +69,12 @@ var All = []Kind{
 		"spec.agentHelmValues", "spec.agentHelmValuesTemplateable", "spec.ai", "spec.cost", "spec.deploymentRepositoryRef", "spec.logging", "spec.lokiConnection",
 		"spec.managementRepo", "spec.metrics", "spec.prometheusConnection", "spec.scaffoldsRepositoryRef", "spec.stacks",
 	}},
-	{Group: Deployments, Name: "NotificationSink", Level: Stored, Says: "No notification is sent: the hub has no notifications yet."},
-	{Group: Deployments, Name: "NotificationRouter", Level: Stored, Says: "No notification is sent: the hub has no notifications yet."},
+	{Group: Deployments, Name: "NotificationSink", Level: Full, Says: "A destination of notifications.", NotActing: []string{
+		"spec.configuration.plural.urgent",
+	}},
+	{Group: Deployments, Name: "NotificationRouter", Level: Full, Says: "Which events go to which notification sinks.", NotActing: []string{
+		"spec.filters[].pipelineRef",
+	}},
 	{Group: Deployments, Name: "ComplianceReportGenerator", Level: Stored, Says: "No report is produced: the hub has no reports yet."},
 	{Group: Deployments, Name: "CloudConnection", Level: Stored, Says: "No cloud is queried: the hub has no connections to clouds yet."},
 	{Group: Deployments, Name: "NamespacedCloudConnection", Level: Stored, Says: "No cloud is queried: the hub has no connections to clouds yet."},

@@ -93,6 +93,11 @@ var Writes = []Write{
 	{"Providers/Update", "LoginProvider", nil, "spec", map[string]string{"provider": "spec", "client_secret": "spec.clientSecretRef", "set": OfTheCall, "management": OfTheCall}},
 	{"Providers/Delete", "LoginProvider", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
+	{"NotificationSinks/Apply", "NotificationSink", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "url": "spec.configuration.webhook.url",
+		"secret": "spec.configuration.webhook.secretRef", "unsigned": "spec.configuration.webhook.secretRef", "dry_run": OfTheCall, "management": OfTheCall}},
+	{"NotificationSinks/Delete", "NotificationSink", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+	{"NotificationRouters/Apply", "NotificationRouter", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "dry_run": OfTheCall, "management": OfTheCall}},
+	{"NotificationRouters/Delete", "NotificationRouter", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 	{"ServiceAccounts/Create", "ServiceAccount", nil, "spec", map[string]string{"name": "spec.email", "admin": "AdminGrant:spec.serviceAccount", "management": OfTheCall}},
 	{"ServiceAccounts/Delete", "ServiceAccount", nil, "", map[string]string{"name": "spec.email", "management": OfTheCall}},
 	{"ServiceAccounts/CreateToken", "ServiceAccount", nil, "spec.tokenSecretRef", map[string]string{"account": "spec.email", "name": "spec.tokenSecretRef",
@@ -119,5 +124,7 @@ var Exceptions = []Exception{
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
 	{"Sync", "It starts at once what would happen later anyway.", []string{"Services/Sync"}},
+	{"what one person has read", "It belongs to one person.", []string{"Notifications/MarkRead"}},
+	{"Test", "It sends one message, at a time that a person chooses.", []string{"NotificationSinks/Test"}},
 	{"Refresh", "It starts at once what would happen later anyway.", []string{"Repositories/Refresh"}},
 }

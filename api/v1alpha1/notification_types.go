@@ -5,21 +5,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // NotificationSink is a destination of notifications.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axsink
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axsink
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NotificationSink struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec NotificationSinkSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No notification is sent: the hub has no notifications yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   NotificationSinkSpec `json:"spec"`
+	Status Status               `json:"status,omitempty"`
 }
 
 // NotificationSinkSpec describes the sink; only the field of its type is used.
@@ -31,7 +29,10 @@ type NotificationSinkSpec struct {
 	Type string `json:"type"`
 	// Configuration of the sink.
 	Configuration NotificationSinkConfiguration `json:"configuration,omitempty"`
-	// Bindings say who gets the notifications of an in-app sink.
+	// ProjectRef names a Project: only routers of those who may write it use the sink.
+	// Unset is the hub as a whole. It is Axle's own.
+	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
+	// Bindings say who sees the notifications of an in-app sink.
 	Bindings []Binding `json:"bindings,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -39,6 +40,9 @@ type NotificationSinkSpec struct {
 
 // NotificationSinkConfiguration configures one type of sink.
 type NotificationSinkConfiguration struct {
+	// URLSecretRef is a key of a Secret with the URL, in place of a URL in this object:
+	// the URLs of Slack and Teams are credentials. It is Axle's own.
+	URLSecretRef *KeySelector `json:"urlSecretRef,omitempty"`
 	// Slack is a Slack webhook.
 	Slack *URLConfiguration `json:"slack,omitempty"`
 	// Teams is a Microsoft Teams webhook.
@@ -54,7 +58,7 @@ type NotificationInApp struct {
 	// Priority of the notifications.
 	// +kubebuilder:validation:Enum=LOW;MEDIUM;HIGH
 	Priority string `json:"priority,omitempty"`
-	// Urgent also sends an e-mail.
+	// Urgent also sends an e-mail. The field does not act.
 	Urgent *bool `json:"urgent,omitempty"`
 }
 
@@ -69,27 +73,28 @@ type NotificationWebhook struct {
 // NotificationRouter sends events to sinks.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axrouter
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axrouter
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Events",type=string,JSONPath=`.spec.events`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NotificationRouter struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec NotificationRouterSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No notification is sent: the hub has no notifications yet.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   NotificationRouterSpec `json:"spec"`
+	Status Status                 `json:"status,omitempty"`
 }
 
 // NotificationRouterSpec says which events go to which sinks.
 type NotificationRouterSpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
+	// ProjectRef names a Project: the router gets only events of its clusters and
+	// services. Unset is the hub as a whole. It is Axle's own.
+	ProjectRef *ObjectReference `json:"projectRef,omitempty"`
 	// Events to send, such as service.update; * means all.
 	Events []string `json:"events,omitempty"`
 	// Filters of the events; at least one must match. Without filters all events
@@ -111,6 +116,7 @@ type NotificationFilter struct {
 	ClusterRef *ObjectReference `json:"clusterRef,omitempty"`
 	// Cluster is its handle, instead of clusterRef.
 	Cluster *string `json:"cluster,omitempty"`
-	// PipelineRef is the Pipeline of the event.
+	// PipelineRef is the Pipeline of the event. The field does not act: there are no
+	// pipelines yet, so a filter with one matches nothing.
 	PipelineRef *ObjectReference `json:"pipelineRef,omitempty"`
 }

@@ -286,6 +286,6 @@ type ServiceImport struct {
 type ServiceDependency struct {
 	// Name of the service.
 	Name string `json:"name"`
-	// Cluster of the service; unset is the same cluster. Does not act yet.
+	// Cluster of the service; unset is the same cluster.
 	Cluster *string `json:"cluster,omitempty"`
 }

@@ -106,6 +106,8 @@ func (r *applying) have(ctx context.Context, item manifest.Item) (proto.Message,
 		return found(r.client.Contexts.Get(ctx, connect.NewRequest(&hubv1.GetContextRequest{Name: item.Context.GetContext().GetName()})))
 	case item.Global != nil:
 		return found(r.client.GlobalServices.Get(ctx, connect.NewRequest(&hubv1.GetGlobalServiceRequest{Name: item.Global.GetName()})))
+	case item.Kind == "NotificationSink":
+		return found(r.client.NotificationSinks.Get(ctx, connect.NewRequest(&hubv1.GetNotificationSinkRequest{Name: item.Name})))
 	case item.Namespace != nil:
 		return found(r.client.ManagedNamespaces.Get(ctx, connect.NewRequest(&hubv1.GetManagedNamespaceRequest{Name: item.Namespace.GetName()})))
 	case item.Service != nil:

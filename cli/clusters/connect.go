@@ -1,51 +1,31 @@
 package clusters
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/cli/command"
-	"github.com/axle-cd/axle/deploy"
-	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/sdk"
 )
 
-// releaseImage is where releases are published; the tag is the version.
-const releaseImage = "ghcr.io/axle-cd/axle-agent"
-
 type connection struct {
-	request      hubv1.CreateClusterRequest
-	kubeconfig   string
-	kubeContext  string
-	image        string
-	namespace    string
-	hubURL       string
-	pollInterval string
-	args         []string
-	least        bool
-	noAdmins     bool
-	noPeople     bool
-	print        bool
-	anyImage     bool
-	wait         time.Duration
+	request     hubv1.CreateClusterRequest
+	agent       hubv1.AgentManifestsRequest
+	kubeconfig  string
+	kubeContext string
+	print       bool
+	anyImage    bool
+	wait        time.Duration
 }
 
 func connectCommand(a *command.App) *cobra.Command {
@@ -75,15 +55,15 @@ the bootstrap token, which is valid for one use within an hour.`,
 	clusterFlags(c, &conn.request)
 	flags.StringVar(&conn.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: $KUBECONFIG or ~/.kube/config)")
 	flags.StringVar(&conn.kubeContext, "kube-context", "", "context in the kubeconfig")
-	flags.StringVar(&conn.image, "image", releaseImage+":"+buildinfo.Version, "image of the agent")
+	flags.StringVar(&conn.agent.Image, "image", "", "image of the agent (default: the one of the hub's version, in the hub's registry)")
 	flags.BoolVar(&conn.anyImage, "skip-image-check", false, "do not ask the registry whether the image exists")
-	flags.StringVar(&conn.namespace, "agent-namespace", "axle-system", "namespace of the agent")
-	flags.StringVar(&conn.hubURL, "agent-hub-url", "", "URL that the agent dials (default: the hub's external URL)")
-	flags.StringVar(&conn.pollInterval, "poll-interval", "", "how often the agent polls (default: 2m)")
-	flags.StringArrayVar(&conn.args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
-	flags.BoolVar(&conn.least, "least-privilege", false, "grant the agent only what it needs itself; grant the rights for services separately")
-	flags.BoolVar(&conn.noAdmins, "without-admins", false, "do not bind the hub's administrators (group axle:admins) to cluster-admin in the cluster")
-	flags.BoolVar(&conn.noPeople, "without-people", false, "do not allow access to the cluster's API through the hub")
+	flags.StringVar(&conn.agent.Namespace, "agent-namespace", "axle-system", "namespace of the agent")
+	flags.StringVar(&conn.agent.HubUrl, "agent-hub-url", "", "URL that the agent dials (default: the hub's external URL)")
+	flags.StringVar(&conn.agent.PollInterval, "poll-interval", "", "how often the agent polls (default: 2m)")
+	flags.StringArrayVar(&conn.agent.Args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
+	flags.BoolVar(&conn.agent.LeastPrivilege, "least-privilege", false, "grant the agent only what it needs itself; grant the rights for services separately")
+	flags.BoolVar(&conn.agent.WithoutAdmins, "without-admins", false, "do not bind the hub's administrators (group axle:admins) to cluster-admin in the cluster")
+	flags.BoolVar(&conn.agent.WithoutPeople, "without-people", false, "do not allow access to the cluster's API through the hub")
 	flags.BoolVar(&conn.print, "print", false, "print the manifests instead of applying them")
 	flags.DurationVar(&conn.wait, "timeout", 3*time.Minute, "how long to wait for the agent's first poll; 0 does not wait")
 	return c
@@ -94,19 +74,24 @@ func register(ctx context.Context, a *command.App, conn *connection) error {
 	if err != nil {
 		return err
 	}
+	// What the hub refuses, and an image that nobody has, must leave nothing behind.
+	planned, err := client.Clusters.AgentManifests(ctx, connect.NewRequest(&conn.agent))
+	if err != nil {
+		return err
+	}
 	if !conn.anyImage {
-		if err := reachable(ctx, conn.image); err != nil {
+		if err := reachable(ctx, planned.Msg.GetImage()); err != nil {
 			if !conn.print {
 				return err
 			}
 			fmt.Fprintf(a.Err, "Warning: %s\n", err)
 		}
 	}
-	var objects *applier
+	var objects *kubeapply.Applier
 	if !conn.print {
 		// This comes before the token is made: a wrong kubeconfig must leave
 		// nothing behind.
-		if objects, err = newApplier(conn.kubeconfig, conn.kubeContext); err != nil {
+		if objects, err = applierFor(conn.kubeconfig, conn.kubeContext); err != nil {
 			return err
 		}
 	}
@@ -115,27 +100,17 @@ func register(ctx context.Context, a *command.App, conn *connection) error {
 	if err != nil {
 		return err
 	}
-	hubURL := cmp.Or(conn.hubURL, made.Msg.GetHubUrl())
-	if hubURL == "" {
-		t, err := a.Target()
-		if err != nil {
-			return err
-		}
-		hubURL = t.URL
-	}
-	manifests, err := deploy.Agent{
-		Namespace: conn.namespace, Image: conn.image, HubURL: hubURL, BootstrapToken: made.Msg.GetBootstrapToken(),
-		CAPEM: made.Msg.GetCaPem(), PollInterval: conn.pollInterval, Version: buildinfo.Version,
-		Args: conn.args, LeastPrivilege: conn.least, WithoutAdmins: conn.noAdmins, WithoutPeople: conn.noPeople,
-	}.Manifests()
+	conn.agent.BootstrapToken = made.Msg.GetBootstrapToken()
+	rendered, err := client.Clusters.AgentManifests(ctx, connect.NewRequest(&conn.agent))
 	if err != nil {
 		return err
 	}
+	manifests := rendered.Msg.GetManifests()
 	if conn.print {
-		_, err = a.Out.Write(manifests)
+		_, err = io.WriteString(a.Out, manifests)
 		return err
 	}
-	if err := objects.apply(ctx, manifests, func(name string) { fmt.Fprintf(a.Err, "%s applied\n", name) }); err != nil {
+	if err := objects.ApplyAll(ctx, []byte(manifests), "axle-cli", func(name string) { fmt.Fprintf(a.Err, "%s applied\n", name) }); err != nil {
 		return err
 	}
 	return awaitAgent(ctx, a, client, conn)
@@ -164,7 +139,7 @@ func awaitAgent(ctx context.Context, a *command.App, client *sdk.Client, conn *c
 		return err
 	}
 	if !ok {
-		return errcode.New(errcode.Unavailable, "the agent of %s has not polled within %s; look at it with: kubectl -n %s logs deploy/axle-agent", conn.request.GetName(), conn.wait, conn.namespace)
+		return errcode.New(errcode.Unavailable, "the agent of %s has not polled within %s; look at it with: kubectl -n %s logs deploy/axle-agent", conn.request.GetName(), conn.wait, conn.agent.GetNamespace())
 	}
 	if last.GetPending() {
 		fmt.Fprintf(a.Err, "cluster %s waits for approval: axle clusters approve %s\n", last.GetName(), last.GetName())
@@ -174,57 +149,13 @@ func awaitAgent(ctx context.Context, a *command.App, client *sdk.Client, conn *c
 	return err
 }
 
-// applier writes objects to one cluster.
-type applier struct {
-	client dynamic.Interface
-	mapper meta.RESTMapper
-	host   string
-}
-
-func newApplier(kubeconfig, kubeContext string) (*applier, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubeContext}).ClientConfig()
+// applierFor reaches the cluster of a kubeconfig.
+func applierFor(kubeconfig, kubeContext string) (*kubeapply.Applier, error) {
+	config, err := command.Kubeconfig(kubeconfig, kubeContext)
 	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "cannot load a kubeconfig for the cluster: %w; pass --kubeconfig", err)
+		return nil, err
 	}
-	config.Timeout = 30 * time.Second
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "kubeconfig: %w", err)
-	}
-	apis, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, errcode.New(errcode.Invalid, "kubeconfig: %w", err)
-	}
-	if _, err := apis.ServerVersion(); err != nil {
-		return nil, errcode.New(errcode.Unavailable, "the cluster at %s does not answer: %w", config.Host, err)
-	}
-	return &applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(apis)), host: config.Host}, nil
-}
-
-// apply writes each document by server-side apply, in order.
-func (p *applier) apply(ctx context.Context, manifests []byte, wrote func(name string)) error {
-	for document := range strings.SplitSeq(string(manifests), "\n---\n") {
-		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			return errcode.New(errcode.Internal, "the agent's manifests are not YAML: %w", err)
-		}
-		kind := object.GroupVersionKind()
-		mapping, err := p.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-		if err != nil {
-			return errcode.New(errcode.Unavailable, "the cluster at %s: %w", p.host, err)
-		}
-		var resource dynamic.ResourceInterface = p.client.Resource(mapping.Resource)
-		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-			resource = p.client.Resource(mapping.Resource).Namespace(object.GetNamespace())
-		}
-		if _, err := resource.Apply(ctx, object.GetName(), &object, metav1.ApplyOptions{FieldManager: "axle-cli", Force: true}); err != nil {
-			return errcode.New(errcode.Unavailable, "apply %s %s: %w", kind.Kind, object.GetName(), err)
-		}
-		wrote(strings.ToLower(kind.Kind) + "/" + object.GetName())
-	}
-	return nil
+	return kubeapply.New(config)
 }
 
 // reachable asks the image's registry for the manifest, without logging in. A

@@ -37,13 +37,14 @@ type Words func(ctx context.Context, r Request) ([]string, error)
 var flags = map[string]Words{
 	"cluster": clusters, "clusters": clusters, "ignore-cluster": clusters, "project": projects, "repo": repositories, "repository": repositories, "chart-repo": repositories,
 	"service": services, "user": users, "actor": users, "as": users, "account": accounts, "bind": contexts, "import": outputs, "depends-on": siblings,
-	"trust": trusts, "from": backends, "to": backends, "explain": keys,
+	"trust": trusts, "sink": sinks, "event": notificationEvents, "from": backends, "to": backends, "explain": keys,
 }
 
 // special are flags whose meaning depends on the command. No words means that
 // the flag does not name an object of the hub there.
 var special = map[string]Words{
 	"auth bind --group": groups, "auth unbind --group": groups, "auth bind --service-account": accounts, "auth unbind --service-account": accounts,
+	"notifications sinks create --group": groups, "notifications sinks update --group": groups,
 	"providers create --group": nil, "providers update --group": nil,
 }
 
@@ -60,6 +61,8 @@ var arguments = map[string]Words{
 	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
 	"rollouts get": globalServices, "rollouts pause": globalServices, "rollouts resume": globalServices, "rollouts abort": globalServices,
 	"namespaces get": namespaces, "namespaces update": namespaces, "namespaces delete": namespaces,
+	"notifications sinks get": sinks, "notifications sinks update": sinks, "notifications sinks test": sinks, "notifications sinks delete": sinks,
+	"notifications routers get": routers, "notifications routers update": routers, "notifications routers delete": routers,
 	"servicecontexts get": contexts, "servicecontexts set": contexts, "servicecontexts delete": contexts, "outputs put": outputs, "outputs delete": outputs,
 	"groups get": groups, "groups delete": groups, "groups add-member": groups, "groups remove-member": groups,
 	"users delete": users, "users admin": users, "providers unlink": users, "providers update": providers, "providers delete": providers,
@@ -110,6 +113,18 @@ func repositories(ctx context.Context, r Request) ([]string, error) {
 
 func globalServices(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: 500}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
+}
+
+func sinks(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.NotificationSinks.List, &hubv1.ListNotificationSinksRequest{}, (*hubv1.ListNotificationSinksResponse).GetSinks, (*hubv1.NotificationSink).GetName)
+}
+
+func routers(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.NotificationRouters.List, &hubv1.ListNotificationRoutersRequest{}, (*hubv1.ListNotificationRoutersResponse).GetRouters, (*hubv1.NotificationRouter).GetName)
+}
+
+func notificationEvents(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.NotificationRouters.ListEvents, &hubv1.ListNotificationEventsRequest{}, (*hubv1.ListNotificationEventsResponse).GetEvents, (*hubv1.NotificationEvent).GetName)
 }
 
 func namespaces(ctx context.Context, r Request) ([]string, error) {

@@ -143,7 +143,7 @@ func Command(a *command.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "export [DIR]", Short: "Write what the hub declares as manifests", Args: command.AtMost(1),
-		Long: `Write the projects, repositories, clusters, contexts, global services and services of
+		Long: `Write the projects, repositories, clusters, contexts, notification sinks and routers, global services and services of
 the hub as manifests that axle apply takes back unchanged: one file an object under DIR,
 or all on standard output. Services of global services are left out, because the global
 service declares them.

@@ -62,6 +62,8 @@ var sources = []source{
 	{"Cluster", []string{"clusters"}, "clusters", clusters, cluster},
 	{"ServiceContext", []string{"servicecontexts", "context", "contexts"}, "contexts", contexts, serviceContext},
 	{"ManagedNamespace", []string{"managednamespaces", "namespace", "namespaces"}, "namespaces", namespaces, namespace},
+	{"NotificationSink", []string{"notificationsinks", "sink", "sinks"}, "notificationsinks", sinks, sink},
+	{"NotificationRouter", []string{"notificationrouters", "router", "routers"}, "notificationrouters", routers, router},
 	{"GlobalService", []string{"globalservices", "globals"}, "globalservices", globals, global},
 	{"ServiceDeployment", []string{"servicedeployments", "service", "services", "svc"}, "clusters", services, service},
 }
@@ -231,6 +233,48 @@ func namespaces(ctx context.Context, s selection) (rows []row, _ error) {
 
 func namespace(ctx context.Context, s selection, name string) (row, error) {
 	return one(ctx, s.client.ManagedNamespaces.Get, &hubv1.GetManagedNamespaceRequest{Name: name}, s, namespaceRow)
+}
+
+func sinkRow(s selection, n *hubv1.NotificationSink) row {
+	return row{n.GetName(), n.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.NotificationSink(n) }}
+}
+
+func sinks(ctx context.Context, s selection) (rows []row, _ error) {
+	all, err := s.client.NotificationSinks.List(ctx, connect.NewRequest(&hubv1.ListNotificationSinksRequest{}))
+	if err != nil || s.cluster != "" {
+		return nil, err
+	}
+	for _, n := range all.Msg.GetSinks() {
+		if (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
+			rows = append(rows, sinkRow(s, n))
+		}
+	}
+	return rows, nil
+}
+
+func sink(ctx context.Context, s selection, name string) (row, error) {
+	return one(ctx, s.client.NotificationSinks.Get, &hubv1.GetNotificationSinkRequest{Name: name}, s, sinkRow)
+}
+
+func routerRow(s selection, n *hubv1.NotificationRouter) row {
+	return row{n.GetName(), n.GetManagedBy(), func(context.Context) (manifest.Exported, error) { return s.Exporter.NotificationRouter(n) }}
+}
+
+func routers(ctx context.Context, s selection) (rows []row, _ error) {
+	all, err := s.client.NotificationRouters.List(ctx, connect.NewRequest(&hubv1.ListNotificationRoutersRequest{}))
+	if err != nil || s.cluster != "" {
+		return nil, err
+	}
+	for _, n := range all.Msg.GetRouters() {
+		if (s.project == "" || n.GetSettings().GetProject() == s.project) && s.managed(n.GetManagedBy()) {
+			rows = append(rows, routerRow(s, n))
+		}
+	}
+	return rows, nil
+}
+
+func router(ctx context.Context, s selection, name string) (row, error) {
+	return one(ctx, s.client.NotificationRouters.Get, &hubv1.GetNotificationRouterRequest{Name: name}, s, routerRow)
 }
 
 func serviceRow(s selection, have *hubv1.Service) row {

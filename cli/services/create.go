@@ -81,7 +81,7 @@ func (s *specFlags) flags(c *cobra.Command) {
 	f.StringToStringVar(&s.secretFiles, "secret-file", nil, "secret values for templates, key=file")
 	f.StringSliceVar(&s.spec.Contexts, "bind", nil, "service contexts that the service takes values from, in order; for the same key the later one wins")
 	f.StringSliceVar(&s.imports, "import", nil, "outputs that the service imports, by name")
-	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services of the same cluster that must be healthy first")
+	f.StringSliceVar(&s.dependencies, "depends-on", nil, "services that must be healthy first, NAME or CLUSTER/NAME on another cluster")
 	f.BoolVar(&s.createNamespace, "create-namespace", true, "create the namespace")
 	f.BoolVar(&s.spec.Protect, "protect", false, "refuse deletion")
 	f.BoolVar(&s.spec.Adopt, "adopt", false, "take over existing objects that another tool or person created")
@@ -123,8 +123,12 @@ func (s *specFlags) build(c *cobra.Command) (*hubv1.ServiceSpec, []string, error
 	for _, name := range s.imports {
 		s.spec.Imports = append(s.spec.Imports, &hubv1.Import{Stack: name})
 	}
-	for _, name := range s.dependencies {
-		spec.Dependencies = append(spec.Dependencies, &hubv1.Dependency{Name: name})
+	for _, text := range s.dependencies {
+		on := &hubv1.Dependency{Name: text}
+		if cluster, name, elsewhere := strings.Cut(text, "/"); elsewhere {
+			on.Cluster, on.Name = cluster, name
+		}
+		spec.Dependencies = append(spec.Dependencies, on)
 	}
 	for key, file := range s.secretFiles {
 		data, err := os.ReadFile(file)

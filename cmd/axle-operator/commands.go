@@ -36,7 +36,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetVersionTemplate("axle-operator {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w; %w", err, errUsage) })
-	root.AddCommand(newRun(), newVersion())
+	root.AddCommand(newRun(), newDefinitions(), newVersion())
 	return root
 }
 
@@ -46,6 +46,27 @@ func noArgs(cmd *cobra.Command, given []string) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	}
 	return nil
+}
+
+func newDefinitions() *cobra.Command {
+	var kubeconfig string
+	cmd := &cobra.Command{
+		Use:   "crds",
+		Short: "Apply the custom resource definitions of this version",
+		Long: "Apply the custom resource definitions of this version to the cluster, server-side, and end. The chart runs it before each install and upgrade.\n\n" +
+			"It refuses while the operator of another product runs on the same kinds, and says how to stop it.",
+		Example: "  axle-operator crds --kubeconfig ~/.kube/config",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			count, err := operator.ApplyDefinitions(cmd.Context(), kubeconfig)
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d custom resource definitions are applied\n", count)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default: the pod's own account)")
+	return cmd
 }
 
 // options are the flags.

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/world"
 )
@@ -31,7 +29,6 @@ type demo struct {
 	repoURL  string
 	webhook  webhook
 	asked    []asked // the requests to edge-1 both ways
-	operator *exec.Cmd
 }
 
 // service is one service of the demo, and how to read its greeting from an API
@@ -72,23 +69,15 @@ func demoCommand() *cobra.Command {
 func (d *demo) chapter(title string) { fmt.Printf("\n== %s\n", title) }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.chapter("Four Kubernetes API servers, a Git server and a hub start")
+	d.chapter("Four Kubernetes API servers and a Git server start")
 	d.world, err = world.Start(ctx, world.Config{
-		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, TLS: true,
-		Hub:      []string{"--repo-poll-interval", "1m"},
+		Clusters: []string{"edge-1", "edge-2", "edge-3", management}, Pods: true, Installed: true,
 		Progress: d.say,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.world.Close()) }()
-	defer func() {
-		if d.operator != nil {
-			_ = child.Kill(d.operator) // it may have ended itself
-			_ = d.operator.Wait()
-		}
-	}()
-	d.say("the hub is at %s, on SQLite; it polls Git every minute and agents poll it every 30 s here (2 min each by default); what happens sooner came by a hint", d.world.Hub.URL)
 	if err := d.buildTalker(ctx); err != nil {
 		return err
 	}
@@ -105,6 +94,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 }
 
 func (d *demo) story(ctx context.Context) error {
+	if err := d.install(ctx); err != nil {
+		return err
+	}
 	if err := d.connect(ctx); err != nil {
 		return err
 	}
@@ -150,10 +142,7 @@ func shown(args []string) []string {
 }
 
 func (d *demo) connect(ctx context.Context) error {
-	d.chapter("Log in, and connect two clusters; each agent starts as a pod and dials out")
-	if _, err := d.axle(ctx, "login", d.world.Hub.URL, "--ca", d.world.Hub.CA, "--setup-token-file", d.world.Hub.SetupTokenFile(), "--email", "you@example.test", "--name", "demo"); err != nil {
-		return err
-	}
+	d.chapter("Connect two clusters; each agent starts as a pod and dials out")
 	group, groupCtx := errgroup.WithContext(ctx)
 	for _, cluster := range []string{"edge-1", "edge-2"} {
 		group.Go(func() error { return d.connectCluster(groupCtx, cluster) })
@@ -166,7 +155,7 @@ func (d *demo) connect(ctx context.Context) error {
 }
 
 func (d *demo) connectCluster(ctx context.Context, cluster string) error {
-	_, err := d.axle(ctx, "clusters", "connect", cluster, "--kubeconfig", d.world.Cluster(cluster).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "30s", "--tag", "tier=edge")
+	_, err := d.axle(ctx, "clusters", "connect", cluster, "--kubeconfig", d.world.Cluster(cluster).Kubeconfig(), "--poll-interval", "30s", "--tag", "tier=edge")
 	if err == nil {
 		d.say("%s is connected", cluster)
 	}

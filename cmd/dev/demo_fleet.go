@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
-	"github.com/axle-cd/axle/test/bin"
-	"github.com/axle-cd/axle/test/world"
 )
 
 // declaredObjects are those of examples/fleet.
@@ -25,7 +21,7 @@ const management = "mgmt"
 // fleet lets one service of the management cluster bring everything else from Git.
 func (d *demo) fleet(ctx context.Context) error {
 	d.chapter("Git declares the fleet: the operator, and one root service that brings the rest")
-	if err := d.manage(ctx); err != nil {
+	if _, err := d.kubectl(ctx, strings.Fields("create secret generic settings --namespace platform --from-literal password=correct-horse")...); err != nil {
 		return err
 	}
 	if err := d.world.Git.Create(ctx, "apps"); err != nil {
@@ -86,61 +82,6 @@ func (d *demo) kubectl(ctx context.Context, args ...string) (string, error) {
 	d.say("$ kubectl --context %s %s", management, strings.Join(shown(args), " "))
 	result, err := d.world.Kubectl(ctx, management, args...)
 	return result.Out, err
-}
-
-// manage connects the management cluster and starts the operator for it.
-func (d *demo) manage(ctx context.Context) error {
-	if _, err := d.axle(ctx, "clusters", "connect", management, "--kubeconfig", d.world.Cluster(management).Kubeconfig(), "--image", world.AgentImage, "--poll-interval", "30s"); err != nil {
-		return err
-	}
-	for _, command := range []string{
-		"apply --server-side -f deploy/crds", "apply -f deploy/operator/rbac.yaml", "create namespace platform",
-		"create rolebinding axle-operator-admin --namespace platform --clusterrole axle-operator-admin --serviceaccount axle-system:axle-operator",
-		"create secret generic settings --namespace platform --from-literal password=correct-horse",
-	} {
-		if _, err := d.kubectl(ctx, strings.Fields(command)...); err != nil {
-			return err
-		}
-	}
-	for _, command := range []string{"serviceaccounts create operator", "auth bind --global --service-account operator --action read,write,create,git"} {
-		if _, err := d.axle(ctx, strings.Fields(command)...); err != nil {
-			return err
-		}
-	}
-	token, err := d.axle(ctx, "serviceaccounts", "token", "operator", "--scope", "write")
-	if err != nil {
-		return err
-	}
-	return d.operate(ctx, token)
-}
-
-// operate starts the operator as a process, which the end of the demo ends.
-func (d *demo) operate(ctx context.Context, token string) error {
-	program, err := bin.Path(ctx, "axle-operator", bin.Options{})
-	if err != nil {
-		return err
-	}
-	kubeconfig, err := d.world.Cluster(management).KubeconfigFor("system:serviceaccount:axle-system:axle-operator")
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(d.world.Dir, "operator-token")
-	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-		return err
-	}
-	log, err := os.Create(filepath.Join(d.world.Dir, "operator.log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	args := []string{
-		"run", "--kubeconfig", kubeconfig, "--hub-url", d.world.Hub.URL, "--ca-file", d.world.Hub.CA, "--token-file", file,
-		"--admin-namespaces", "platform", "--metrics-listen", "off", "--health-listen", "off",
-	}
-	d.say("$ axle-operator %s", strings.Join(shown(args), " "))
-	d.operator = exec.Command(program, args...)
-	d.operator.Stdout, d.operator.Stderr = log, log
-	return child.Start(d.operator)
 }
 
 // ready returns what the API server says is not ready yet.

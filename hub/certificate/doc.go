@@ -1,6 +1,8 @@
 // Package certificate provides the certificate of the hub's listener: from two
 // files that somebody else renews, or from a small authority of the hub's own.
 //
+// Publish writes the authority's certificate to a ConfigMap of the hub's own cluster.
+//
 // It opens no listener and knows no clients. hub calls it, once at the start; the
 // source that it returns is asked for every connection.
 //

@@ -95,7 +95,7 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 		return nil, err
 	}
 	return connect.NewResponse(&hubv1.CreateClusterResponse{
-		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.config.ExternalURL, CaPem: s.config.CAPEM,
+		Cluster: s.cluster(have), BootstrapToken: made.Secret, BootstrapExpiresAt: made.ExpiresAt, HubUrl: s.config.AgentsURL, CaPem: s.config.CAPEM,
 	}), nil
 }
 

@@ -85,6 +85,7 @@ var harmless = []struct {
 
 	{[]string{"Tokens/Create", "Tokens/CreateBootstrap", "ClusterAPI/CreateCredential", "Logins/StartDevice"}, []string{"lifetime_micros", "scopes"}, "narrows what the caller has; a longer life than the hub gives is refused"},
 	{[]string{"Tokens/CreateBootstrap"}, []string{"name_pattern", "allowed_tags", "max_uses"}, "terms of new clusters of that project; those that exist are never claimed by name, and with more uses than one each waits for approval"},
+	{[]string{"Clusters/AgentManifests"}, []string{"bootstrap_token", "namespace", "image", "hub_url", "poll_interval", "args", "least_privilege", "without_admins", "without_people"}, "text for the caller, who applies it with rights of their own; nothing is stored, and the token is the one they sent"},
 	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
 	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},
 
@@ -102,6 +103,10 @@ var harmless = []struct {
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.tags", "settings.distro"}, "narrows the clusters of the project, or of the hub, that it may select anyway"},
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.description", "settings.labels", "settings.annotations", "settings.cascade"}, "how a namespace is that the caller may manage anyway, which a project needs cluster-scoped objects for"},
 	{[]string{"ManagedNamespaces/Apply"}, []string{"settings.pull_secrets"}, "names in the namespace itself: no Secret is read or copied"},
+	{[]string{"NotificationSinks/Apply"}, []string{"settings.type", "settings.priority", "url", "secret", "unsigned"}, "where what its routers send goes, for those who may write its project; the key that signs is given anew with another URL, and the other parts of a URL are sealed"},
+	{[]string{"NotificationSinks/Apply"}, []string{"settings.users", "settings.groups"}, "they see of a notification what they may read when they read it"},
+	{[]string{"NotificationRouters/Apply"}, []string{"settings.events", "settings.filters.*"}, "leaves out of the events of its project"},
+	{[]string{"Notifications/"}, []string{"unread", "up_to"}, "of the caller's own notifications"},
 	{[]string{"Services/Preview"}, []string{"source_ref", "repository", "refresh", "files", "request", "changed_only"}, "what the service is compared with, by whoever may change it to that; the repository is one that it follows, and what is not is answered as if it were not there"},
 	{[]string{"Services/", "GlobalServices/", "ManagedNamespaces/"}, []string{"spec.secret_refs"}, "within what the backend allows the service's project; read anew when the service moves"},
 	{[]string{"Services/", "GlobalServices/", "ManagedNamespaces/"}, []string{"spec.dependencies.name"}, "a name on a cluster that the caller may read or is on; the service waits for it, and gets nothing of it"},

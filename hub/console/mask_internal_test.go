@@ -18,7 +18,7 @@ import (
 var unrecorded = []string{
 	"Access/CanI", "Agents/UpgradeStatus", "Audit/Checkpoints", "Audit/List", "Audit/Verify", "Backends/GetMigration", "Backends/List",
 	"Bindings/List", "Clusters/Get", "Clusters/List", "Contexts/Get", "Contexts/List", "Events/List", "Federation/List", "GlobalServices/Get", "GlobalServices/GetRollout", "GlobalServices/List", "Groups/Get", "Groups/List",
-	"Hub/GetSyncWindows", "Hub/Status", "Logins/PollDevice", "ManagedNamespaces/Get", "ManagedNamespaces/List", "Outputs/List", "Projects/Get", "Projects/List", "Providers/Get", "Providers/List", "Repositories/Get",
+	"Hub/GetSyncWindows", "Hub/Status", "Logins/PollDevice", "ManagedNamespaces/Get", "ManagedNamespaces/List", "NotificationRouters/Get", "NotificationRouters/List", "NotificationRouters/ListEvents", "NotificationSinks/Get", "NotificationSinks/List", "Notifications/List", "Outputs/List", "Projects/Get", "Projects/List", "Providers/Get", "Providers/List", "Repositories/Get",
 	"Repositories/List", "ServiceAccounts/List", "Services/Config", "Services/Get", "Services/GetTree", "Services/List", "Services/ListRevisions", "Services/ListTests",
 	"Sessions/List", "Sessions/WhoAmI", "Tokens/List", "Users/Get", "Users/List", "Webhooks/List",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",
@@ -65,7 +65,7 @@ func plant(m protoreflect.Message, secret string, depth int) (n int) {
 func TestSecretFieldsOfEveryMessageAreMasked(t *testing.T) {
 	const secret = "PLANTED-s3cret-value"
 	planted := 0
-	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_audit_proto, hubv1.File_hub_v1_login_proto} {
+	for _, file := range []protoreflect.FileDescriptor{hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_audit_proto, hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_notifications_proto} {
 		messages := file.Messages()
 		for i := range messages.Len() {
 			m := newMessage(messages.Get(i))

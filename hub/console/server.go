@@ -11,10 +11,13 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/config"
+	"github.com/axle-cd/axle/hub/console/agentsapi"
 	"github.com/axle-cd/axle/hub/console/auditapi"
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
+	"github.com/axle-cd/axle/hub/console/notifyapi"
+	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/fleet"
@@ -25,6 +28,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/account"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
+	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
@@ -68,12 +72,14 @@ type Config struct {
 	Rollouts  *globals.Rollouts
 	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
-	Cache      *gitcache.Cache
-	Previews   *preview.Previews
-	Agents     AgentUpgrades
-	Webhooks   gitcache.Webhooks
-	Values     Values
-	Movable    Movable
+	// Notifier has the sinks and routers of notifications.
+	Notifier *notify.Notifier
+	Cache    *gitcache.Cache
+	Previews *preview.Previews
+	Agents   agentsapi.Upgrades
+	Webhooks gitcache.Webhooks
+	Values   Values
+	Movable  Movable
 	// ValueSetByName returns the scope of a context or outputs, without their
 	// values. NotFound when it does not exist.
 	ValueSetByName func(ctx context.Context, kind, name string) (config.ValueSetRow, error)
@@ -113,8 +119,10 @@ type Config struct {
 	// URL; TicketPath accepts WebSockets with tickets.
 	ClustersURL, TicketPath string
 
-	// ExternalURL is the URL that agents dial.
-	ExternalURL string
+	// ExternalURL is the URL that people reach, AgentsURL the one that agents dial.
+	ExternalURL, AgentsURL string
+	// AgentImage is the image of new agents.
+	AgentImage string
 	// CAPEM is the certificate authority that agents should trust; empty for
 	// the system's.
 	CAPEM string
@@ -135,7 +143,7 @@ type Server struct {
 
 // New returns an error when a required part is missing.
 func New(c Config) (*Server, error) {
-	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Namespaces == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
+	if c.Identity == nil || c.Accounts == nil || c.AgentKeys == nil || c.Trusts == nil || c.Fleet == nil || c.Globals == nil || c.Namespaces == nil || c.Notifier == nil || c.Cache == nil || c.Feed == nil || c.Events == nil || c.Lives == nil {
 		return nil, errors.New("console: a part is missing")
 	}
 	if c.Clock == nil {
@@ -163,11 +171,18 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
 	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
-	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooks{s}))
+	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
+		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
+		URL: func(w gitcache.Webhook) string { return s.config.ExternalURL + s.config.WebhookPath(w) },
+	}))
 	mux.Handle(handle[hubv1connect.ServicesHandler](s, records, hubv1connect.NewServicesHandler, &services{s}))
 	templates := globalsapi.API{Globals: s.config.Globals, Rollouts: s.config.Rollouts, Readable: s.readable, By: func(ctx context.Context) string { return caller(ctx).By() }}
 	mux.Handle(handle[hubv1connect.GlobalServicesHandler](s, records, hubv1connect.NewGlobalServicesHandler, &templates))
 	mux.Handle(handle[hubv1connect.ManagedNamespacesHandler](s, records, hubv1connect.NewManagedNamespacesHandler, &globalsapi.Namespaces{API: templates, Managed: s.config.Namespaces}))
+	told := notifyapi.API{Notifier: s.config.Notifier, Readable: s.readable, Caller: caller}
+	mux.Handle(handle[hubv1connect.NotificationSinksHandler](s, records, hubv1connect.NewNotificationSinksHandler, &notifyapi.Sinks{API: told}))
+	mux.Handle(handle[hubv1connect.NotificationRoutersHandler](s, records, hubv1connect.NewNotificationRoutersHandler, &notifyapi.Routers{API: told}))
+	mux.Handle(handle[hubv1connect.NotificationsHandler](s, records, hubv1connect.NewNotificationsHandler, &told))
 	mux.Handle(handle[hubv1connect.ContextsHandler](s, records, hubv1connect.NewContextsHandler, &contexts{s}))
 	mux.Handle(handle[hubv1connect.OutputsHandler](s, records, hubv1connect.NewOutputsHandler, &outputs{s}))
 	mux.Handle(handle[hubv1connect.BackendsHandler](s, records, hubv1connect.NewBackendsHandler, &backends{s}))
@@ -187,7 +202,9 @@ func (s *Server) Register(mux routes.Adder) {
 	}))
 	mux.Handle(handle[hubv1connect.LoginsHandler](s, records, hubv1connect.NewLoginsHandler, &logins{s}))
 	mux.Handle(handle[hubv1connect.ProvidersHandler](s, records, hubv1connect.NewProvidersHandler, &providers{s}))
-	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agents{s}))
+	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
+		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
+	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{s}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

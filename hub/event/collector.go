@@ -94,6 +94,8 @@ type Entry struct {
 	// none.
 	Cluster string
 	Service string
+	// Cause is what made it happen, the revision of a service's source; empty is unknown.
+	Cause string
 }
 
 // Collector collects what one transaction appended.

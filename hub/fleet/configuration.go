@@ -25,6 +25,9 @@ const (
 	UseOutputs = "outputs"
 	// The name is the backend's name, a colon and the path.
 	UseReference = "reference"
+	// The name is CLUSTER/NAME: a service that is waited for gives no value, but is
+	// found in the same way when it changes.
+	UseService = "service"
 )
 
 // Configuration stores values; hub/config implements it. Documents never change.
@@ -199,6 +202,28 @@ func stacksOf(s Spec) []string {
 	return names
 }
 
+// Dependencies decides about services that depend on services of other clusters, which
+// agents cannot see; hub/fleet/depend implements it.
+type Dependencies interface {
+	// Check returns Invalid when the service and others would wait for each other.
+	Check(ctx context.Context, cluster Cluster, name string, s Spec) error
+	// Waits says what a service waits for, empty for nothing. In a transaction that
+	// writes, a report that may change the answer makes it retry.
+	Waits(ctx context.Context, s Service, writing bool) (string, error)
+	// Ready wakes those that may wait for services, in the transaction of ctx.
+	Ready(ctx context.Context, services []Ref) error
+}
+
+// waits reports whether a service waits for something other than content.
+func (f *revisions) waits(ctx context.Context, s StoredService) (bool, error) {
+	missing, err := waitsFor(s)
+	if err != nil || len(missing) > 0 {
+		return true, err
+	}
+	why, err := f.dependencies.Waits(ctx, s.Service, true)
+	return why != "", err
+}
+
 // waitsFor returns the outputs that a service imports and that do not exist, or
 // that services of its project may not use.
 func waitsFor(s StoredService) (missing []string, err error) {
@@ -230,6 +255,11 @@ func usesOf(s Spec) []Use {
 	}
 	for _, r := range s.SecretRefs {
 		add(Use{UseReference, r.Backend + ":" + r.Path})
+	}
+	for _, d := range s.Dependencies {
+		if d.Cluster != "" {
+			add(Use{UseService, Ref{d.Cluster, d.Name}.String()})
+		}
 	}
 	return uses
 }

@@ -21,6 +21,8 @@ type Config struct {
 	Sealer  Sealer
 	// Configuration stores the values of services.
 	Configuration Configuration
+	// Dependencies knows the services of other clusters.
+	Dependencies Dependencies
 	// DigestKey is the hub's key for spec digests, at least 32 bytes, equal on
 	// every replica.
 	DigestKey []byte
@@ -53,8 +55,8 @@ type Fleet struct {
 
 // New returns a Fleet whose freshness starts Unknown.
 func New(c Config) (*Fleet, error) {
-	if c.Store == (Store{}) || c.Moves == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || len(c.DigestKey) < 32 {
-		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration and a digest key of 32 bytes are needed")
+	if c.Store == (Store{}) || c.Moves == nil || c.Writer == nil || c.Sources == nil || c.Sealer == nil || c.Configuration == nil || c.Dependencies == nil || len(c.DigestKey) < 32 {
+		return nil, errors.New("fleet: a store, a writer, sources, a sealer, a configuration, dependencies and a digest key of 32 bytes are needed")
 	}
 	if c.PollInterval == 0 {
 		c.PollInterval = 2 * time.Minute
@@ -70,10 +72,10 @@ func New(c Config) (*Fleet, error) {
 	f.Memory = live.New(s, c.Clock, c.PollInterval)
 	f.projects = &projects{t, s, c.Writer}
 	f.valueReader = &valueReader{c.Sealer, c.Configuration, c.DigestKey, c.Log}
-	f.revisions = &revisions{t, s, c.Moves, c.Writer, f.valueReader}
+	f.revisions = &revisions{t, s, c.Moves, c.Writer, f.valueReader, c.Dependencies}
 	f.clusters = &clusters{t, s, c.Writer, f.Memory, f.projects, f.revisions}
-	f.serviceViews = &serviceViews{t, s, c.Sources, f.Memory}
-	f.reports = &reports{t, s, c.Writer, f.Memory}
+	f.serviceViews = &serviceViews{t, s, c.Sources, f.Memory, c.Dependencies}
+	f.reports = &reports{t, s, c.Writer, f.Memory, c.Dependencies}
 	f.builtins = &builtins{t, s, c.Writer, f.Memory, f.revisions}
 	return f, nil
 }

@@ -21,16 +21,16 @@ type Head struct {
 // Revise moves a service to its heads and reports whether that makes a
 // revision, which follow.Follower stores. A service with several sources waits
 // until each has content, and keeps all its content while one of them fails. A
-// service whose outputs are missing waits too.
-func (f *revisions) Revise(s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
+// service whose outputs are missing, or whose dependencies are not ready, waits too.
+func (f *revisions) Revise(ctx context.Context, s *StoredService, cluster Cluster, heads map[string]Head) (Revised, bool, error) {
 	now := presentOf(s.Follows(), heads)
-	waits, err := waitsFor(*s)
+	waits, err := f.waits(ctx, *s)
 	if err != nil {
 		return Revised{}, false, err
 	}
 	settled := s.Revision > 0 && !s.Undelivered
 	switch {
-	case now.missing >= 0, len(waits) > 0,
+	case now.missing >= 0, waits,
 		settled && now.failing && len(now.parts) > 1,
 		settled && sameFiles(now.parts, s.contents()):
 		return Revised{}, false, nil

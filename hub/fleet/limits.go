@@ -131,7 +131,7 @@ func (f *projects) SetSyncWindows(ctx context.Context, by string, windows []Sync
 		if err != nil {
 			return err
 		}
-		same := slices.Equal(ordered(before), ordered(windows))
+		same := slices.Equal(specrules.Windows(before), specrules.Windows(windows))
 		next, err := managed.Part(ctx, "the hub's list of sync windows", manager, len(before) > 0, len(windows) > 0, !same)
 		if err != nil || same && next == manager {
 			return err
@@ -165,21 +165,9 @@ func (p Project) deliver(hub []SyncWindow) Limits {
 }
 
 func (l Limits) ordered() Limits {
-	l.Namespaces, l.Kinds = sorted(l.Namespaces), sorted(l.Kinds)
-	l.SyncWindows, l.HubWindows = ordered(l.SyncWindows), ordered(l.HubWindows)
+	l.Namespaces, l.Kinds = specrules.Sorted(l.Namespaces), specrules.Sorted(l.Kinds)
+	l.SyncWindows, l.HubWindows = specrules.Windows(l.SyncWindows), specrules.Windows(l.HubWindows)
 	return l
-}
-
-// sorted returns each text once, nil for none.
-func sorted(texts []string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(texts)))
-}
-
-// ordered returns each window once, nil for none.
-func ordered(windows []SyncWindow) []SyncWindow {
-	return slices.Compact(slices.SortedFunc(slices.Values(windows), func(a, b SyncWindow) int {
-		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-	}))
 }
 
 // reaching returns the part of a project's limits that applies to a service

@@ -22,9 +22,10 @@ const maxTold = 100
 // reports take what agents report.
 type reports struct {
 	times
-	store  Store
-	writer Writer
-	live   *live.Memory
+	store        Store
+	writer       Writer
+	live         *live.Memory
+	dependencies Dependencies
 }
 
 // StoreReports stores an agent's statuses and deletes drained tombstones. When
@@ -62,6 +63,8 @@ type reporting struct {
 	changes map[string]reported.Status
 	// now are the statuses stored afterwards, nil when nothing changed.
 	now *reported.Statuses
+	// ready are the services that became ready with this report.
+	ready []Ref
 }
 
 func (r *reporting) run(ctx context.Context) (err error) {
@@ -100,6 +103,9 @@ func (r *reporting) run(ctx context.Context) (err error) {
 	r.now = stored.With(r.changes)
 	r.result.StatusHash = r.now.Hash
 	if err := r.store.PutStatuses(ctx, r.cluster.ID, puts, r.now.Sum); err != nil {
+		return err
+	}
+	if err := r.dependencies.Ready(ctx, r.ready); err != nil {
 		return err
 	}
 	return r.tell(ctx)
@@ -156,6 +162,9 @@ func (r *reporting) take(ctx context.Context) (puts []StoredStatus, err error) {
 		puts = append(puts, now)
 		before[one.ServiceID], r.changes[one.ServiceID] = now, now.kept()
 		if exists {
+			if one.Status.becameReady(was.Status) {
+				r.ready = append(r.ready, Ref{r.cluster.Name, row.Name})
+			}
 			if err := recordReport(ctx, r.cluster, row, was.Status, one.Status); err != nil {
 				return nil, err
 			}
@@ -205,7 +214,7 @@ func (r *reporting) drained(ctx context.Context) error {
 func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Status) error {
 	entry := event.Entry{
 		Object: "service " + Ref{cluster.Name, row.Name}.String(), By: "agent " + cluster.Name,
-		Message: now.Message, Cluster: row.ClusterID, Service: row.ID,
+		Message: now.Message, Cluster: row.ClusterID, Service: row.ID, Cause: short(now.SourceRevision),
 	}
 	switch {
 	case now.bad() && !before.bad():
@@ -222,6 +231,15 @@ func recordReport(ctx context.Context, cluster Cluster, row Row, before, now Sta
 
 // bad reports whether the status is a failure for people.
 func (s Status) bad() bool { return s.Sync == Failed || s.Health == Degraded }
+
+// Applied reports whether the agent runs what it says, drift aside.
+func (s Status) Applied() bool { return s.Sync == Synced || s.Sync == Drifted }
+
+// becameReady reports whether who depends on the service may go on since this report.
+func (s Status) becameReady(was Status) bool {
+	ready := func(s Status) bool { return s.Applied() && s.Health == Healthy }
+	return ready(s) && (!ready(was) || s.TarballDigest != was.TarballDigest || s.SpecDigest != was.SpecDigest)
+}
 
 // differs reports whether something else is applied for people: other files, or
 // settings that made a revision or changed an object. Settings of the hub or

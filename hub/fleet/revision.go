@@ -12,10 +12,11 @@ const KeptRevisions = 20
 // revisions are what services are delivered as.
 type revisions struct {
 	times
-	store  Store
-	moves  MoveStore
-	writer Writer
-	values *valueReader
+	store        Store
+	moves        MoveStore
+	writer       Writer
+	values       *valueReader
+	dependencies Dependencies
 }
 
 // delivered returns the spec and the sealed secrets that the cluster gets:

@@ -147,11 +147,11 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 	if err != nil {
 		return StoredService{}, err
 	}
-	waits, err := waitsFor(s)
+	waits, err := f.waits(ctx, s)
 	if err != nil {
 		return StoredService{}, err
 	}
-	if now.missing < 0 && len(waits) == 0 {
+	if now.missing < 0 && !waits {
 		s.take(now.parts)
 	}
 	if err := f.settle(&s, s.Spec, s.Secrets, cluster); err != nil {
@@ -214,14 +214,14 @@ func (f *Fleet) update(ctx context.Context, by string, before StoredService, r S
 	case s.PinnedRevision != 0:
 		message = "takes effect when the service is resumed: a rollback pins it"
 	case s.Undelivered:
-		message = "takes effect when its source has content and its outputs exist"
+		message = "takes effect when its source has content, its outputs exist and its dependencies are healthy"
 	}
 	return s, true, recordService(ctx, s.Service, kind, by, message)
 }
 
 // redeliver gives the cluster what is declared now: the heads of the sources
 // with the declared spec, as a new revision when either differs. While a source
-// has no content, or outputs are missing, the current revision stays. While one of
+// has no content, or the service waits, the current revision stays. While one of
 // several sources fails, all files stay, so that parts of different times are not
 // mixed.
 func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredService, cluster Cluster, cause Cause, by string) error {
@@ -229,16 +229,16 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 	if err != nil {
 		return err
 	}
-	waits, err := waitsFor(*s)
+	waits, err := f.waits(ctx, *s)
 	if err != nil {
 		return err
 	}
-	if s.Undelivered = (len(waits) > 0 || now.missing >= 0 || len(now.parts) == 0) && s.Revision > 0; s.Undelivered {
+	if s.Undelivered = (waits || now.missing >= 0 || len(now.parts) == 0) && s.Revision > 0; s.Undelivered {
 		return nil
 	}
 	samePlaces := slices.Equal(s.Follows(), before.Follows())
 	hold := now.failing && len(now.parts) > 1 && samePlaces && before.Revision > 0 && before.PinnedRevision == 0 && !before.Undelivered
-	if now.missing < 0 && len(waits) == 0 && !hold && (!samePlaces || !sameFiles(now.parts, s.contents())) {
+	if now.missing < 0 && !waits && !hold && (!samePlaces || !sameFiles(now.parts, s.contents())) {
 		s.take(now.parts)
 	}
 	if err := f.settle(s, s.Spec, s.Secrets, cluster); err != nil {
@@ -266,7 +266,7 @@ func (f *Fleet) declare(ctx context.Context, s *StoredService, before Service, p
 	if err := specrules.Validate(s.Name, s.Spec); err != nil {
 		return err
 	}
-	if err := f.checkCycles(ctx, cluster, s.Name, s.Spec); err != nil {
+	if err := f.revisions.dependencies.Check(ctx, cluster, s.Name, s.Spec); err != nil {
 		return err
 	}
 	if err := checkParent(ctx, f.store, s.ParentID, before.ParentID); err != nil {

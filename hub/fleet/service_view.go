@@ -3,13 +3,14 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
+	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/hub/fleet/live"
 	"github.com/axle-cd/axle/hub/managed"
-	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pagetoken"
 )
 
 const (
@@ -25,14 +26,16 @@ const (
 	ReasonDeleting    = "Deleting"
 	ReasonOldAgent    = "AgentTooOld"
 	ReasonNoOutputs   = "WaitingForOutputs"
+	ReasonDependency  = "Dependency" // agents give it too
 )
 
 // serviceViews show services as they are now.
 type serviceViews struct {
 	times
-	store   Store
-	sources Sources
-	live    *live.Memory
+	store        Store
+	sources      Sources
+	live         *live.Memory
+	dependencies Dependencies
 }
 
 // Service returns a service with its components.
@@ -64,39 +67,22 @@ func (f *serviceViews) whole(ctx context.Context, s Service) (ServiceView, error
 
 // Services returns a page of services, without components.
 func (f *serviceViews) Services(ctx context.Context, filter ServiceFilter) (ServicePage, error) {
-	after, err := parsePageToken(filter.PageToken)
+	cluster, name, err := pagetoken.Parse(filter.PageToken)
 	if err := cmp.Or(err, managed.Filter(filter.ManagedBy)); err != nil {
 		return ServicePage{}, err
 	}
 	limit := min(cmp.Or(max(filter.PageSize, 0), standardPage), maxPage)
-	services, err := f.store.ListServices(ctx, filter, after, limit+1)
+	services, err := f.store.ListServices(ctx, filter, Ref{cluster, name}, limit+1)
 	if err != nil {
 		return ServicePage{}, err
 	}
 	var page ServicePage
 	if len(services) > limit {
 		services = services[:limit]
-		page.NextPageToken = pageToken(services[limit-1].Ref())
+		page.NextPageToken = pagetoken.Of(services[limit-1].Cluster, services[limit-1].Name)
 	}
 	page.Services, err = f.views(ctx, services)
 	return page, err
-}
-
-// pageToken encodes the position after a service in the order of lists.
-func pageToken(r Ref) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(r.Cluster + "/" + r.Name))
-}
-
-func parsePageToken(token string) (Ref, error) {
-	if token == "" {
-		return Ref{}, nil
-	}
-	plain, err := base64.RawURLEncoding.DecodeString(token)
-	cluster, name, ok := strings.Cut(string(plain), "/")
-	if err != nil || !ok {
-		return Ref{}, errcode.New(errcode.Invalid, "the page token is not one that this hub gave")
-	}
-	return Ref{cluster, name}, nil
 }
 
 // views adds the current state to services.
@@ -150,6 +136,8 @@ func (f *serviceViews) views(ctx context.Context, services []Service) ([]Service
 		views[i] = f.view(s, byID[s.ClusterID], statuses[s.ID], known)
 		if names := waiting[s.ID]; len(names) > 0 {
 			views[i].wait(names)
+		} else if err := f.depend(ctx, &views[i], known.heads); err != nil {
+			return nil, err
 		}
 	}
 	return views, nil
@@ -187,6 +175,22 @@ func (v *ServiceView) wait(outputs []string) {
 	}
 	v.Sync, v.Reason = Pending, ReasonNoOutputs
 	v.Message = fmt.Sprintf("waits for the outputs %s, which services of project %s do not have yet; axle outputs put creates them", strings.Join(outputs, ", "), v.Project)
+}
+
+// depend shows that a service waits for services on other clusters.
+func (f *serviceViews) depend(ctx context.Context, v *ServiceView, heads map[string]Head) error {
+	elsewhere := slices.ContainsFunc(v.Spec.Dependencies, func(d specv1.Dependency) bool { return d.Cluster != "" })
+	if !elsewhere || v.PinnedRevision != 0 || v.Deleting != "" || v.Paused || v.Reason == ReasonSourceError {
+		return nil
+	}
+	if now := presentOf(v.Follows(), heads); now.missing >= 0 || v.Revision > 0 && !v.Undelivered && sameFiles(now.parts, v.contents()) {
+		return nil // it has all that it could get
+	}
+	why, err := f.dependencies.Waits(ctx, v.Service, false)
+	if why != "" {
+		v.Sync, v.Reason, v.Message = Pending, ReasonDependency, why
+	}
+	return err
 }
 
 func (f *serviceViews) view(s Service, c Cluster, status StoredStatus, known upstreams) ServiceView {

@@ -195,7 +195,8 @@ type MoveStore interface {
 	// ServicesToAdvance returns up to limit services after an id, in order of
 	// id, for which only the content changes: one of the sources is their only
 	// one, at their root; their current revision has the head's entry and other
-	// content; and they are neither pinned, deleting nor undelivered. It fills
+	// content; and they are neither pinned, deleting nor undelivered, nor depend on
+	// services of other clusters. It fills
 	// in the ids, the names, the source, the spec digest and the revision.
 	ServicesToAdvance(ctx context.Context, heads []Head, after string, limit int) ([]Service, error)
 	// ServicesBehind returns up to limit services after an id, in order of id,

@@ -47,7 +47,7 @@ func (f Templates) Admit(ctx context.Context, s *StoredService, p Project, clust
 		return err
 	}
 	s.ProjectID, s.Project, s.Limits = p.ID, p.Name, p.Delivered
-	return f.checkCycles(ctx, cluster, s.Name, s.Spec)
+	return f.revisions.dependencies.Check(ctx, cluster, s.Name, s.Spec)
 }
 
 // ProjectByID returns a project that something is in or moves to; a transaction

@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/globals"
+	"github.com/axle-cd/axle/hub/store/notifications"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
@@ -41,7 +42,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries} {
 		maps.Copy(definitions, room)
 	}
 }
@@ -137,6 +138,14 @@ func TestColumnsThatChangedPlacesAreFound(t *testing.T) {
 
 // elsewhere are the fields of columns with another name, by type and column.
 var elsewhere = map[string]string{
+	"notify.Sink COALESCE(p.name, '')":   "Project",
+	"notify.Sink managed_by_tool":        "ManagedBy.Tool",
+	"notify.Sink managed_by_id":          "ManagedBy.ID",
+	"notify.Router COALESCE(p.name, '')": "Project",
+	"notify.Router managed_by_tool":      "ManagedBy.Tool",
+	"notify.Router managed_by_id":        "ManagedBy.ID",
+	"notify.Sink (SELECT count(*) FROM notification_messages m WHERE m.sink_id = n.id AND m.state IN ('open', 'trying'))":                       "Waiting",
+	"notify.Sink (SELECT COALESCE(min(m.created_at), 0) FROM notification_messages m WHERE m.sink_id = n.id AND m.state IN ('open', 'trying'))": "OldestAt",
 	"account.Device pause":                                                    "Interval",
 	"identity.Token COALESCE(u.kind, '')":                                     "OwnerKind",
 	"identity.Token COALESCE(u.admin, 0)":                                     "OwnerAdmin",

@@ -19,6 +19,7 @@ var (
 		rows.Col(c, "message", &e.Message)
 		rows.Col(c, "cluster", &e.Cluster)
 		rows.Col(c, "service", &e.Service)
+		rows.Col(c, "cause", &e.Cause)
 	})
 	selectEvents = eventTable.Select()
 	insertEvents = eventTable.All().InsertMany("")

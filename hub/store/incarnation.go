@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func (s *Store) BeginIncarnation(ctx context.Context, present, after string, con
 		}
 		if !confirmed {
 			// As after a restore, nothing here was learnt in this incarnation.
-			if err := forgetReports(ctx, s); err != nil {
+			if err := errors.Join(forgetReports(ctx, s), s.Restored(ctx)); err != nil {
 				return err
 			}
 		}

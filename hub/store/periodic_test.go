@@ -177,6 +177,29 @@ var periodics = map[string]periodic{
 			return env.StoreTestRuns(env.T.Context(), c.cluster.ID, []fleet.TestRun{{ServiceID: c.web.ID, Key: "k", State: "Passed"}})
 		},
 	)},
+	"events are told to sinks": {"notify/notify.go", all(
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) { return env.Store.Sinks(ctx) }),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Routers(ctx)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			at, err := env.Store.Cursor(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return env.Store.HappenedAfter(ctx, at, 500)
+		}),
+		read(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) (any, error) {
+			return env.Store.Due(ctx, "nsk_none", 1, 20)
+		}),
+		in(func(ctx context.Context, env *fleettest.Fleet, _ *crowded) error {
+			if _, _, err := env.Store.OfTopic(ctx, "nsk_none", "health", 0); err != nil {
+				return err
+			}
+			_, err := env.Store.PruneMessages(ctx, 1, 500)
+			return err
+		}),
+	)},
 	"tokens were used": {"identity/last_use.go", all(
 		in(func(ctx context.Context, env *fleettest.Fleet, c *crowded) error {
 			if _, err := env.Store.ClusterTokens(ctx, c.cluster.ID); err != nil {

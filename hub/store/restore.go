@@ -102,7 +102,7 @@ func (s *Store) replaceAll(ctx context.Context, c Config, in *backupReader, head
 	if _, err := s.exec(ctx, "UPDATE repository_leases SET replica = '', boot = '', expires_at = 0, fetch_started_at = {now}"); err != nil {
 		return next, err
 	}
-	if err := errors.Join(forgetReads(ctx, s), forgetReports(ctx, s)); err != nil {
+	if err := errors.Join(forgetReads(ctx, s), forgetReports(ctx, s), s.Restored(ctx)); err != nil {
 		return next, err
 	}
 	if err := s.SetSetting(ctx, settingMinor, strconv.Itoa(SchemaMinor)); err != nil {

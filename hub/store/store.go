@@ -13,6 +13,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/globals"
+	"github.com/axle-cd/axle/hub/store/notifications"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
@@ -56,6 +57,7 @@ type Store struct {
 	*compared
 	*globalTable
 	*holdTable
+	*notificationTable
 	db     *sqldb.DB
 	url    string
 	clock  clock.Clock
@@ -112,6 +114,7 @@ func open(ctx context.Context, c Config, use sqldb.Use) (s *Store, err error) {
 	}
 	s.history, s.recipes, s.statusTable = revisions.New(s.db, s.clock), artifacts.New(s.db, s.clock), statuses.New(s.db)
 	s.compared, s.accountTable, s.auditTable = previews.New(s.db), accounts.New(s.db, s.SetSetting), auditlog.New(s.db)
+	s.notificationTable = notifications.New(s.db)
 	s.globalTable = globals.New(s.db, s.history, s.clock)
 	s.holdTable = globals.NewHolds(s.db)
 	s.sourceTable = sources.New(s.db, s.Sealer, s.recipes.PutArtifacts)
@@ -145,17 +148,18 @@ var (
 
 // The tables of the packages below.
 type (
-	accountTable = accounts.Table
-	auditTable   = auditlog.Table
-	configTable  = configuration.Table
-	rolloutTable = rollouts.Table
-	sourceTable  = sources.Table
-	history      = revisions.Table
-	recipes      = artifacts.Table
-	statusTable  = statuses.Table
-	compared     = previews.Table
-	globalTable  = globals.Table
-	holdTable    = globals.Holds
+	accountTable      = accounts.Table
+	auditTable        = auditlog.Table
+	configTable       = configuration.Table
+	rolloutTable      = rollouts.Table
+	sourceTable       = sources.Table
+	history           = revisions.Table
+	recipes           = artifacts.Table
+	statusTable       = statuses.Table
+	compared          = previews.Table
+	globalTable       = globals.Table
+	holdTable         = globals.Holds
+	notificationTable = notifications.Table
 )
 
 // Close ends what is running and closes the database; calls after it are

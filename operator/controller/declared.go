@@ -54,7 +54,7 @@ func (d declared) found(f *declare.Found) *found {
 	if f == nil {
 		return nil
 	}
-	out := &found{id: f.ID, message: f.Message, managed: true, by: f.By, waits: f.Waits, declared: f}
+	out := &found{id: f.ID, message: f.Message, managed: true, by: f.By, waits: f.Waits, notActing: f.NotActing, declared: f}
 	if d.show != nil {
 		out.show = func(o client.Object) { d.show(o, f.Message) }
 	}

@@ -1,5 +1,5 @@
 // Package declare reads and writes what manifests of the group axle-cd.github.io declare,
-// one file for the kinds of a topic. The operator and axle apply call it, so both give
+// and those of notifications, one file for the kinds of a topic. The operator and axle apply call it, so both give
 // the same result. sdk/manifest reads the manifests.
 //
 // It decides nothing about managers: the hub does, by the Management of the item. It
@@ -30,6 +30,8 @@ type Found struct {
 	By *hubv1.Manager
 	// Waits is what it waits for; empty means that it is ready.
 	Waits string
+	// NotActing are fields of the object that the hub cannot change.
+	NotActing []string
 	// rows are those of what has rows.
 	rows []row
 }
@@ -54,6 +56,7 @@ type Kind interface {
 var all = map[string]Kind{
 	"AccessBinding": bindings{}, "GroupMembership": members{}, "User": users{}, "AdminGrant": admins{}, "LoginProvider": providers{},
 	"ProjectLimits": limits{}, "HubSettings": windows{}, "Outputs": outputs{}, "Repository": repositories{}, "FederationTrust": trusts{}, "Webhook": webhooks{}, "AgentUpgrade": upgrades{},
+	"NotificationSink": sinks{}, "NotificationRouter": routers{},
 }
 
 // Of returns the calls of a kind of the group, and whether it has some.
@@ -65,7 +68,7 @@ func Of(kind string) (Kind, bool) {
 // Rights are the kinds of Of about people, webhooks and settings, in the order in which what names
 // others is deleted first. The others are Outputs, Repository and AgentUpgrade.
 func Rights() []string {
-	return []string{"Webhook", "FederationTrust", "LoginProvider", "AdminGrant", "AccessBinding", "GroupMembership", "User", "ProjectLimits", "HubSettings"}
+	return []string{"NotificationRouter", "NotificationSink", "Webhook", "FederationTrust", "LoginProvider", "AdminGrant", "AccessBinding", "GroupMembership", "User", "ProjectLimits", "HubSettings"}
 }
 
 // Hides reports whether an item has values that the hub does not show, so that nobody
@@ -80,6 +83,8 @@ func Hides(item *manifest.Item) bool {
 		return r.GetCredentials() != nil
 	case *hubv1.CreateWebhookRequest:
 		return true
+	case *hubv1.ApplyNotificationSinkRequest:
+		return r.GetUrl() != "" || r.GetSecret() != ""
 	}
 	return false
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // ExportedKinds are the kinds that an Exporter makes.
-var ExportedKinds = []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ManagedNamespace", "GlobalService", "ServiceDeployment"}
+var ExportedKinds = []string{"Project", "GitRepository", "HelmRepository", "Cluster", "ServiceContext", "ManagedNamespace", "NotificationSink", "NotificationRouter", "GlobalService", "ServiceDeployment"}
 
 // Exported is an object that declares what the hub has: read again, it changes nothing.
 type Exported struct {

@@ -44,6 +44,9 @@ func asStored(t *testing.T, item *manifest.Item) proto.Message {
 		if have.Auth == "" && proto.Size(r.GetCredentials()) > 0 {
 			have.Auth = "basic"
 		}
+		if proto.Size(have.GetOptions()) == 0 {
+			have.Options = nil // an empty message says the same as none
+		}
 		return have
 	case item.Cluster != nil:
 		return &hubv1.Cluster{Name: item.Cluster.GetName(), Handle: item.Cluster.GetName(), Tags: item.Cluster.GetTags(), Metadata: item.Cluster.GetMetadata()}
@@ -64,6 +67,12 @@ func asStored(t *testing.T, item *manifest.Item) proto.Message {
 		hide(have.GetSpec().GetSecrets())
 		return have
 	}
+	switch request := item.Request.(type) {
+	case *hubv1.ApplyNotificationSinkRequest:
+		return &hubv1.NotificationSink{Name: request.GetName(), Settings: request.GetSettings(), Signed: request.GetSettings().GetType() == "WEBHOOK" && !request.GetUnsigned()}
+	case *hubv1.ApplyNotificationRouterRequest:
+		return &hubv1.NotificationRouter{Name: request.GetName(), Settings: request.GetSettings()}
+	}
 	t.Fatalf("%s is not a kind of files", item.Kind)
 	return nil
 }
@@ -82,6 +91,10 @@ func export(e manifest.Exporter, have proto.Message) (manifest.Exported, error) 
 		return e.Service(have)
 	case *hubv1.ManagedNamespace:
 		return e.ManagedNamespace(have)
+	case *hubv1.NotificationSink:
+		return e.NotificationSink(have)
+	case *hubv1.NotificationRouter:
+		return e.NotificationRouter(have)
 	default:
 		return e.Global(have.(*hubv1.GlobalService))
 	}
@@ -180,6 +193,16 @@ func filled(kind string) any {
 		converttest.Fill(&o.Spec)
 		// The hub says that the service makes no namespace.
 		o.Spec.Service.SyncConfig.CreateNamespace = nil
+		return named(&o, kind)
+	case "NotificationSink":
+		var o v1alpha1.NotificationSink
+		o.Spec.Type, o.Spec.ProjectRef = "WEBHOOK", &v1alpha1.ObjectReference{Name: "shop"}
+		key := &v1alpha1.KeySelector{Name: "hook", Key: "password"}
+		o.Spec.Configuration.URLSecretRef, o.Spec.Configuration.Webhook = key, &v1alpha1.NotificationWebhook{SecretRef: key}
+		return named(&o, kind)
+	case "NotificationRouter":
+		var o v1alpha1.NotificationRouter
+		converttest.Fill(&o.Spec)
 		return named(&o, kind)
 	default:
 		var o v1alpha1.ServiceDeployment

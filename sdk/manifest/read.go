@@ -259,9 +259,11 @@ func (d document) item(values Values) (*Item, error) {
 		return d.global(values)
 	case "ManagedNamespace":
 		return d.namespace(values)
+	case "NotificationSink", "NotificationRouter":
+		return d.notification(values)
 	case "AgentConfiguration", "CustomHealth":
 		return nil, errcode.New(errcode.Invalid, "%s: %s %q belongs in its cluster, not on the hub; apply it there with kubectl or in a service's repository", d.where, d.meta.Kind, d.meta.Name)
 	default:
-		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService and ManagedNamespace%s", d.where, d.meta.Kind, d.why())
+		return nil, errcode.New(errcode.Invalid, "%s: kind %s is not supported yet; supported kinds are Project, GitRepository, HelmRepository, Cluster, ServiceContext, ServiceDeployment, GlobalService, ManagedNamespace, NotificationSink and NotificationRouter%s", d.where, d.meta.Kind, d.why())
 	}
 }

@@ -45,6 +45,7 @@ func (d document) read(values Values) (*Item, error) {
 		item.Namespace.Spec.Secrets = stay(item.Namespace.GetSpec().GetSecrets(), item.Stored)
 	case item.Context != nil:
 		item.Context.Context.Secrets = stay(item.Context.GetContext().GetSecrets(), item.Stored)
+	case item.storedSink():
 	case item.Repository == nil:
 		return invalid("the kind has no secrets; remove the annotation")
 	case !slices.Equal(item.Stored, []string{credentials}):
@@ -83,6 +84,8 @@ func (i *Item) Lacks(have proto.Message) error {
 		known = keys(have.GetSpec().GetSecrets())
 	case *hubv1.Context:
 		known = keys(have.GetSecrets())
+	case *hubv1.NotificationSink:
+		known = storedOf(have)
 	case *hubv1.Repository:
 		if hasCredentials(have) {
 			known = []string{credentials}

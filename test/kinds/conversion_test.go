@@ -211,6 +211,12 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 	for source := range v.sources {
 		documents += "\n---\n" + source
 	}
+	if r, ok := item.Request.(*hubv1.ApplyNotificationRouterRequest); ok {
+		for _, name := range r.GetSettings().GetSinks() {
+			_, err := c.client.NotificationSinks.Apply(ctx, connect.NewRequest(&hubv1.ApplyNotificationSinkRequest{Name: name, Url: "https://hooks.invalid/x", Settings: &hubv1.NotificationSinkSettings{Type: "SLACK"}}))
+			c.existing(err)
+		}
+	}
 	for at := range v.secrets {
 		documents += fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %q}\nstringData: {password: hidden}\n", at[1], at[0])
 	}

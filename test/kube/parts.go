@@ -27,6 +27,11 @@ func (c *Cluster) startParts(ctx context.Context) error {
 		if err := c.startKubelet(ctx, client); err != nil {
 			return err
 		}
+		if c.cfg.Controllers {
+			if err := startStorage(ctx, c, client); err != nil {
+				return err
+			}
+		}
 	}
 	if c.cfg.Kwok || c.cfg.Binaries != nil {
 		c.startBinder(client)

@@ -327,6 +327,10 @@ func statusOf(object client.Object) *v1alpha1.Status {
 		return &o.Status
 	case *v1alpha1.GlobalService:
 		return &o.Status.Status
+	case *v1alpha1.NotificationSink:
+		return &o.Status
+	case *v1alpha1.NotificationRouter:
+		return &o.Status
 	case *v1alpha1.ManagedNamespace:
 		return &o.Status.Status
 	case *v1alpha1.GeneratedSecret:

@@ -193,6 +193,11 @@ var cells = map[string]cell{
 	"ManagedNamespace spec.service.repositoryRef":                  {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
 	"ManagedNamespace spec.service.helm.repositoryRef":             {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}}"},
 	"ManagedNamespace spec.service.sources[].repositoryRef":        {kinds.Deployments, "ManagedNamespace", "", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}}"},
+	"NotificationSink spec.projectRef":                             {kinds.Deployments, "NotificationSink", "", "{type: PLURAL, bindings: [{userEmail: a@example.com}], projectRef: {name: shop, namespace: %s}}"},
+	"NotificationRouter spec.projectRef":                           {kinds.Deployments, "NotificationRouter", "", "{events: ['*'], sinks: [{name: told}], projectRef: {name: shop, namespace: %s}}"},
+	"NotificationRouter spec.sinks[]":                              {kinds.Deployments, "NotificationRouter", "NotificationSink", "{events: ['*'], sinks: [{name: told, namespace: %s}]}"},
+	"NotificationRouter spec.filters[].clusterRef":                 {kinds.Deployments, "NotificationRouter", "Cluster", "{events: ['*'], sinks: [{name: told}], filters: [{clusterRef: {name: edge, namespace: %s}}]}"},
+	"NotificationRouter spec.filters[].serviceRef":                 {kinds.Deployments, "NotificationRouter", "ServiceDeployment", "{events: ['*'], sinks: [{name: told}], filters: [{serviceRef: {name: named, namespace: %s}}]}"},
 	"ServiceAccount spec.tokenSecretRef":                           {kinds.Deployments, "ServiceAccount", "Secret", "{email: edge@example.test, tokenSecretRef: {name: token, namespace: %s}}"},
 	"ServiceContext spec.configMapRef":                             {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRef: {name: values, namespace: %s}}"},
 	"ServiceContext spec.configMapRefs[]":                          {kinds.Deployments, "ServiceContext", "ConfigMap", "{configMapRefs: [{name: values, namespace: %s}]}"},
@@ -226,7 +231,7 @@ func helm(provider, auth string) cell {
 func grant(apiVersion, in string, c cell, from string) string {
 	group := ""
 	switch c.to {
-	case "Cluster":
+	case "Cluster", "NotificationSink", "ServiceDeployment":
 		group = kinds.Deployments
 	case "GitRepository":
 		group = "source.toolkit.fluxcd.io"
@@ -343,6 +348,8 @@ func (b *bed) neighbours() {
 		})
 		b.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: values, namespace: " + namespace + "}\ndata: {zone: eu}")
 		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: Cluster\nmetadata: {name: edge, namespace: " + namespace + "}\nspec: {handle: edge-1}")
+		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: NotificationSink\nmetadata: {name: told, namespace: " + namespace + "}\nspec: {name: told-" + namespace + ", type: PLURAL, bindings: [{userEmail: a@example.com}]}")
+		b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ServiceDeployment\nmetadata: {name: named, namespace: " + namespace + "}\nspec: {name: named-" + namespace + ", cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}}")
 	}
 	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: Project\nmetadata: {name: shop}\nspec: {name: shop}")
 }

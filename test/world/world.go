@@ -39,6 +39,9 @@ type Config struct {
 	// Replicas, when above zero, are that many hubs on one Postgres behind a
 	// front, instead of one on SQLite.
 	Replicas int
+	// Installed starts no hub: one is installed into a cluster, whose pods then run
+	// axle-hub and axle-operator, and the caller sets World.Hub by HubAt.
+	Installed bool
 	// TLS makes a single hub serve TLS with its own authority: kubectl and client-go
 	// send no token of a kubeconfig over plain HTTP.
 	TLS bool
@@ -105,7 +108,9 @@ func Start(ctx context.Context, c Config) (w *World, err error) {
 		if c.Replicas > 0 {
 			return w.startReplicas(groupCtx, c.Replicas)
 		}
-		w.Hub, err = w.startHub(groupCtx)
+		if !c.Installed {
+			w.Hub, err = w.startHub(groupCtx)
+		}
 		return err
 	})
 	err = group.Wait()
@@ -118,6 +123,9 @@ func (w *World) build(ctx context.Context) error {
 	names := append([]string{"axle-hub"}, w.Only...)
 	if len(w.Only) == 0 {
 		names = []string{"axle", "axle-hub", "axle-agent", "axle-render", "axle-render-rare"}
+	}
+	if w.Installed {
+		names = append(names, "axle-operator")
 	}
 	for _, name := range names {
 		path, err := bin.Path(ctx, name, w.Build)
@@ -150,7 +158,11 @@ func (w *World) AddCluster(ctx context.Context, name string) (*kube.Cluster, err
 	if w.Pods {
 		config.Controllers, config.Kwok = true, true
 		config.Binaries = map[string]string{}
-		for _, name := range []string{"axle-agent", "axle-render", "axle-render-rare"} {
+		run := []string{"axle-agent", "axle-render", "axle-render-rare"}
+		if w.Installed {
+			run = append(run, "axle-hub", "axle-operator")
+		}
+		for _, name := range run {
 			config.Binaries[name] = w.Programs[name]
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/fleet/depend"
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/store"
@@ -100,7 +101,7 @@ func (f *Fleet) newValues() *config.Keeper {
 func (f *Fleet) of(sources fleet.Sources, values fleet.Configuration) *fleet.Fleet {
 	f.T.Helper()
 	made, err := fleet.New(fleet.Config{
-		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values,
+		Store: store.Fleet(f.Store), Moves: f.Store, Writer: f.Store, Sources: sources, Sealer: f.Sealer, Configuration: values, Dependencies: depend.New(f.Store),
 		DigestKey: []byte("0123456789abcdef0123456789abcdef"), Clock: f.Clock,
 	})
 	if err != nil {

@@ -166,7 +166,7 @@ func (f *Follower) reviseBatch(ctx context.Context, sourceIDs []string, after st
 		if !known {
 			continue
 		}
-		r, changed, err := f.Fleet.Revise(&s, cluster, heads)
+		r, changed, err := f.Fleet.Revise(ctx, &s, cluster, heads)
 		if err != nil {
 			return "", err
 		}

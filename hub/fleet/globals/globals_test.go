@@ -453,3 +453,44 @@ func TestCommitOfManyTargetsIsFewFeedRows(t *testing.T) {
 		t.Errorf("an edit appended %d rows, want one for each 500 clusters and its own", n)
 	}
 }
+
+// Targets wait for a service of another cluster as other services do, although a commit
+// moves targets without reading them.
+func TestTargetsWaitForAServiceOfAnotherCluster(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, d storetest.Database) {
+		b := newBed(t, d)
+		b.AddCluster("edge-0")
+		b.AddCluster("core")
+		db := b.AddService("core", "db")
+		b.Move(db, 1)
+		r := request()
+		r.Spec.Dependencies = []fleet.Dependency{{Name: "db", Cluster: "core"}}
+		b.apply(r)
+		web := b.target("edge-0")
+		wants := func(step string, revision int64, reason string) {
+			t.Helper()
+			if v := b.target("edge-0"); v.Revision != revision || v.Reason != reason {
+				t.Errorf("%s: revision %d, %s: %s", step, v.Revision, v.Reason, v.Message)
+			}
+		}
+		wants("nothing was reported", 0, fleet.ReasonDependency)
+		report := func(base, hash string, h fleet.Health) {
+			t.Helper()
+			one := fleettest.ReportOf(b.Must(b.Service(t.Context(), db.Ref())), base, hash)
+			one.Status.Health = h
+			b.Report(fleet.ReportBatch{ClusterID: db.ClusterID, Reports: []fleet.Report{one}})
+		}
+		report("", "1", fleet.Healthy)
+		if ids, err := b.Store.MovedSources(t.Context(), "", 100); err != nil || len(ids) != 1 || ids[0] != web.SourceID {
+			t.Fatalf("sources to follow: %q, %v", ids, err)
+		}
+		b.Tell(web.SourceID)
+		wants("it is healthy", 1, "")
+		report("1", "2", fleet.Degraded)
+		b.Move(web, 2)
+		wants("a commit while it is degraded", 1, fleet.ReasonDependency)
+		report("2", "3", fleet.Healthy)
+		b.Tell(web.SourceID)
+		wants("it recovered", 2, "")
+	})
+}

@@ -129,7 +129,7 @@ func (m *matching) revise(ctx context.Context) error {
 		if s.PinnedRevision != 0 {
 			continue
 		}
-		r, changed, err := m.config.Fleet.Revise(s, m.clusters[i], heads)
+		r, changed, err := m.config.Fleet.Revise(ctx, s, m.clusters[i], heads)
 		if err != nil {
 			return err
 		}

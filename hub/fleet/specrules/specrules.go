@@ -321,9 +321,6 @@ func NotActing(s specv1.Spec) []string {
 			add(at+".git", h.Git != nil)
 		}
 	}
-	for i, d := range s.Dependencies {
-		add(fmt.Sprintf("dependencies[%d].cluster", i), d.Cluster != "")
-	}
 	add("docsPath", s.DocsPath != "")
 	return paths
 }

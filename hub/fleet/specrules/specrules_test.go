@@ -129,7 +129,7 @@ func TestNotActingNamesWhatDoesNothing(t *testing.T) {
 	s.Sources, s.Imports, s.DocsPath = []specv1.Source{{Path: "more"}}, []specv1.Import{{Stack: "net"}}, "docs"
 	want := []string{
 		"helm.chart", "helm.version", "renderers[0].helm.url", "renderers[0].helm.chart",
-		"dependencies[1].cluster", "docsPath",
+		"docsPath",
 	}
 	if diff := cmp.Diff(want, specrules.NotActing(s)); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)

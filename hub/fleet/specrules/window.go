@@ -2,6 +2,7 @@ package specrules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
@@ -13,6 +14,20 @@ const maxWindows = 20
 
 func checkWindows(_ string, s specv1.Spec) error { return CheckWindows("syncWindows", s.SyncWindows) }
 
+// Sorted returns each text once, nil for none.
+func Sorted(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}
+
+// Windows returns each window once, in an order of its own, nil for none.
+func Windows(all []specv1.SyncWindow) []specv1.SyncWindow {
+	return slices.Compact(slices.SortedFunc(slices.Values(all), func(a, b specv1.SyncWindow) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	}))
+}
+
+// CheckWindows returns an Invalid error that begins with at for windows that cannot be
+// used.
 func CheckWindows(at string, windows []specv1.SyncWindow) error {
 	if len(windows) > maxWindows {
 		return Field(at, "lists more than %d", maxWindows)

@@ -122,6 +122,7 @@ func (t *Table) ServicesToAdvance(ctx context.Context, heads []fleet.Head, after
 		WHERE s.source_id IN (`+sources+`) AND s.id > `+query.Placeholders(next+1, 1)+`
 		AND s.pinned_revision = 0 AND s.deleting = '' AND s.undelivered = 0 AND s.places = '' AND s.revision > 0
 		AND o.digest <> h.digest AND o.entry = h.entry AND o.parts = ''
+		AND NOT EXISTS (SELECT 1 FROM config_uses u WHERE u.service_id IN (s.id, s.owner_id) AND u.kind = '`+fleet.UseService+`')
 		ORDER BY s.id LIMIT `+query.Placeholders(next+2, 1), append(args, after, limit)...)
 }
 
@@ -144,6 +145,22 @@ func Heads(heads []fleet.Head) (with, sources string, args []any) {
 // head moved and whose services were not updated yet.
 func (t *Table) MovedSources(ctx context.Context, after string, limit int) ([]string, error) {
 	return query.All(ctx, t.db, query.Value[string], "SELECT source_id FROM moved_sources WHERE source_id > $1 ORDER BY source_id LIMIT $2", after, limit)
+}
+
+// FollowAgain implements depend.Store.
+func (t *Table) FollowAgain(ctx context.Context, kind string, names []string) (sources []string, err error) {
+	err = query.Chunks(names, func(args []any) error {
+		// As for a head that moved, the row is written even if it exists.
+		found, err := query.All(ctx, t.db, query.Value[string], `WITH u AS (SELECT service_id FROM config_uses
+				WHERE kind = `+query.Placeholders(len(args)+1, 1)+" AND name IN ("+query.Placeholders(1, len(args))+`))
+			INSERT INTO moved_sources (source_id, at)
+			SELECT source_id, {now} FROM (SELECT s.source_id FROM u JOIN services s ON s.id = u.service_id
+				UNION SELECT s.source_id FROM u JOIN services s ON s.owner_id = u.service_id AND s.owner_id <> '') w WHERE source_id <> ''
+			ON CONFLICT (source_id) DO UPDATE SET at = moved_sources.at RETURNING source_id`, append(args, kind)...)
+		sources = append(sources, found...)
+		return err
+	})
+	return sources, err
 }
 
 // FollowedSources records that the services of sources were updated to the

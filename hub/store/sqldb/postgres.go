@@ -92,6 +92,9 @@ func (db *DB) holdAlive(ctx context.Context) error {
 		defer cancel()
 		return conn.Close(ctx)
 	}
+	if err := suitable(ctx, conn); err != nil {
+		return err
+	}
 	lock, busy := "SELECT pg_try_advisory_lock_shared($1)", "a backup is being restored into this database; start the hub when it has ended"
 	if db.config.Use == Alone {
 		lock, busy = "SELECT pg_try_advisory_lock($1)", "a hub runs on this database; stop all its replicas first"
@@ -102,6 +105,32 @@ func (db *DB) holdAlive(ctx context.Context) error {
 	}
 	if !got {
 		return errcode.New(errcode.Conflict, "%s", busy)
+	}
+	return nil
+}
+
+// oldestPostgres is the oldest version that its project still supports.
+const oldestPostgres = 14
+
+// suitable refuses a database in which the hub could not live: too old, of another
+// encoding, or one that takes no writes, such as a standby.
+func suitable(ctx context.Context, conn *pgx.Conn) error {
+	var version int
+	var encoding, readOnly string
+	var standby bool
+	const ask = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('default_transaction_read_only'), pg_is_in_recovery()"
+	if err := conn.QueryRow(ctx, ask).Scan(&version, &encoding, &readOnly, &standby); err != nil {
+		return fmt.Errorf("ask Postgres about itself: %w", err)
+	}
+	switch {
+	case version/10000 < oldestPostgres:
+		return errcode.New(errcode.Invalid, "the Postgres of --database-url is version %d: the hub needs %d or newer", version/10000, oldestPostgres)
+	case encoding != "UTF8":
+		return errcode.New(errcode.Invalid, "the database of --database-url has the encoding %s: make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
+	case standby:
+		return errcode.New(errcode.Invalid, "the Postgres of --database-url is a standby, which takes no writes: give the URL of the primary")
+	case readOnly == "on":
+		return errcode.New(errcode.Invalid, "the database of --database-url takes no writes (default_transaction_read_only is on): give a user or a database that may write")
 	}
 	return nil
 }

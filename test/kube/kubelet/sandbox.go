@@ -84,7 +84,7 @@ func (p *pod) mountSource(m corev1.VolumeMount) (string, error) {
 func (p *pod) fromAPI(volume string) bool {
 	for _, v := range p.object.Spec.Volumes {
 		if v.Name == volume {
-			return v.HostPath == nil && v.EmptyDir == nil
+			return v.HostPath == nil && v.EmptyDir == nil && v.PersistentVolumeClaim == nil
 		}
 	}
 	return false

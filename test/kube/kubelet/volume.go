@@ -55,6 +55,8 @@ func (p *pod) fillVolume(ctx context.Context, v *corev1.Volume) error {
 		}
 		_, err := os.Stat(v.HostPath.Path)
 		return err
+	case v.PersistentVolumeClaim != nil:
+		return claim(ctx, p, v)
 	case v.EmptyDir != nil:
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return err
@@ -69,6 +71,36 @@ func (p *pod) fillVolume(ctx context.Context, v *corev1.Volume) error {
 		return err
 	}
 	return writeFiles(dir, files, p.fsGroup)
+}
+
+// claim links a claim's folder to where the pod's volumes lie, once it is bound.
+func claim(ctx context.Context, p *pod, v *corev1.Volume) error {
+	name := v.PersistentVolumeClaim.ClaimName
+	claim, err := p.k.cfg.Client.CoreV1().PersistentVolumeClaims(p.object.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if claim.Status.Phase != corev1.ClaimBound {
+		return fmt.Errorf("the claim %s is not bound yet", name)
+	}
+	volume, err := p.k.cfg.Client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if volume.Spec.HostPath == nil {
+		return fmt.Errorf("the volume %s of the claim %s is not a folder of this machine", volume.Name, name)
+	}
+	folder := volume.Spec.HostPath.Path
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	if err := errors.Join(os.Chmod(folder, 0o777), p.fsGroup(folder), os.MkdirAll(filepath.Dir(p.volumeDir(v.Name)), 0o755)); err != nil {
+		return err
+	}
+	if err := os.Symlink(folder, p.volumeDir(v.Name)); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // collect reads the content of a volume from the API.

@@ -92,6 +92,8 @@ const (
 	ClustersApproveProcedure = "/axle.hub.v1.Clusters/Approve"
 	// ClustersDeleteProcedure is the fully-qualified name of the Clusters's Delete RPC.
 	ClustersDeleteProcedure = "/axle.hub.v1.Clusters/Delete"
+	// ClustersAgentManifestsProcedure is the fully-qualified name of the Clusters's AgentManifests RPC.
+	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
 	// RepositoriesListProcedure is the fully-qualified name of the Repositories's List RPC.
 	RepositoriesListProcedure = "/axle.hub.v1.Repositories/List"
 	// RepositoriesGetProcedure is the fully-qualified name of the Repositories's Get RPC.
@@ -492,6 +494,10 @@ type ClustersClient interface {
 	// Delete deletes the cluster and revokes its tokens, without draining
 	// anything. Its services must be gone, or detach must be set.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
+	// AgentManifests returns the objects that install an agent: of the hub's version,
+	// with its URL, its certificate authority and its registry. It is the one source
+	// for the command line, the chart and every other tool, and changes nothing.
+	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
 }
 
 // NewClustersClient constructs a client for the axle.hub.v1.Clusters service. By default, it uses
@@ -541,17 +547,24 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("Delete")),
 			connect.WithClientOptions(opts...),
 		),
+		agentManifests: connect.NewClient[v1.AgentManifestsRequest, v1.AgentManifestsResponse](
+			httpClient,
+			baseURL+ClustersAgentManifestsProcedure,
+			connect.WithSchema(clustersMethods.ByName("AgentManifests")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clustersClient implements ClustersClient.
 type clustersClient struct {
-	list    *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
-	get     *connect.Client[v1.GetClusterRequest, v1.Cluster]
-	create  *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
-	update  *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
-	approve *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
-	delete  *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
+	list           *connect.Client[v1.ListClustersRequest, v1.ListClustersResponse]
+	get            *connect.Client[v1.GetClusterRequest, v1.Cluster]
+	create         *connect.Client[v1.CreateClusterRequest, v1.CreateClusterResponse]
+	update         *connect.Client[v1.UpdateClusterRequest, v1.Cluster]
+	approve        *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
+	delete         *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
+	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -584,6 +597,11 @@ func (c *clustersClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 	return c.delete.CallUnary(ctx, req)
 }
 
+// AgentManifests calls axle.hub.v1.Clusters.AgentManifests.
+func (c *clustersClient) AgentManifests(ctx context.Context, req *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {
+	return c.agentManifests.CallUnary(ctx, req)
+}
+
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
@@ -596,6 +614,10 @@ type ClustersHandler interface {
 	// Delete deletes the cluster and revokes its tokens, without draining
 	// anything. Its services must be gone, or detach must be set.
 	Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error)
+	// AgentManifests returns the objects that install an agent: of the hub's version,
+	// with its URL, its certificate authority and its registry. It is the one source
+	// for the command line, the chart and every other tool, and changes nothing.
+	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
 }
 
 // NewClustersHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -641,6 +663,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("Delete")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersAgentManifestsHandler := connect.NewUnaryHandler(
+		ClustersAgentManifestsProcedure,
+		svc.AgentManifests,
+		connect.WithSchema(clustersMethods.ByName("AgentManifests")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Clusters/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClustersListProcedure:
@@ -655,6 +683,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersApproveHandler.ServeHTTP(w, r)
 		case ClustersDeleteProcedure:
 			clustersDeleteHandler.ServeHTTP(w, r)
+		case ClustersAgentManifestsProcedure:
+			clustersAgentManifestsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -686,6 +716,10 @@ func (UnimplementedClustersHandler) Approve(context.Context, *connect.Request[v1
 
 func (UnimplementedClustersHandler) Delete(context.Context, *connect.Request[v1.DeleteClusterRequest]) (*connect.Response[v1.DeleteClusterResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Delete is not implemented"))
+}
+
+func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.AgentManifests is not implemented"))
 }
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.

@@ -1,0 +1,251 @@
+package install
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+)
+
+// managementCluster is the name under which the cluster of the hub is connected.
+const managementCluster = "mgmt"
+
+// answerWithin bounds one look at the hub's address.
+const answerWithin = 10 * time.Second
+
+// maxLog bounds what is read of the hub's log for the setup's address.
+const maxLog = 1 << 20
+
+// setupAddress finds the address that the hub prints until it is set up.
+var setupAddress = regexp.MustCompile(`https?://\S+/setup\?token=[^\s;"\\]+`)
+
+// finisher does what comes after an install.
+type finisher struct{ *installer }
+
+// finish says where the hub is and what is next, and does it as far as asked.
+func (i finisher) finish(ctx context.Context, r *Rendered) error {
+	address := strings.TrimSuffix(r.text("url"), "/")
+	if i.wait == 0 {
+		_, err := fmt.Fprintf(i.app.Out, "the release %s is installed; the hub will be at %s\n", i.release, address)
+		return err
+	}
+	ca, err := i.authority(ctx, r)
+	if err != nil {
+		return err
+	}
+	setup := i.setupURL(ctx)
+	unreachable := i.reach(ctx, address, ca)
+	if i.email == "" || unreachable != nil {
+		return i.next(address, setup, len(ca) > 0, unreachable)
+	}
+	dir, err := os.MkdirTemp("", "axle-install-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := i.login(ctx, dir, address, setup, ca); err != nil {
+		return err
+	}
+	if err := i.operatorAccount(ctx, r); err != nil {
+		return err
+	}
+	if err := i.connectMgmt(ctx); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(i.app.Out, "Axle is at %s; you are logged in as %s\nnext: axle clusters connect NAME --kubeconfig FILE\n", address, i.email)
+	return err
+}
+
+// next prints the address, the setup's address and the next command.
+func (i finisher) next(address, setup string, ownCA bool, unreachable error) error {
+	lines := []string{"Axle is installed; its address is " + address}
+	if unreachable != nil {
+		lines = append(lines, "it does not answer from here yet: "+unreachable.Error(), "point its name at the ingress or load balancer: kubectl -n "+i.namespace+" get service,ingress")
+	}
+	ca := ""
+	if ownCA {
+		lines = append(lines, fmt.Sprintf("its authority: kubectl -n %s get configmap %s-ca -o jsonpath='{.data.ca\\.pem}' > ca.pem", i.namespace, i.release))
+		ca = " --ca ca.pem"
+	}
+	if setup != "" {
+		lines = append(lines, "create the first administrator, once, within 24 h: "+setup)
+	}
+	lines = append(lines, fmt.Sprintf("next: axle login %s%s, and then: axle clusters connect %s", address, ca, managementCluster))
+	_, err := fmt.Fprintln(i.app.Out, strings.Join(lines, "\n"))
+	return err
+}
+
+// authority is the certificate authority that clients need, nil for a public one.
+func (i finisher) authority(ctx context.Context, r *Rendered) ([]byte, error) {
+	if name := r.text("tls", "ca", "secretName"); name != "" {
+		secret, err := i.secretOf(ctx, name)
+		if err != nil || secret == nil {
+			return nil, err
+		}
+		return secret.Data[r.text("tls", "ca", "key")], nil
+	}
+	if r.text("tls", "mode") != "devCA" {
+		return nil, nil
+	}
+	var config corev1.ConfigMap
+	there, err := i.read(ctx, core("configmaps"), i.namespace, i.fullName()+"-ca", &config)
+	if err == nil && !there {
+		err = errcode.New(errcode.Unavailable, "the hub has not published its authority in the ConfigMap %s-ca yet: run the same command again", i.fullName())
+	}
+	return []byte(config.Data["ca.pem"]), err
+}
+
+// setupURL reads the setup's address in the log of a hub that is not set up; empty if
+// it is, or the log cannot be read.
+func (i finisher) setupURL(ctx context.Context) string {
+	client, err := rest.HTTPClientFor(i.cluster.Config)
+	if err != nil {
+		return ""
+	}
+	pods, err := i.cluster.Client.Resource(core("pods")).Namespace(i.namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=axle-hub,app.kubernetes.io/instance=" + i.release})
+	if err != nil {
+		return ""
+	}
+	for _, pod := range pods.Items {
+		path := fmt.Sprintf("%s/api/v1/namespaces/%s/pods/%s/log?container=hub", strings.TrimSuffix(i.cluster.Config.Host, "/"), i.namespace, pod.GetName())
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return ""
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			continue
+		}
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxLog))
+		answer.Body.Close()
+		if found := setupAddress.Find(text); found != nil {
+			return string(found)
+		}
+	}
+	return ""
+}
+
+// reach asks the hub's address as people will.
+func (i finisher) reach(ctx context.Context, address string, ca []byte) error {
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(ca) > 0 {
+		trust.RootCAs = x509.NewCertPool()
+		trust.RootCAs.AppendCertsFromPEM(ca)
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, DisableKeepAlives: true}}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s/readyz answers %s", address, answer.Status)
+	}
+	return nil
+}
+
+// login creates the first administrator, unless an interrupted run did.
+func (i finisher) login(ctx context.Context, dir, address, setup string, ca []byte) error {
+	if i.loggedIn(ctx, address) {
+		return nil
+	}
+	u, err := url.Parse(setup)
+	if setup == "" || err != nil {
+		return errcode.New(errcode.Conflict, "the hub at %s is set up already: axle login %s, and run the same command again", address, address)
+	}
+	args := []string{"login", address, "--setup-token-file", filepath.Join(dir, "setup-token"), "--email", i.email}
+	if err := os.WriteFile(filepath.Join(dir, "setup-token"), []byte(u.Query().Get("token")), 0o600); err != nil {
+		return err
+	}
+	if len(ca) > 0 {
+		if err := os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600); err != nil {
+			return err
+		}
+		args = append(args, "--ca", filepath.Join(dir, "ca.pem"))
+	}
+	if i.contextName != "" {
+		args = append(args, "--name", i.contextName)
+	}
+	i.say("logging in to %s as %s", address, i.email)
+	return i.run(ctx, args...)
+}
+
+// loggedIn reports whether the current context is a login to this hub that works.
+func (i finisher) loggedIn(ctx context.Context, address string) bool {
+	target, err := i.app.Target()
+	if err != nil || strings.TrimSuffix(target.URL, "/") != address {
+		return false
+	}
+	client, err := i.app.Client()
+	if err != nil {
+		return false
+	}
+	_, err = client.Sessions.WhoAmI(ctx, connect.NewRequest(&hubv1.WhoAmIRequest{}))
+	return err == nil
+}
+
+// operatorActions are what objects in the admin namespaces may do: everything that
+// the kinds of the operator declare.
+const operatorActions = "read,write,create,git"
+
+// operatorAccount gives the operator its account at the hub. What is there stays.
+func (i finisher) operatorAccount(ctx context.Context, r *Rendered) error {
+	if !r.on("operator", "enabled") {
+		return nil
+	}
+	i.say("creating the operator's service account")
+	err := i.run(ctx, "serviceaccounts", "create", "operator", "--quiet")
+	if err != nil && !errcode.Is(err, errcode.Conflict) {
+		return err
+	}
+	return i.run(ctx, "auth", "bind", "--global", "--service-account", "operator", "--action", operatorActions, "--quiet")
+}
+
+// connectMgmt connects the cluster itself, unless it is.
+func (i finisher) connectMgmt(ctx context.Context) error {
+	if i.withoutMgmt {
+		return nil
+	}
+	client, err := i.app.Client()
+	if err != nil {
+		return err
+	}
+	have, err := client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: managementCluster}))
+	if err == nil && have.Msg.GetPolledAt() > 0 {
+		return nil
+	}
+	if err != nil && !errcode.Is(err, errcode.NotFound) {
+		return err
+	}
+	i.say("connecting this cluster as %s", managementCluster)
+	args := []string{"clusters", "connect", managementCluster, "--skip-image-check"}
+	if i.kubeconfig != "" {
+		args = append(args, "--kubeconfig", i.kubeconfig)
+	}
+	if i.kubeContext != "" {
+		args = append(args, "--kube-context", i.kubeContext)
+	}
+	return i.run(ctx, args...)
+}

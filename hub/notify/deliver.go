@@ -1,0 +1,180 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/identity"
+	"github.com/axle-cd/axle/hub/notify/send"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+const (
+	// maxAttempts is how often a message is tried. The delays between are random, at most
+	// firstDelay, twice that and so on to lastDelay: about an hour together at most.
+	maxAttempts           = 8
+	firstDelay, lastDelay = time.Minute, 20 * time.Minute
+	// atOnce is how many sinks are served at the same time, and perTurn how many
+	// messages each of them gets in one turn.
+	atOnce, perTurn = 8, 20
+	// maxPruned is how many old messages one turn deletes.
+	maxPruned = 500
+)
+
+// Outgoing are the messages that wait.
+type Outgoing interface {
+	// Due returns up to limit waiting messages of a sink that are due, the oldest first.
+	Due(ctx context.Context, sinkID string, now int64, limit int) ([]Message, error)
+	// Finish stores the end of an attempt, and counts it for the sink. Conflict when
+	// another replica made it meanwhile.
+	Finish(ctx context.Context, m Message, attempts int64) error
+	// PruneMessages deletes up to limit messages that are over and older than a time.
+	PruneMessages(ctx context.Context, before int64, limit int) (int64, error)
+}
+
+// Deliver sends the messages that are due.
+func (n *Notifier) Deliver(ctx context.Context) error {
+	sinks, err := n.config.Sinks.Sinks(ctx)
+	if err != nil {
+		return err
+	}
+	waiting, oldest := int64(0), int64(0)
+	slots := make(chan struct{}, atOnce)
+	var running sync.WaitGroup
+	for _, s := range sinks {
+		waiting += s.Waiting
+		if s.OldestAt > 0 && (oldest == 0 || s.OldestAt < oldest) {
+			oldest = s.OldestAt
+		}
+		if s.Waiting == 0 || n.rests(s.ID) {
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-slots }()
+			if err := n.serve(ctx, s); err != nil && ctx.Err() == nil {
+				n.config.Log.Warn("a notification sink could not be served; trying again", "sink", s.Name, logkey.Error, err)
+			}
+		})
+	}
+	running.Wait()
+	n.metrics.waits(waiting, oldest, n.now())
+	if len(sinks) == 0 {
+		return nil
+	}
+	return n.config.Writer.Write(ctx, func(ctx context.Context) error {
+		_, err := n.config.Outgoing.PruneMessages(ctx, n.now()-keep.Microseconds(), maxPruned)
+		return err
+	})
+}
+
+// rests reports whether a sink's destination failed a short time ago.
+func (n *Notifier) rests(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.config.Clock.Now().Before(n.resting[id])
+}
+
+// serve sends the due messages of a sink, until its destination fails.
+func (n *Notifier) serve(ctx context.Context, s Sink) error {
+	due, err := n.config.Outgoing.Due(ctx, s.ID, n.now(), perTurn)
+	if err != nil {
+		return err
+	}
+	for _, m := range due {
+		good, err := n.deliver(ctx, s, m)
+		if err != nil || !good {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver makes one attempt. Before it, the attempt is stored: a hub that is killed
+// sends the message again only after the delay.
+func (n *Notifier) deliver(ctx context.Context, s Sink, m Message) (good bool, err error) {
+	backoff := min(firstDelay<<m.Attempts, lastDelay)
+	delay := jitter.Full(backoff)
+	m.Attempts++
+	m.State, m.DueAt = Trying, n.now()+delay.Microseconds()
+	if err := n.finish(ctx, m, m.Attempts-1); err != nil {
+		return false, ignoreConflict(err)
+	}
+	result := n.attempt(ctx, s, m)
+	if ctx.Err() != nil {
+		return false, nil // the next holder of the lease tries again
+	}
+	switch {
+	case result.OK:
+		m.State, m.SentAt, m.Error = Sent, n.now(), ""
+		n.metrics.sent.Inc()
+	case result.Permanent || m.Attempts >= maxAttempts:
+		m.State, m.Error = Failed, result.Answer
+		n.metrics.failed.Inc()
+		n.config.Log.Warn("a notification was given up", "sink", s.Name, "attempts", m.Attempts, logkey.Error, result.Answer)
+	default:
+		delay = max(delay, result.After)
+		m.Error, m.DueAt = result.Answer, n.now()+delay.Microseconds()
+	}
+	n.mu.Lock()
+	delete(n.resting, s.ID)
+	if !result.OK && !result.Permanent {
+		n.resting[s.ID] = n.config.Clock.Now().Add(max(result.After, min(delay, firstDelay)))
+	}
+	n.mu.Unlock()
+	return result.OK || result.Permanent, ignoreConflict(n.finish(ctx, m, m.Attempts))
+}
+
+func (n *Notifier) finish(ctx context.Context, m Message, attempts int64) error {
+	return n.config.Writer.Write(ctx, func(ctx context.Context) error { return n.config.Outgoing.Finish(ctx, m, attempts) })
+}
+
+func ignoreConflict(err error) error {
+	if errcode.Is(err, errcode.Conflict) {
+		return nil
+	}
+	return err
+}
+
+func (n *Notifier) attempt(ctx context.Context, s Sink, m Message) send.Result {
+	if s.Type == Plural {
+		return send.Result{OK: true} // people read it where it is
+	}
+	t, err := n.target(s)
+	if err != nil {
+		return send.Result{Answer: errcode.Message(err)}
+	}
+	return n.config.Sender.Send(ctx, t, m.content(n.config.URL, n.config.Clock.Now()))
+}
+
+// Test sends one message to a sink at once, and returns what the destination said.
+// Unprocessable when it did not take it, which no client repeats by itself.
+func (n *Notifier) Test(ctx context.Context, by, name string) (string, error) {
+	s, err := n.config.Sinks.SinkByName(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if s.Type == Plural {
+		return "sinks of the type PLURAL need no test: axle notifications lists what they show", nil
+	}
+	t, err := n.target(s)
+	if err != nil {
+		return "", err
+	}
+	result := n.config.Sender.Send(ctx, t, send.Content{
+		ID: identity.NewID("ntf_"), Event: "test", Title: "Axle: a test of notification sink " + name + " by " + by, URL: n.config.URL, Test: true, Objects: []send.Object{},
+	})
+	if !result.OK {
+		return "", errcode.New(errcode.Unprocessable, "notification sink %s: %s did not take the test: %s", name, s.Host, result.Answer)
+	}
+	return result.Answer, nil
+}

@@ -1,0 +1,141 @@
+// Package chatserver checks messages as the incoming webhooks of Slack and Microsoft
+// Teams do. Tests of notifications run it; README.md says what it does not cover.
+package chatserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+)
+
+// maxTeams is the largest message that a workflow takes, in bytes.
+const maxTeams = 28 << 10
+
+// Server is both services.
+type Server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	accepted [][]byte
+}
+
+// New starts a server. The caller closes it.
+func New() *Server {
+	s := &Server{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/services/", s.take(slack, http.StatusOK, "ok"))
+	mux.HandleFunc("/workflows/", s.take(teams, http.StatusAccepted, ""))
+	s.Server = httptest.NewServer(mux)
+	return s
+}
+
+// Accepted returns the messages that were taken, oldest first.
+func (s *Server) Accepted() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([][]byte{}, s.accepted...)
+}
+
+func (s *Server) take(check func([]byte) error, status int, answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err == nil && (r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json") {
+			err = fmt.Errorf("invalid_request")
+		}
+		if err == nil {
+			err = check(text)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		s.mu.Lock()
+		s.accepted = append(s.accepted, text)
+		s.mu.Unlock()
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}
+}
+
+type text struct {
+	Type, Text string
+}
+
+func slack(body []byte) error {
+	var m struct {
+		Text   string
+		Blocks []struct {
+			Type     string
+			Text     text
+			Elements []text
+		}
+	}
+	if err := json.Unmarshal(body, &m); err != nil {
+		return fmt.Errorf("invalid_payload")
+	}
+	if m.Text == "" {
+		return fmt.Errorf("no_text")
+	}
+	if len(m.Blocks) > 50 {
+		return fmt.Errorf("invalid_blocks: %d", len(m.Blocks))
+	}
+	for _, b := range m.Blocks {
+		n := len([]rune(b.Text.Text))
+		switch b.Type {
+		case "section":
+			if b.Text.Type != "mrkdwn" || n == 0 || n > 3000 {
+				return fmt.Errorf("invalid_blocks: section of %d", n)
+			}
+		case "context":
+			if len(b.Elements) == 0 || len(b.Elements) > 10 {
+				return fmt.Errorf("invalid_blocks: context of %d", len(b.Elements))
+			}
+		default:
+			return fmt.Errorf("invalid_blocks: %s", b.Type)
+		}
+	}
+	return nil
+}
+
+func teams(body []byte) error {
+	var m struct {
+		Type        string
+		Attachments []struct {
+			ContentType string
+			Content     struct {
+				Type, Version string
+				Body          []text
+			}
+		}
+	}
+	if len(body) > maxTeams {
+		return fmt.Errorf("the message has %d bytes", len(body))
+	}
+	if err := json.Unmarshal(body, &m); err != nil || m.Type != "message" || len(m.Attachments) != 1 {
+		return fmt.Errorf("the property 'attachments' is missing")
+	}
+	a := m.Attachments[0]
+	if a.ContentType != "application/vnd.microsoft.card.adaptive" || a.Content.Type != "AdaptiveCard" || a.Content.Version != "1.4" || len(a.Content.Body) == 0 {
+		return fmt.Errorf("invalid adaptive card")
+	}
+	for _, b := range a.Content.Body {
+		if b.Type != "TextBlock" || b.Text == "" {
+			return fmt.Errorf("invalid element %q", b.Type)
+		}
+	}
+	return nil
+}
+
+var (
+	mention = regexp.MustCompile(`<[!@#][^>]*>`)
+	link    = regexp.MustCompile(`<https?:[^>]*>`)
+)
+
+// Mentions returns what Slack would make mentions of.
+func Mentions(message []byte) []string { return mention.FindAllString(string(message), -1) }
+
+// Links returns what Slack would make links of.
+func Links(message []byte) []string { return link.FindAllString(string(message), -1) }

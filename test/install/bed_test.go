@@ -1,0 +1,109 @@
+package install_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/axle-cd/axle/cli"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/port"
+)
+
+const limit = 2 * time.Minute
+
+// bed is a cluster whose pods run the programs of this tree.
+type bed struct {
+	*kube.Cluster
+	t   *testing.T
+	url string
+	// values is a file with the values of this machine.
+	values string
+}
+
+// newBed starts a cluster that runs the control plane as processes.
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	binaries := map[string]string{}
+	for _, name := range []string{"axle-hub", "axle-operator", "axle-agent", "axle-render", "axle-render-rare"} {
+		path, err := bin.Path(t.Context(), name, bin.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		binaries[name] = path
+	}
+	b := &bed{Cluster: kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: binaries}), t: t}
+	dir := t.TempDir()
+	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "axle.yaml"))
+	b.values = filepath.Join(dir, "values.yaml")
+	if err := os.WriteFile(b.values, []byte(b.machine()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// machine are values for the process kubelet: its images, and ports that are free,
+// because all pods share the machine's network.
+func (b *bed) machine() string {
+	ports := make([]int, 4)
+	for i := range ports {
+		free, err := port.Free()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		ports[i] = free
+	}
+	b.url = fmt.Sprintf("https://127.0.0.1:%d", ports[0])
+	return fmt.Sprintf(`url: %s
+global: {registry: axle.test}
+hub:
+  image: {repository: axle-hub, tag: dev}
+  port: %d
+  metricsPort: %d
+operator:
+  image: {repository: axle-operator, tag: dev}
+  healthPort: %d
+  metricsPort: %d
+agent:
+  image: {repository: axle-agent, tag: dev}
+tls: {mode: devCA}
+`, b.url, ports[0], ports[1], ports[2], ports[3])
+}
+
+// axle runs the command and returns its output and its code.
+func (b *bed) axle(args ...string) (out, errs string, code int) {
+	b.t.Helper()
+	var stdout, stderr bytes.Buffer
+	ctx, cancel := context.WithTimeout(b.t.Context(), limit)
+	defer cancel()
+	code = cli.Run(ctx, args, cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	b.t.Logf("axle %s: %d\n%s%s", strings.Join(args, " "), code, stdout.String(), stderr.String())
+	return stdout.String(), stderr.String(), code
+}
+
+// must is axle that succeeds.
+func (b *bed) must(args ...string) string {
+	b.t.Helper()
+	out, errs, code := b.axle(args...)
+	if code != 0 {
+		b.t.Fatalf("axle %s: %d\n%s%s", strings.Join(args, " "), code, out, errs)
+	}
+	return out
+}
+
+// kubectl runs kubectl as the administrator.
+func (b *bed) kubectl(args ...string) string {
+	b.t.Helper()
+	out, err := exec.CommandContext(b.t.Context(), "kubectl", append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...).CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
