@@ -66,7 +66,7 @@ func (d document) repository(values Values) (*Item, error) {
 			err = errcode.New(errcode.Invalid, "%s: GitRepository %q: ScmConnection %s of spec.connectionRef is not among the files; add it", d.where, object.Name, ref.Name)
 		}
 		if err == nil {
-			err = d.logIn(values, c, request)
+			err = logIn(d, values, c, request)
 		}
 		if err != nil {
 			return nil, err

@@ -318,7 +318,7 @@ func (f files) repositories() (items []Item, _ error) {
 }
 
 // isFlux reports whether the document is a source of Flux.
-func (d document) isFlux() bool {
+func isFlux(d document) bool {
 	group, _, _ := strings.Cut(d.meta.APIVersion, "/")
 	_, known := acting[d.meta.Kind]
 	return group == FluxGroup && known

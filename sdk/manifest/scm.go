@@ -43,7 +43,7 @@ func (d document) scmConnection(values Values) (*Item, error) {
 		return nil, err
 	}
 	request := &hubv1.CreateRepositoryRequest{Name: object.Spec.Name}
-	if err := d.logIn(values, &object, request); err != nil {
+	if err := logIn(d, values, &object, request); err != nil {
 		return nil, err
 	}
 	spec := object.Spec
@@ -59,7 +59,7 @@ func (d document) scmConnection(values Values) (*Item, error) {
 // logIn fills a request with the account of a connection. The URL of a repository must be
 // on the connection's server: whoever may register a repository would otherwise send the
 // account to a server of their own.
-func (d document) logIn(values Values, c *v1alpha1.ScmConnection, request *hubv1.CreateRepositoryRequest) error {
+func logIn(d document, values Values, c *v1alpha1.ScmConnection, request *hubv1.CreateRepositoryRequest) error {
 	spec := c.Spec
 	invalid := func(format string, args ...any) error {
 		return errcode.New(errcode.Invalid, "%s: ScmConnection %q: "+format, append([]any{d.where, c.Name}, args...)...)

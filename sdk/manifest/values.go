@@ -53,7 +53,7 @@ type files struct {
 
 // holdsValues reports whether the document is itself nothing for the hub.
 func (d document) holdsValues() bool {
-	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap") || d.isFlux()
+	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap") || isFlux(d)
 }
 
 func (f files) add(d document) error {
@@ -64,7 +64,7 @@ func (f files) add(d document) error {
 		return d.strict(f.connections[d.meta.Name])
 	case !d.holdsValues():
 		return nil
-	case d.isFlux():
+	case isFlux(d):
 		text, err := yaml.YAMLToJSON(d.data)
 		if err != nil {
 			return errcode.New(errcode.Invalid, "%s: %w", d.where, err)
