@@ -32,10 +32,13 @@ test: deps kubedev ## everything that must hold (RUN=Name runs one test by name)
 
 build: ## build the programs into bin/
 	@mkdir -p bin
-	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
 
-images: ## write OCI image layouts of the programs to dist/images, without Docker
-	go run ./cmd/dev images --version '$(VERSION)' --out dist/images
+release: docs ## everything that a release publishes, into dist/release (KEY signs; TARGETS=linux/amd64 VERSION=1.4.2; ARGS=--help tells more)
+	go run ./cmd/release make $(if $(KEY),--key '$(KEY)') $(if $(TARGETS),--targets '$(TARGETS)') $(if $(filter command line environment,$(origin VERSION)),--version '$(VERSION)') $(ARGS)
+
+image-lock: ## take the newest Debian packages into the images: deploy/images/hub.lock
+	go run ./cmd/release lock $(ARGS)
 
 deps: ## install what the tests need beside Go, Node and git (Debian: by apt)
 	@./test/deps.sh
@@ -124,4 +127,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build docs images deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo test build docs release image-lock deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

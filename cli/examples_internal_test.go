@@ -3,11 +3,13 @@ package cli
 import (
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/test/pages"
@@ -59,5 +61,36 @@ func TestDocumentsShowRealCommands(t *testing.T) {
 	}
 	if len(shown) < 250 {
 		t.Errorf("only %d commands were found", len(shown))
+	}
+}
+
+// The jobs for CI systems are YAML, and every axle command in them is one that axle
+// takes.
+func TestJobsOfCIAreRealCommands(t *testing.T) {
+	for file, want := range map[string]int{"github-actions.yaml": 4, "gitlab-ci.yaml": 4} {
+		data, err := os.ReadFile("../examples/ci/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var job any
+		if err := yaml.UnmarshalStrict(data, &job); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		found := 0
+		text := regexp.MustCompile(`\\\n#?`).ReplaceAllString(string(data), "")
+		for line := range strings.Lines(text) {
+			_, command, ok := strings.Cut(strings.TrimSpace(strings.Trim(strings.TrimSpace(line), "#-")), "axle ")
+			if !ok || strings.Contains(line, "name: ") || strings.Contains(line, "curl") {
+				continue
+			}
+			found++
+			command, _, _ = strings.Cut(command, " || ")
+			if err := pages.Check(fresh(), pages.Command{Words: pages.Words(command)}); err != nil {
+				t.Errorf("%s shows axle %s: %v", file, command, err)
+			}
+		}
+		if found != want {
+			t.Errorf("%s has %d commands, want %d", file, found, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/cli/access"
 	"github.com/axle-cd/axle/cli/apply"
 	"github.com/axle-cd/axle/cli/audit"
+	"github.com/axle-cd/axle/cli/bundle"
 	"github.com/axle-cd/axle/cli/clusters"
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/diff"
@@ -62,7 +63,7 @@ services to clusters, and shows what runs where, with the age of each fact.`,
 	)
 	root.AddCommand(install.Command(a, runner(a)), install.Upgrade(a), install.Preflight(a), install.Uninstall(a))
 	root.AddCommand(
-		diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
+		bundle.Command(a), diff.Command(a, services.Diff(a), apply.Planner(a), services.Asker), export.Get(a), export.Command(a),
 	)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(output.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = root.RegisterFlagCompletionFunc("context", command.CompleteHubs(a))

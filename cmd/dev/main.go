@@ -1,6 +1,5 @@
-// Command dev is for developers of Axle: the whole world on one machine, seeded hubs,
-// images without Docker, and the benchmarks. `make help` lists the targets that use
-// it. It is never shipped.
+// Command dev is for developers of Axle: the whole world on one machine, seeded hubs
+// and the benchmarks. `make help` lists the targets that use it. It is never shipped.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(demoCommand(), imagesCommand(), seedCommand(), conformanceCommand())
+	root.AddCommand(demoCommand(), seedCommand(), conformanceCommand())
 	root.AddCommand(bench.Commands()...)
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

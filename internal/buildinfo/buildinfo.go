@@ -1,5 +1,5 @@
-// Package buildinfo says which build is running. The release sets Version by
-// the linker; everything else is read from the binary itself.
+// Package buildinfo says which build is running. The release sets Version
+// and ReleaseKey by the linker; everything else is read from the binary itself.
 package buildinfo
 
 import (
@@ -10,6 +10,10 @@ import (
 // Version is the release, set with -ldflags "-X …/buildinfo.Version=v1.2.3".
 // A build without it is a development build.
 var Version = "0.1.0-dev"
+
+// ReleaseKey is the public key that the release was signed with, the base64 of its DER.
+// The release sets it; a build without it trusts no key.
+var ReleaseKey = ""
 
 // Commit returns the source revision the binary was built from, or "unknown" if the
 // build recorded none.

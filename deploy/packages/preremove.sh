@@ -1,0 +1,10 @@
+#!/bin/sh
+# An upgrade keeps the hub running until the new program is there. The data stays.
+set -e
+case "$1" in
+remove | 0)
+	if [ -d /run/systemd/system ]; then
+		systemctl disable --now axle-hub.service
+	fi
+	;;
+esac
