@@ -2,14 +2,12 @@ package kinds
 
 // All kinds, by topic.
 var All = []Kind{
-	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub.", NotActing: []string{
-		"spec.connectionRef",
-	}},
+	{Group: Deployments, Name: "GitRepository", Level: Full, Says: "A Git repository of the hub."},
 	{Group: Deployments, Name: "HelmRepository", Level: Full, Says: "A chart repository of the hub, over https or oci.", NotActing: []string{
 		"spec.auth.azure.subscriptionId", "spec.auth.proxy.noproxy",
 	}},
 	{Group: Deployments, Name: "ServiceDeployment", Level: Full, Says: "A service of the hub.", NotActing: []string{
-		"spec.agentId", "spec.bindings", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
+		"spec.agentId", "spec.docsPath", "spec.flowRef", "spec.helm.valuesConfigMapRef",
 		"spec.helm.valuesFrom", "spec.paused", "spec.pinnedRevision",
 	}},
 	{Group: Deployments, Name: "GlobalService", Level: Full, Says: "One service on every selected cluster.", NotActing: []string{
@@ -28,7 +26,7 @@ var All = []Kind{
 	{Group: Deployments, Name: "PreviewEnvironmentTemplate", Level: Stored, Says: "No service is copied: the hub has no previews of pull requests yet."},
 
 	{Group: Deployments, Name: "Cluster", Level: Full, Says: "Handle, tags and metadata of a registered cluster.", NotActing: []string{
-		"spec.bindings", "spec.cloud", "spec.cloudSettings", "spec.disableAI", "spec.nodePools", "spec.projectRef", "spec.protect",
+		"spec.cloud", "spec.cloudSettings", "spec.disableAI", "spec.nodePools", "spec.projectRef", "spec.protect",
 		"spec.providerRef", "spec.version",
 	}},
 	{Group: Deployments, Name: "ClusterSync", Level: Full, Says: "A Cluster object for each selected cluster of the hub.", NotActing: []string{
@@ -48,15 +46,15 @@ var All = []Kind{
 	{Group: Deployments, Name: "CustomStackRun", Level: Stored, Says: "Nothing runs: the hub has no stacks yet."},
 	{Group: Deployments, Name: "ObservabilityProvider", Level: Stored, Says: "No monitor is queried: the hub has no stacks yet."},
 
-	{Group: Deployments, Name: "ScmConnection", Level: Stored, Says: "No repository uses its credentials and no webhook is created: the operator does not read this kind yet. Use axle repos add and axle webhooks create."},
+	{Group: Deployments, Name: "ScmConnection", Level: Full, Says: "An account at a Git server, which GitRepositories log in with.", NotActing: []string{
+		"spec.azure.organization", "spec.azure.project", "spec.bitbucketDatacenter", "spec.default", "spec.proxy.noproxy",
+	}},
 	{Group: Deployments, Name: "PrAutomation", Level: Stored, Says: "No pull request is created: the hub has no automations of pull requests yet."},
 	{Group: Deployments, Name: "PrAutomationTrigger", Level: Stored, Says: "No pull request is created: the hub has no automations of pull requests yet."},
 	{Group: Deployments, Name: "PrGovernance", Level: Stored, Says: "No pull request is held: the hub has no automations of pull requests yet."},
 	{Group: Deployments, Name: "Catalog", Level: Stored, Says: "Nothing is shown: the hub has no automations of pull requests yet."},
 
-	{Group: Deployments, Name: "Project", Level: Full, Says: "A project of the hub.", NotActing: []string{
-		"spec.bindings",
-	}},
+	{Group: Deployments, Name: "Project", Level: Full, Says: "A project of the hub."},
 	{Group: Deployments, Name: "Group", Level: Full, Says: "A group of users of the hub.", NotActing: []string{
 		"spec.global",
 	}},
@@ -67,7 +65,10 @@ var All = []Kind{
 	{Group: Deployments, Name: "NamespaceCredentials", Level: Full, Says: "The token of the hub that the objects of some namespaces act with."},
 	{Group: Deployments, Name: "FederatedCredential", Level: Full, Says: "An issuer whose tokens act as a service account of the hub."},
 	{Group: Deployments, Name: "OIDCProvider", Level: Stored, Says: "No client is created: the hub is not an identity provider for applications yet."},
-	{Group: Deployments, Name: "DeploymentSettings", Level: Stored, Says: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub."},
+	{Group: Deployments, Name: "DeploymentSettings", Level: Full, Says: "Bindings of the whole hub.", NotActing: []string{
+		"spec.agentHelmValues", "spec.agentHelmValuesTemplateable", "spec.ai", "spec.cost", "spec.deploymentRepositoryRef", "spec.logging", "spec.lokiConnection",
+		"spec.managementRepo", "spec.metrics", "spec.prometheusConnection", "spec.scaffoldsRepositoryRef", "spec.stacks",
+	}},
 	{Group: Deployments, Name: "NotificationSink", Level: Full, Says: "A destination of notifications.", NotActing: []string{
 		"spec.configuration.plural.urgent",
 	}},

@@ -36,9 +36,9 @@ var Writes = []Write{
 	{"Repositories/Update", "Repository", []string{"GitRepository", "HelmRepository"}, "spec", map[string]string{"name": "spec.name", "url": "spec.url",
 		"credentials": "spec.credentialsRef", "auth": "spec.auth", "options": "spec", "management": OfTheCall}},
 	{"Repositories/Delete", "Repository", []string{"GitRepository", "HelmRepository"}, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
-	{"Webhooks/Create", "Webhook", []string{"ScmConnection"}, "spec", map[string]string{"name": "spec.name", "provider": "spec.provider",
+	{"Webhooks/Create", "Webhook", nil, "spec", map[string]string{"name": "spec.name", "provider": "spec.provider",
 		"repository": "spec.repository", "secret": "spec.secretRef", "management": OfTheCall}},
-	{"Webhooks/Delete", "Webhook", []string{"ScmConnection"}, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
+	{"Webhooks/Delete", "Webhook", nil, "", map[string]string{"name": "spec.name", "management": OfTheCall}},
 
 	{"Services/Create", "ServiceDeployment", nil, "spec", map[string]string{"ref": "spec.cluster", "spec": "spec", "project": "spec.projectRef", "dry_run": OfTheCall,
 		"management": OfTheCall}},

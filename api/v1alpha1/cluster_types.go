@@ -35,7 +35,7 @@ type ClusterSpec struct {
 	// Metadata is any JSON object; templates read it as cluster.metadata.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Metadata *runtime.RawExtension `json:"metadata,omitempty"`
-	// Bindings of the cluster. Does not act yet.
+	// Bindings of the cluster.
 	Bindings *Bindings `json:"bindings,omitempty"`
 	// ProjectRef is the Project of the cluster. Does not act yet.
 	ProjectRef *ObjectReference `json:"projectRef,omitempty"`

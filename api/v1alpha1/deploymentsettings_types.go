@@ -5,54 +5,52 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeploymentSettings are settings of the whole hub. Only the object named
-// global is used.
+// DeploymentSettings are settings of the whole hub. Only the object
+// global in the namespace plrl-deploy-operator is used.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories=axle-all,shortName=axds
+// +kubebuilder:resource:scope=Namespaced,categories=axle;axle-all,shortName=axds
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type DeploymentSettings struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec DeploymentSettingsSpec `json:"spec,omitempty"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No setting changes: the operator does not read this kind yet. Use axle auth bind for bindings of the whole hub.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   DeploymentSettingsSpec `json:"spec,omitempty"`
+	Status Status                 `json:"status,omitempty"`
 }
 
 // DeploymentSettingsSpec are the settings.
 type DeploymentSettingsSpec struct {
-	// AgentHelmValues are values for the chart of the agents.
+	// AgentHelmValues are values for the chart of the agents. Does not act yet.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	AgentHelmValues *runtime.RawExtension `json:"agentHelmValues,omitempty"`
-	// AgentHelmValuesTemplateable renders agentHelmValues with Liquid.
+	// AgentHelmValuesTemplateable renders agentHelmValues with Liquid. Does not act yet.
 	AgentHelmValuesTemplateable *bool `json:"agentHelmValuesTemplateable,omitempty"`
-	// ManagementRepo is the repository that configures the whole hub.
+	// ManagementRepo is the repository that configures the whole hub. Does not act yet.
 	ManagementRepo *string `json:"managementRepo,omitempty"`
-	// Stacks are settings of all stacks.
+	// Stacks are settings of all stacks. Does not act yet.
 	Stacks *StackSettings `json:"stacks,omitempty"`
 	// Bindings of the whole hub.
 	Bindings *Bindings `json:"bindings,omitempty"`
-	// PrometheusConnection says where metrics are read.
+	// PrometheusConnection says where metrics are read. Does not act yet.
 	PrometheusConnection *HTTPConnection `json:"prometheusConnection,omitempty"`
-	// LokiConnection says where logs are read.
+	// LokiConnection says where logs are read. Does not act yet.
 	LokiConnection *HTTPConnection `json:"lokiConnection,omitempty"`
-	// AI configures the use of AI models.
+	// AI configures the use of AI models. Does not act yet.
 	AI *AISettings `json:"ai,omitempty"`
-	// Logging says where logs are read.
+	// Logging says where logs are read. Does not act yet.
 	Logging *LoggingSettings `json:"logging,omitempty"`
-	// Cost are settings of cost recommendations.
+	// Cost are settings of cost recommendations. Does not act yet.
 	Cost *CostSettings `json:"cost,omitempty"`
-	// Metrics says where metrics are sent.
+	// Metrics says where metrics are sent. Does not act yet.
 	Metrics *MetricsSettings `json:"metrics,omitempty"`
-	// DeploymentRepositoryRef is a GitRepository with the platform's own services.
+	// DeploymentRepositoryRef is a GitRepository with the platform's own services. Does not act yet.
 	DeploymentRepositoryRef *NamespacedName `json:"deploymentRepositoryRef,omitempty"`
-	// ScaffoldsRepositoryRef is a GitRepository with templates.
+	// ScaffoldsRepositoryRef is a GitRepository with templates. Does not act yet.
 	ScaffoldsRepositoryRef *NamespacedName `json:"scaffoldsRepositoryRef,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

@@ -29,7 +29,7 @@ type ProjectSpec struct {
 	Name string `json:"name"`
 	// Description in plain text.
 	Description *string `json:"description,omitempty"`
-	// Bindings of the project; they apply to everything in it. Does not act yet.
+	// Bindings of the project; they apply to everything in it.
 	Bindings *Bindings `json:"bindings,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`

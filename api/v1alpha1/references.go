@@ -11,7 +11,7 @@ type ObjectReference struct {
 	Namespace string `json:"namespace,omitempty"`
 	// APIVersion is kept and ignored.
 	APIVersion string `json:"apiVersion,omitempty"`
-	// Kind is kept and ignored: the field determines the kind.
+	// Kind is kept and ignored, except in sourceRef: the field determines the kind.
 	Kind string `json:"kind,omitempty"`
 	// UID is kept and ignored.
 	UID string `json:"uid,omitempty"`

@@ -26,8 +26,8 @@ type GitRepositorySpec struct {
 	// URL of the upstream, https or ssh. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="url cannot be changed: create another repository"
 	URL string `json:"url"`
-	// ConnectionRef is an ScmConnection whose credentials are used. Does not
-	// act yet.
+	// ConnectionRef is an ScmConnection whose credentials are used, unless
+	// credentialsRef is set. The url must be on its server.
 	ConnectionRef *ObjectReference `json:"connectionRef,omitempty"`
 	// CredentialsRef is a Secret with those of the keys username, password,
 	// privateKey and passphrase that are needed. A password alone is a token.
@@ -146,8 +146,7 @@ type HelmRepositoryAuthAzure struct {
 // HelmRepositoryAuthGCP is a registry of Google Cloud; without credentials the
 // hub's own account is used.
 type HelmRepositoryAuthGCP struct {
-	// ApplicationCredentialsSecretRef is a Secret that holds only a service
-	// account's JSON.
+	// ApplicationCredentialsSecretRef is a Secret that holds only a service account's JSON.
 	ApplicationCredentialsSecretRef *SecretReference `json:"applicationCredentialsSecretRef,omitempty"`
 	// ApplicationCredentialsSecretKeyRef is a Secret's key that holds it.
 	ApplicationCredentialsSecretKeyRef *KeySelector `json:"applicationCredentialsSecretKeyRef,omitempty"`

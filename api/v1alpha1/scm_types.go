@@ -9,47 +9,51 @@ import (
 // credentials, and it receives the server's webhooks.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories=axle-all,shortName=axscm
+// +kubebuilder:resource:scope=Cluster,categories=axle;axle-all,shortName=axscm
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="ID",type=string,JSONPath=`.status.id`
 // +kubebuilder:printcolumn:name="Provider",type=string,JSONPath=`.spec.type`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name="Supported",type=string,JSONPath=`.status.conditions[?(@.type=="Supported")].status`
 // +kubebuilder:printcolumn:name="Readonly",type=boolean,JSONPath=`.status.readonly`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ScmConnection struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec ScmConnectionSpec `json:"spec"`
-	// +kubebuilder:default={conditions: {{type: "Supported", status: "False", reason: "NotImplemented", message: "No repository uses its credentials and no webhook is created: the operator does not read this kind yet. Use axle repos add and axle webhooks create.", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
-	Status Status `json:"status,omitempty"`
+	Spec   ScmConnectionSpec `json:"spec"`
+	Status Status            `json:"status,omitempty"`
 }
 
 // ScmConnectionSpec says which server, and how to log in.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == oldSelf.type && has(self.baseUrl) == has(oldSelf.baseUrl) && has(self.apiUrl) == has(oldSelf.apiUrl)",message="the server cannot be changed, because a secret does not follow a changed address: create another connection"
 type ScmConnectionSpec struct {
 	// Name in the hub.
 	Name string `json:"name"`
 	// Type of the server.
 	// +kubebuilder:validation:Enum=GITHUB;GITLAB;BITBUCKET;BITBUCKET_DATACENTER;AZURE_DEVOPS
 	Type string `json:"type"`
-	// TokenSecretRef is a Secret with the key token.
+	// TokenSecretRef is a Secret with the key token. Its namespace is required; it
+	// is that of github.privateKeyRef as well.
 	TokenSecretRef *SecretReference `json:"tokenSecretRef,omitempty"`
 	// Username of the account.
 	Username *string `json:"username,omitempty"`
-	// BaseURL for clones, for self-hosted servers.
+	// BaseURL for clones, for self-hosted servers. The account is sent to
+	// repositories below it only; unset is the public server of the type.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the server cannot be changed: create another connection"
 	BaseURL *string `json:"baseUrl,omitempty"`
 	// APIURL of the server's API, for self-hosted servers.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the server cannot be changed: create another connection"
 	APIURL *string `json:"apiUrl,omitempty"`
 	// GitHub is a GitHub App, instead of a token.
 	GitHub *ScmGitHub `json:"github,omitempty"`
 	// Azure is Azure DevOps.
 	Azure *ScmAzure `json:"azure,omitempty"`
-	// BitbucketDatacenter is Bitbucket Data Center.
+	// BitbucketDatacenter is Bitbucket Data Center. Does not act yet.
 	BitbucketDatacenter *ScmBitbucket `json:"bitbucketDatacenter,omitempty"`
 	// Proxy is the HTTP proxy for connections to the server.
 	Proxy *HTTPProxy `json:"proxy,omitempty"`
-	// Default uses the connection for repositories of the server that name none.
+	// Default uses it for repositories of the server that name none. Does not act yet.
 	Default *bool `json:"default,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *Reconciliation `json:"reconciliation,omitempty"`
@@ -62,7 +66,7 @@ type ScmGitHub struct {
 	// InstallationID of the app in an organisation.
 	InstallationID *string `json:"installationId,omitempty"`
 	// PrivateKeyRef is a key of a Secret that holds the app's private key. The
-	// Secret is in the namespace of tokenSecretRef, or else in the operator's.
+	// Secret is in the namespace of tokenSecretRef.
 	PrivateKeyRef *KeySelector `json:"privateKeyRef,omitempty"`
 }
 
@@ -70,9 +74,9 @@ type ScmGitHub struct {
 type ScmAzure struct {
 	// Username of the token's owner.
 	Username string `json:"username,omitempty"`
-	// Organization at Azure DevOps.
+	// Organization at Azure DevOps. Does not act yet.
 	Organization string `json:"organization,omitempty"`
-	// Project of the organization.
+	// Project of the organization. Does not act yet.
 	Project string `json:"project,omitempty"`
 }
 

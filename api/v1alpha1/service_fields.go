@@ -6,6 +6,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // the kinds that create services share it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.repositoryRef) || !has(self.repositoryRef.name) || !has(self.git) || !has(self.git.url)",message="name the repository by repositoryRef or by git.url, not by both"
+// +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type ServiceTemplate struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
@@ -15,8 +16,7 @@ type ServiceTemplate struct {
 	Protect *bool `json:"protect,omitempty"`
 	// DryRun writes nothing to the cluster; what would change is reported.
 	DryRun *bool `json:"dryRun,omitempty"`
-	// Adopt takes over objects of the cluster that another tool or a person made;
-	// unset refuses them.
+	// Adopt takes over objects of the cluster that another tool or a person made; unset refuses them.
 	Adopt *bool `json:"adopt,omitempty"`
 	// Drift says what happens to changes that people make on the cluster: report
 	// leaves them, strict reverts them. Unset is report.
@@ -30,6 +30,9 @@ type ServiceTemplate struct {
 
 	// RepositoryRef names the GitRepository of git.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// SourceRef names a source of Flux (GitRepository, OCIRepository, HelmRepository
+	// or Bucket), and wins over repositoryRef. Without git.ref, that of the source is used.
+	SourceRef *ObjectReference `json:"sourceRef,omitempty"`
 	// Git is the folder that is delivered. Files that relative references outside
 	// the folder point to are delivered with it.
 	Git *Git `json:"git,omitempty"`
@@ -49,8 +52,7 @@ type ServiceTemplate struct {
 	Configuration map[string]string `json:"configuration,omitempty"`
 	// ConfigurationRef is a Secret with secret values for templates.
 	ConfigurationRef *SecretReference `json:"configurationRef,omitempty"`
-	// SecretRefs are values that the hub reads from one of its backends, by the
-	// key that templates see.
+	// SecretRefs are values that the hub reads from one of its backends, by the key that templates see.
 	SecretRefs map[string]BackendReference `json:"secretRefs,omitempty"`
 	// Contexts are names of shared values, in order: the later one wins.
 	Contexts []string `json:"contexts,omitempty"`
@@ -74,11 +76,14 @@ type BackendReference struct {
 }
 
 // Source is an additional folder or chart of a service.
+// +kubebuilder:validation:XValidation:rule="!has(self.git) || has(self.git.ref) || has(self.sourceRef)",message="git.ref is required, unless sourceRef names a source that has one"
 type Source struct {
 	// Path in the delivered tree; unset is the service's own folder.
 	Path *string `json:"path,omitempty"`
 	// RepositoryRef names the repository of git or chart.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
+	// SourceRef names a source of Flux, and wins over repositoryRef.
+	SourceRef *ObjectReference `json:"sourceRef,omitempty"`
 	// Git is the folder.
 	Git *Git `json:"git,omitempty"`
 	// Chart of repositoryRef, or of the repository at url, instead of git.
@@ -98,8 +103,7 @@ type Renderer struct {
 	Type string `json:"type"`
 	// Helm are the Helm settings.
 	Helm *HelmMinimal `json:"helm,omitempty"`
-	// KustomizePostrender is a folder with a kustomization that changes the
-	// objects of this step.
+	// KustomizePostrender is a folder with a kustomization that changes the objects of this step.
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
 	// Jsonnet says how Jsonnet is evaluated.
 	Jsonnet *RendererJsonnet `json:"jsonnet,omitempty"`
@@ -107,8 +111,7 @@ type Renderer struct {
 	Cue *RendererCue `json:"cue,omitempty"`
 	// Exec is a tool that the agent's administrator declared.
 	Exec *RendererExec `json:"exec,omitempty"`
-	// Wasm is a module: a file of the service, or one that the agent's
-	// administrator declared.
+	// Wasm is a module: a file of the service, or one that the agent's administrator declared.
 	Wasm *RendererWasm `json:"wasm,omitempty"`
 }
 
@@ -190,10 +193,9 @@ type ServiceHelm struct {
 	Version *string `json:"version,omitempty"`
 	// Release name; unset is the service's name.
 	Release *string `json:"release,omitempty"`
-	// Repository names a registered chart repository, or a HelmRepository of Flux.
+	// Repository names a HelmRepository of Flux, or else a chart repository of the hub by its name alone.
 	Repository *NamespacedName `json:"repository,omitempty"`
-	// RepositoryRef names a GitRepository that holds the chart, for a service
-	// without git of its own.
+	// RepositoryRef names a GitRepository that holds the chart, for a service without git of its own.
 	RepositoryRef *ObjectReference `json:"repositoryRef,omitempty"`
 	// Git is the chart's folder in repositoryRef.
 	Git *Git `json:"git,omitempty"`
@@ -202,8 +204,7 @@ type ServiceHelm struct {
 	Values *runtime.RawExtension `json:"values,omitempty"`
 	// ValuesFiles are files of the delivered tree; later ones win.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// ValuesFrom is a Secret in which every key holds a YAML document of values.
-	// Does not act yet.
+	// ValuesFrom is a Secret in which every key holds a YAML document of values. Does not act yet.
 	ValuesFrom *SecretReference `json:"valuesFrom,omitempty"`
 	// ValuesConfigMapRef is a key of a ConfigMap with values. Does not act yet.
 	ValuesConfigMapRef *KeySelector `json:"valuesConfigMapRef,omitempty"`
@@ -217,12 +218,10 @@ type ServiceHelm struct {
 	LuaFile *string `json:"luaFile,omitempty"`
 	// LuaFolder is a folder of such scripts.
 	LuaFolder *string `json:"luaFolder,omitempty"`
-	// KustomizePostrender is a folder with a kustomization that changes the
-	// rendered objects.
+	// KustomizePostrender is a folder with a kustomization that changes the rendered objects.
 	KustomizePostrender *string `json:"kustomizePostrender,omitempty"`
 	// Upgrade makes templates see an upgrade instead of an install, for charts
-	// that render differently then. The setting applies for the life of the
-	// service.
+	// that render differently then. The setting applies for the life of the service.
 	Upgrade *bool `json:"upgrade,omitempty"`
 }
 
@@ -233,8 +232,7 @@ type ServiceKustomize struct {
 	// EnableHelm inflates helmCharts; the hub fetches those of chart repositories.
 	// Without it such a kustomization is refused.
 	EnableHelm *bool `json:"enableHelm,omitempty"`
-	// Envsubst replaces ${NAME} in texts with values of the service's
-	// configuration.
+	// Envsubst replaces ${NAME} in texts with values of the service's configuration.
 	Envsubst *bool `json:"envsubst,omitempty"`
 }
 
@@ -246,8 +244,7 @@ type SyncConfigAttributes struct {
 	// DeleteNamespace deletes it with the service.
 	// +kubebuilder:default=false
 	DeleteNamespace *bool `json:"deleteNamespace,omitempty"`
-	// EnforceNamespace puts everything into the service's namespace and refuses
-	// cluster-scoped objects.
+	// EnforceNamespace puts everything into the service's namespace and refuses cluster-scoped objects.
 	// +kubebuilder:default=false
 	EnforceNamespace *bool `json:"enforceNamespace,omitempty"`
 	// RequireOwnership refuses objects of another service.
@@ -257,12 +254,10 @@ type SyncConfigAttributes struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations of the namespace.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// DiffNormalizers name fields that others may set: the cluster's value is
-	// kept.
+	// DiffNormalizers name fields that others may set: the cluster's value is kept.
 	DiffNormalizers []DiffNormalizer `json:"diffNormalizers,omitempty"`
 	// Prune deletes objects that the service no longer renders; unset is true. With
-	// false they stay on the cluster and in the service's inventory, and its status
-	// names them.
+	// false they stay on the cluster and in the service's inventory, and its status names them.
 	Prune *bool `json:"prune,omitempty"`
 }
 

@@ -46,7 +46,7 @@ type ServiceDeploymentSpec struct {
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
 	// DocsPath is a folder of documentation. Does not act yet.
 	DocsPath *string `json:"docsPath,omitempty"`
-	// Bindings of the service. Does not act yet.
+	// Bindings of the service.
 	Bindings *Bindings `json:"bindings,omitempty"`
 	// FlowRef names a Flow. Does not act yet.
 	FlowRef *ObjectReference `json:"flowRef,omitempty"`

@@ -66,7 +66,7 @@ type Git struct {
 	Folder string `json:"folder"`
 	// Ref is a branch, a tag or a full commit id. One that is both a branch
 	// and a tag is written in full, as refs/heads/main.
-	Ref string `json:"ref"`
+	Ref string `json:"ref,omitempty"`
 	// Files are more files of the repository, added at the root of the
 	// delivered tree under their base names.
 	Files []string `json:"files,omitempty"`

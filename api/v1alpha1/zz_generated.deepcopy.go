@@ -12630,6 +12630,11 @@ func (in *ServiceTemplate) DeepCopyInto(out *ServiceTemplate) {
 		*out = new(ObjectReference)
 		**out = **in
 	}
+	if in.SourceRef != nil {
+		in, out := &in.SourceRef, &out.SourceRef
+		*out = new(ObjectReference)
+		**out = **in
+	}
 	if in.Git != nil {
 		in, out := &in.Git, &out.Git
 		*out = new(Git)
@@ -12727,6 +12732,11 @@ func (in *Source) DeepCopyInto(out *Source) {
 	}
 	if in.RepositoryRef != nil {
 		in, out := &in.RepositoryRef, &out.RepositoryRef
+		*out = new(ObjectReference)
+		**out = **in
+	}
+	if in.SourceRef != nil {
+		in, out := &in.SourceRef, &out.SourceRef
 		*out = new(ObjectReference)
 		**out = **in
 	}

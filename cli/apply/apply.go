@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
@@ -61,7 +62,8 @@ deployments.plural.sh/v1alpha1, and
 AccessBinding, AdminGrant, AgentUpgrade, FederationTrust, GroupMembership,
 HubSettings, LoginProvider, Outputs, ProjectLimits, Repository, User and Webhook
 objects of axle-cd.github.io/v1alpha1, and create or update what they declare on the hub.
-Secrets and ConfigMaps that they refer to are read from objects in the same files.
+Secrets, ConfigMaps, ScmConnections and sources of Flux that they refer to are read
+from objects in the same files.
 
 With --set, the set manages what the files declare: people and other tools are
 refused, unless they take it over. Use one set for each folder that is applied as a
@@ -284,12 +286,23 @@ func needs(item manifest.Item, added map[string]bool) string {
 		project = request.GetProject()
 	}
 	switch {
-	case added["GitRepository/"+spec.GetRepository()], added["HelmRepository/"+spec.GetRepository()], added["Repository/"+spec.GetRepository()]:
+	case slices.ContainsFunc(repositories(spec), func(name string) bool {
+		return added["GitRepository/"+name] || added["HelmRepository/"+name] || added["Repository/"+name]
+	}):
 		return "repository"
 	case added["Project/"+project]:
 		return "project"
 	}
 	return ""
+}
+
+// repositories are the names of those that a service follows.
+func repositories(spec *hubv1.ServiceSpec) []string {
+	names := []string{spec.GetRepository(), spec.GetHelm().GetRepository()}
+	for _, source := range spec.GetSources() {
+		names = append(names, source.GetRepository())
+	}
+	return names
 }
 
 // applyProject creates a project, or updates its description.

@@ -11,6 +11,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -42,10 +43,10 @@ func own[T any, P interface {
 // withSecret is k with a field that names a Secret of the object's own namespace; of
 // returns an empty name for none.
 func (k kind) withSecret(field string, of func(client.Object) string) kind {
-	k.references = func(o client.Object) []reference {
-		return to(field, secretKind, &v1alpha1.ObjectReference{Name: of(o)}, o.GetNamespace())
+	k.references = func(o client.Object) []reference.Reference {
+		return reference.To(field, reference.Secret, &v1alpha1.ObjectReference{Name: of(o)}, o.GetNamespace())
 	}
-	k.refersTo = []string{secretKind}
+	k.refersTo = []string{reference.Secret}
 	return k
 }
 
@@ -53,7 +54,7 @@ func (d declared) found(f *declare.Found) *found {
 	if f == nil {
 		return nil
 	}
-	out := &found{id: f.ID, message: f.Message, managed: true, by: f.By, waits: f.Waits, declared: f}
+	out := &found{id: f.ID, message: f.Message, managed: true, by: f.By, waits: f.Waits, notActing: f.NotActing, declared: f}
 	if d.show != nil {
 		out.show = func(o client.Object) { d.show(o, f.Message) }
 	}

@@ -6,7 +6,7 @@
 // is a value with its types and its calls of the hub (one file each). What an object
 // means is decided by sdk/manifest, as for axle apply; who owns it by
 // operator/ownership; with which token it acts and what it may name by
-// operator/tenancy. NamespaceCredentials and ReferenceGrants get their status here.
+// operator/tenancy. Sources of Flux are read by operator/flux.
 //
 // Invariants: the hub is not called while an object's hash is the stored one and no
 // check is due. The finalizer is stored before the first write to the hub, so a

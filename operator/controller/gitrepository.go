@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"connectrpc.com/connect"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +12,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -21,12 +24,48 @@ func gitRepositories() kind {
 			r := o.(*v1alpha1.GitRepository)
 			return common{&r.Status.Status, r.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
-			return toSecret("spec.credentialsRef", o.(*v1alpha1.GitRepository).Spec.CredentialsRef, "")
+		references: func(o client.Object) []reference.Reference {
+			spec := o.(*v1alpha1.GitRepository).Spec
+			if spec.CredentialsRef != nil {
+				return reference.ToSecret("spec.credentialsRef", spec.CredentialsRef, "")
+			}
+			return reference.ToGlobal("spec.connectionRef", "ScmConnection", spec.ConnectionRef)
 		},
-		refersTo: []string{secretKind},
+		more: func(o client.Object, refs reference.Resolved) []reference.Reference {
+			c, err := refs.Connection(value(o.(*v1alpha1.GitRepository).Spec.ConnectionRef).Name)
+			if c == nil || err != nil {
+				return nil
+			}
+			return secretsOfConnection(c)
+		},
+		refersTo: []string{"ScmConnection", reference.Secret},
 		release:  releaseRepository,
 	}
+}
+
+// scmConnections are nothing in the hub: repositories log in with them.
+func scmConnections() kind {
+	return kind{
+		name: "ScmConnection", object: &v1alpha1.ScmConnection{}, list: &v1alpha1.ScmConnectionList{}, refersTo: []string{reference.Secret},
+		common: func(o client.Object) common {
+			c := o.(*v1alpha1.ScmConnection)
+			return common{&c.Status, c.Spec.Reconciliation}
+		},
+		references: func(o client.Object) []reference.Reference { return secretsOfConnection(o.(*v1alpha1.ScmConnection)) },
+	}
+}
+
+// secretsOfConnection are named by the connection, whoever uses it.
+func secretsOfConnection(c *v1alpha1.ScmConnection) (out []reference.Reference) {
+	secrets := manifest.SecretsOfConnection(c)
+	for _, field := range slices.Sorted(maps.Keys(secrets)) {
+		ref := secrets[field]
+		for _, one := range reference.ToSecret(field, &ref, "") {
+			one.By = "ScmConnection"
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // releaseRepository deletes the ServiceDeployments of a repository that is being
@@ -36,8 +75,8 @@ func releaseRepository(ctx context.Context, p *pass, name string) (bool, error) 
 		return false, err
 	}
 	var users v1alpha1.ServiceDeploymentList
-	self := reference{kind: "GitRepository", at: client.ObjectKey{Name: p.object.GetName()}}
-	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.key()}); err != nil {
+	self := reference.Reference{Kind: "GitRepository", At: client.ObjectKey{Name: p.object.GetName()}}
+	if err := p.cluster.List(ctx, &users, client.MatchingFields{referenceIndex: self.Key()}); err != nil {
 		return false, err
 	}
 	waiting := 0

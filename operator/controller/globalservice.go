@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,6 +11,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -21,33 +23,41 @@ func globalServices() kind {
 			g := o.(*v1alpha1.GlobalService)
 			return common{&g.Status.Status, g.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			g := o.(*v1alpha1.GlobalService)
-			return append(toGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
+			return append(reference.ToGlobal("spec.projectRef", "Project", g.Spec.ProjectRef), templateReferences("spec.template", g.Spec.Template, g.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", secretKind},
-		resolve: func(o client.Object, r resolved) {
-			r.project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
+		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
+			r.Project(o.(*v1alpha1.GlobalService).Spec.ProjectRef)
 		},
 	}
 }
 
 // templateReferences are those of a template at a field of an object.
-func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace string) []reference {
+func templateReferences(field string, t *v1alpha1.ServiceTemplate, namespace string) []reference.Reference {
 	if t == nil {
 		return nil
 	}
-	refs := toGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
+	refs := reference.ToGlobal(field+".repositoryRef", "GitRepository", t.RepositoryRef)
 	if t.Helm != nil {
-		refs = append(refs, toGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
+		refs = append(refs, reference.ToGlobal(field+".helm.repositoryRef", "GitRepository", t.Helm.RepositoryRef)...)
 	}
 	for i, source := range t.Sources {
 		// The repository of a chart is one of the hub; its kind has no controller yet.
+		at := fmt.Sprintf("%s.sources[%d]", field, i)
 		if source.Chart == nil {
-			refs = append(refs, toGlobal(fmt.Sprintf("%s.sources[%d].repositoryRef", field, i), "GitRepository", source.RepositoryRef)...)
+			refs = append(refs, reference.ToGlobal(at+".repositoryRef", "GitRepository", source.RepositoryRef)...)
 		}
+		refs = append(refs, reference.OfFlux(at+".sourceRef", source.SourceRef, namespace)...)
 	}
-	return append(refs, toSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
+	refs = append(refs, reference.OfFlux(field+".sourceRef", t.SourceRef, namespace)...)
+	if t.Helm != nil && t.Helm.Repository != nil {
+		ref := reference.ToFlux(field+".helm.repository", "HelmRepository", cmp.Or(t.Helm.Repository.Namespace, namespace), t.Helm.Repository.Name)
+		ref.Optional = true
+		refs = append(refs, ref)
+	}
+	return append(refs, reference.ToSecret(field+".configurationRef", t.ConfigurationRef, namespace)...)
 }
 
 type globalCalls struct{}

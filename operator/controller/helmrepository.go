@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
 
@@ -18,15 +19,15 @@ func helmRepositories() kind {
 			r := o.(*v1alpha1.HelmRepository)
 			return common{&r.Status.Status, r.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
-			var refs []reference
+		references: func(o client.Object) []reference.Reference {
+			var refs []reference.Reference
 			secrets := manifest.SecretsOf(o.(*v1alpha1.HelmRepository))
 			for _, field := range slices.Sorted(maps.Keys(secrets)) {
 				ref := secrets[field]
-				refs = append(refs, toSecret(field, &ref, o.GetNamespace())...)
+				refs = append(refs, reference.ToSecret(field, &ref, o.GetNamespace())...)
 			}
 			return refs
 		},
-		refersTo: []string{secretKind},
+		refersTo: []string{reference.Secret},
 	}
 }

@@ -5,13 +5,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/declare"
@@ -31,11 +31,17 @@ type kind struct {
 	// common returns the parts of an object that every kind has.
 	common func(client.Object) common
 	// references returns what an object names in the cluster.
-	references func(client.Object) []reference
+	references func(client.Object) []reference.Reference
+	// more returns what only the objects that were read name: Secrets of the namespace.
+	more func(client.Object, reference.Resolved) []reference.Reference
+	// obsolete deletes an object that nobody needs any more, and reports whether it did.
+	obsolete func(ctx context.Context, p *pass) (bool, error)
+	// idle reports whether a reconcile ends after the references, with nothing written.
+	idle func(ctx context.Context, p *pass) (bool, error)
 	// refersTo are the kinds that may appear in references.
 	refersTo []string
 	// resolve replaces references in an object by what the hub calls them.
-	resolve func(client.Object, resolved)
+	resolve func(client.Object, reference.Resolved)
 	// release deletes what must go before the object of that name in the hub; false
 	// means to wait for it, and *ofOthers that nothing is deleted.
 	release func(ctx context.Context, p *pass, name string) (bool, error)
@@ -45,7 +51,8 @@ type kind struct {
 	prepare func(ctx context.Context, p *pass) error
 	// keep does the rest of a write, for kinds of tokens that are made once.
 	keep func(ctx context.Context, p *pass) error
-	hub  upstream
+	// hub is nil for what only other objects use, and is nothing in the hub.
+	hub upstream
 }
 
 // common are the parts of an object that every kind has.
@@ -85,62 +92,15 @@ type found struct {
 	declared *declare.Found
 }
 
-// reference is an object that another one names.
-type reference struct {
-	// field is the path of the field that names it.
-	field string
-	kind  string
-	// at has no namespace for a cluster-scoped kind, whatever the reference says.
-	at types.NamespacedName
-	// written says that the operator writes it, and that it need not exist.
-	written bool
-}
-
-// key is the reference's key in the index of references.
-func (r reference) key() string { return r.kind + " " + r.at.String() }
-
-// object is what the reference names.
-func (r reference) object() tenancy.Object {
+// objectOf is what a reference names.
+func objectOf(r reference.Reference) tenancy.Object {
 	group := ""
-	if k, ok := kindNamed(r.kind); ok {
+	if r.Flux {
+		group = manifest.FluxGroup
+	} else if k, ok := kindNamed(r.Kind); ok {
 		group = k.gvk().Group
 	}
-	return tenancy.Object{Group: group, Kind: r.kind, NamespacedName: r.at}
-}
-
-// into is the key in the same index of references that leave the namespace for another.
-func into(namespace string) string { return "into " + namespace }
-
-// The kinds that are only referred to.
-const (
-	secretKind    = "Secret"
-	configMapKind = "ConfigMap"
-)
-
-// to returns a reference by an ObjectReference to a namespaced kind; none for nil.
-func to(field, kind string, ref *v1alpha1.ObjectReference, namespace string) []reference {
-	if ref == nil || ref.Name == "" {
-		return nil
-	}
-	if ref.Namespace != "" {
-		namespace = ref.Namespace
-	}
-	return []reference{{field: field, kind: kind, at: types.NamespacedName{Namespace: namespace, Name: ref.Name}}}
-}
-
-// toGlobal is to for a cluster-scoped kind: a namespace in the reference is ignored.
-func toGlobal(field, kind string, ref *v1alpha1.ObjectReference) []reference {
-	if ref == nil || ref.Name == "" {
-		return nil
-	}
-	return []reference{{field: field, kind: kind, at: types.NamespacedName{Name: ref.Name}}}
-}
-
-func toSecret(field string, ref *v1alpha1.SecretReference, namespace string) []reference {
-	if ref == nil {
-		return nil
-	}
-	return to(field, secretKind, &v1alpha1.ObjectReference{Name: ref.Name, Namespace: ref.Namespace}, namespace)
+	return tenancy.Object{Group: group, Kind: r.Kind, NamespacedName: r.At}
 }
 
 // value returns what a pointer points to, or the zero value for nil.
@@ -155,7 +115,7 @@ func value[T any](p *T) T {
 // all are the kinds that the operator acts on.
 func all() []kind {
 	return append(ownKinds(),
-		projects(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
+		projects(), deploymentSettings(), scmConnections(), gitRepositories(), helmRepositories(), clusters(), serviceContexts(), serviceDeployments(), globalServices(), managedNamespaces(), notificationSinks(), notificationRouters(), groups(), serviceAccounts(),
 		federatedCredentials(), registrationTokens(), bootstrapTokens(), webhooks(),
 	)
 }

@@ -10,6 +10,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -21,13 +22,13 @@ func managedNamespaces() kind {
 			n := o.(*v1alpha1.ManagedNamespace)
 			return common{&n.Status.Status, n.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
+		references: func(o client.Object) []reference.Reference {
 			n := o.(*v1alpha1.ManagedNamespace)
-			return append(toGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
+			return append(reference.ToGlobal("spec.projectRef", "Project", n.Spec.ProjectRef), templateReferences("spec.service", n.Spec.Service, n.Namespace)...)
 		},
-		refersTo: []string{"GitRepository", "Project", secretKind},
-		resolve: func(o client.Object, r resolved) {
-			r.project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
+		refersTo: []string{"GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
+			r.Project(o.(*v1alpha1.ManagedNamespace).Spec.ProjectRef)
 		},
 	}
 }

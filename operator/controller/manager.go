@@ -2,12 +2,12 @@ package controller
 
 import (
 	"fmt"
-	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/operator/ownership"
 	"github.com/axle-cd/axle/sdk/declare"
 )
 
@@ -16,7 +16,7 @@ import (
 type ofOthers struct{ by *hubv1.Manager }
 
 // Error says who has it.
-func (o *ofOthers) Error() string { return "the object is managed by " + words(o.by) }
+func (o *ofOthers) Error() string { return "the object is managed by " + ownership.Words(o.by) }
 
 // others returns *ofOthers when the hub's answer names another manager than by, and
 // otherwise the error of the call.
@@ -63,20 +63,4 @@ func (p *pass) foreign() bool {
 // lost reports whether the hub has to record this manager again.
 func (p *pass) lost() bool {
 	return p.have != nil && p.have.managed && !proto.Equal(p.have.by, p.manager())
-}
-
-// words is a manager for people.
-func words(by *hubv1.Manager) string {
-	switch by.GetTool() {
-	case "":
-		return "nobody"
-	case "cli", "console":
-		return "people (" + by.GetTool() + ")"
-	case "operator":
-		if part := strings.Split(by.GetId(), "/"); len(part) == 4 {
-			kind, _, _ := strings.Cut(part[1], ".")
-			return "the operator (" + kind + " " + strings.TrimPrefix(part[2]+"/"+part[3], "/") + ")"
-		}
-	}
-	return by.GetTool() + " (" + by.GetId() + ")"
 }

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/operator/flux"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
@@ -50,6 +52,9 @@ type reconciler struct {
 	// direct reads Secrets and ConfigMaps from the API server.
 	direct  client.Reader
 	tenancy *tenancy.Tenancy
+	flux    *flux.Sources
+	// learned are references that only the sources of objects show.
+	learned *flux.Index
 	// clusterUID is the uid of the namespace kube-system of this cluster.
 	clusterUID string
 	timing     Timing
@@ -71,7 +76,7 @@ type pass struct {
 	// credential is what the object acts with, unless denied says why there is none.
 	credential tenancy.Credential
 	denied     error
-	refs       resolved
+	refs       reference.Resolved
 	item       *manifest.Item
 	sha        string
 	hub        *sdk.Client
@@ -82,6 +87,8 @@ type pass struct {
 	waits     string
 	wrote     bool
 	untouched bool
+	suspended bool
+	unbound   bool
 	gone      bool
 	after     time.Duration
 }
@@ -91,6 +98,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	p := &pass{reconciler: r, key: request.NamespacedName, object: r.kind.object.DeepCopyObject().(client.Object)}
 	if err := r.cluster.Get(ctx, request.NamespacedName, p.object); err != nil {
 		r.due.Drop(request.NamespacedName)
+		r.learned.Set(request.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.due.Behind(p.key, p.object.GetResourceVersion()) {

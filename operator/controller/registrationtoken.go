@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
@@ -55,11 +56,11 @@ func bootstrapTokens() kind {
 		return common{&t.Status, t.Spec.Reconciliation}
 	}
 	secret := k.references
-	k.references = func(o client.Object) []reference {
-		return append(toGlobal("spec.projectRef", "Project", &o.(*v1alpha1.BootstrapToken).Spec.ProjectRef), secret(o)...)
+	k.references = func(o client.Object) []reference.Reference {
+		return append(reference.ToGlobal("spec.projectRef", "Project", &o.(*v1alpha1.BootstrapToken).Spec.ProjectRef), secret(o)...)
 	}
 	k.refersTo = []string{"Project"}
-	k.resolve = func(o client.Object, r resolved) { r.project(&o.(*v1alpha1.BootstrapToken).Spec.ProjectRef) }
+	k.resolve = func(o client.Object, r reference.Resolved) { r.Project(&o.(*v1alpha1.BootstrapToken).Spec.ProjectRef) }
 	return k
 }
 
@@ -67,8 +68,8 @@ func bootstrapTokens() kind {
 func oneToken(at func(client.Object) types.NamespacedName, show func(client.Object, *hubv1.Token)) kind {
 	return kind{
 		hub: bootstrapCalls{},
-		references: func(o client.Object) []reference {
-			return []reference{{field: "spec.tokenSecretRef", kind: secretKind, at: at(o), written: true}}
+		references: func(o client.Object) []reference.Reference {
+			return []reference.Reference{{Field: "spec.tokenSecretRef", Kind: reference.Secret, At: at(o), Written: true}}
 		},
 		keep: func(ctx context.Context, p *pass) error { return keepToken(ctx, p, at(p.object), show) },
 		release: func(ctx context.Context, p *pass, _ string) (bool, error) {

@@ -13,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -24,14 +25,14 @@ func serviceAccounts() kind {
 			a := o.(*v1alpha1.ServiceAccount)
 			return common{&a.Status, a.Spec.Reconciliation}
 		},
-		references: func(o client.Object) []reference {
-			refs := toSecret("spec.tokenSecretRef", o.(*v1alpha1.ServiceAccount).Spec.TokenSecretRef, "")
+		references: func(o client.Object) []reference.Reference {
+			refs := reference.ToSecret("spec.tokenSecretRef", o.(*v1alpha1.ServiceAccount).Spec.TokenSecretRef, "")
 			for i := range refs {
-				refs[i].written = true
+				refs[i].Written = true
 			}
 			return refs
 		},
-		refersTo: []string{secretKind},
+		refersTo: []string{reference.Secret},
 		token:    tokenOfAccount,
 		release: func(ctx context.Context, p *pass, _ string) (bool, error) {
 			want, err := tokenOfAccount(p.object)

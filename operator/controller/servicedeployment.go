@@ -11,6 +11,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -27,32 +28,21 @@ func serviceDeployments() kind {
 			return common{&s.Status.Status, s.Spec.Reconciliation}
 		},
 		references: serviceReferences,
-		refersTo:   []string{"Cluster", "GitRepository", "Project", secretKind},
-		resolve: func(o client.Object, r resolved) {
+		refersTo:   []string{"Cluster", "GitRepository", "Project", "Repository", reference.Secret},
+		resolve: func(o client.Object, r reference.Resolved) {
 			spec := &o.(*v1alpha1.ServiceDeployment).Spec
-			if handle := r.cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {
+			if handle := r.Cluster(spec.ClusterRef, o.GetNamespace()); handle != "" {
 				spec.Cluster, spec.ClusterRef = &handle, nil
 			}
-			r.project(spec.ProjectRef)
+			r.Project(spec.ProjectRef)
 		},
 	}
 }
 
-func serviceReferences(o client.Object) []reference {
+func serviceReferences(o client.Object) []reference.Reference {
 	s := o.(*v1alpha1.ServiceDeployment)
-	refs := to("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace)
-	refs = append(refs, toGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
-	refs = append(refs, toGlobal("spec.repositoryRef", "GitRepository", s.Spec.RepositoryRef)...)
-	if s.Spec.Helm != nil {
-		refs = append(refs, toGlobal("spec.helm.repositoryRef", "GitRepository", s.Spec.Helm.RepositoryRef)...)
-	}
-	for i, source := range s.Spec.Sources {
-		// The repository of a chart is one of the hub; its kind has no controller yet.
-		if source.Chart == nil {
-			refs = append(refs, toGlobal(fmt.Sprintf("spec.sources[%d].repositoryRef", i), "GitRepository", source.RepositoryRef)...)
-		}
-	}
-	return append(refs, toSecret("spec.configurationRef", s.Spec.ConfigurationRef, s.Namespace)...)
+	refs := append(reference.To("spec.clusterRef", "Cluster", s.Spec.ClusterRef, s.Namespace), reference.ToGlobal("spec.projectRef", "Project", s.Spec.ProjectRef)...)
+	return append(refs, templateReferences("spec", &s.Spec.ServiceTemplate, s.Namespace)...)
 }
 
 type serviceCalls struct{}

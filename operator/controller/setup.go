@@ -26,6 +26,8 @@ import (
 	axlev1alpha1 "github.com/axle-cd/axle/api/axle/v1alpha1"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/operator/flux"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/rights"
 	"github.com/axle-cd/axle/operator/schedule"
 	"github.com/axle-cd/axle/operator/tenancy"
@@ -63,6 +65,10 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 	if err != nil {
 		return err
 	}
+	sources, err := flux.New(m, timing.Discover, c.Log)
+	if err != nil {
+		return err
+	}
 	for _, k := range all() {
 		mapping, err := served(m, k.gvk())
 		if err != nil {
@@ -72,7 +78,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return err
 		}
 		r := &reconciler{
-			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, clusterUID: c.ClusterUID, timing: timing,
+			kind: k, cluster: m.GetClient(), direct: m.GetAPIReader(), tenancy: who, flux: sources, learned: &flux.Index{}, clusterUID: c.ClusterUID, timing: timing,
 			events: m.GetEventRecorder("axle-operator"), due: schedule.New(timing.Pending),
 			namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		}
@@ -119,9 +125,9 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 		err := m.GetFieldIndexer().IndexField(ctx, r.object, referenceIndex, func(o client.Object) []string {
 			var keys []string
 			for _, ref := range r.references(o) {
-				keys = append(keys, ref.key())
-				if tenancy.Foreign(o.GetNamespace(), ref.at.Namespace) {
-					keys = append(keys, into(ref.at.Namespace))
+				keys = append(keys, ref.Key())
+				if tenancy.Foreign(o.GetNamespace(), ref.At.Namespace) {
+					keys = append(keys, reference.Into(ref.At.Namespace))
 				}
 			}
 			return keys
@@ -130,13 +136,13 @@ func (r *reconciler) add(ctx context.Context, m manager.Manager, workers int) er
 			return err
 		}
 		b = b.Watches(&axlev1alpha1.ReferenceGrant{}, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
-			return r.indexed(ctx, into(o.GetNamespace()))
+			return r.indexed(ctx, reference.Into(o.GetNamespace()))
 		})).WatchesRawSource(source.Func(r.hear))
 	}
 	for _, name := range r.refersTo {
 		referrers := handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request { return r.referrers(ctx, name, o) })
 		switch name {
-		case secretKind, configMapKind:
+		case reference.Secret, reference.ConfigMap:
 			// Only names and versions: what is in them is read when it is needed.
 			object := &metav1.PartialObjectMetadata{}
 			object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(name))
@@ -158,6 +164,7 @@ func changed(e event.UpdateEvent) bool {
 		annotations := maps.Clone(o.GetAnnotations())
 		delete(annotations, nameAnnotation)
 		delete(annotations, tokenSecret)
+		delete(annotations, boundAnnotation)
 		return annotations
 	}
 	return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || !maps.Equal(own(e.ObjectOld), own(e.ObjectNew)) ||
@@ -166,12 +173,16 @@ func changed(e event.UpdateEvent) bool {
 
 // referrers returns the objects of the kind that refer to one that changed.
 func (r *reconciler) referrers(ctx context.Context, kind string, o client.Object) []reconcile.Request {
-	return r.indexed(ctx, reference{kind: kind, at: client.ObjectKeyFromObject(o)}.key())
+	if made, ok := o.(*axlev1alpha1.Repository); ok {
+		ref := value(made.Spec.SourceRef)
+		return r.indexed(ctx, reference.ToFlux("", ref.Kind, made.Namespace, ref.Name).Key())
+	}
+	return r.indexed(ctx, reference.Reference{Kind: kind, At: client.ObjectKeyFromObject(o)}.Key())
 }
 
 // indexed returns the objects of the kind with a key in the index of references.
 func (r *reconciler) indexed(ctx context.Context, key string) []reconcile.Request {
-	return r.matching(ctx, client.MatchingFields{referenceIndex: key})
+	return append(r.matching(ctx, client.MatchingFields{referenceIndex: key}), tenancy.Requests(r.learned.Of(key)...)...)
 }
 
 // tenants returns the objects of the kind that act with credentials that changed.
@@ -193,10 +204,15 @@ func (r *reconciler) matching(ctx context.Context, which client.ListOption) []re
 
 // hear puts into the queue what changes that the manager's cache does not see are about.
 func (r *reconciler) hear(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.flux.Hear(ctx, func(ctx context.Context, of flux.Name) {
+		for _, request := range r.indexed(ctx, reference.ToFlux("", of.Kind, of.Namespace, of.Name).Key()) {
+			queue.Add(request)
+		}
+	})
 	r.tenancy.Hear(ctx, func(ctx context.Context, c tenancy.Change) {
-		key := into(c.Namespace)
+		key := reference.Into(c.Namespace)
 		if c.Kind != tenancy.GrantKind {
-			key = reference{kind: c.Kind, at: client.ObjectKey{Namespace: c.Namespace, Name: c.Name}}.key()
+			key = reference.Reference{Kind: c.Kind, At: client.ObjectKey{Namespace: c.Namespace, Name: c.Name}}.Key()
 		}
 		for _, request := range r.indexed(ctx, key) {
 			queue.Add(request)

@@ -29,6 +29,7 @@ const (
 	reasonError           = condition.Error
 	reasonNotFound        = condition.NotFound
 	reasonReadonly        = condition.Readonly
+	reasonSuspended       = "Suspended"
 	reasonDefault         = condition.DefaultCredentials
 	reasonNamespaced      = condition.NamespacedCredentials
 )
@@ -44,6 +45,9 @@ func (p *pass) report(ctx context.Context, err error) error {
 	if p.have != nil && err == nil {
 		p.fill()
 	}
+	if p.have != nil && p.unbound {
+		status.ID = &p.have.id // it is in the hub, whatever becomes of its bindings
+	}
 	p.setCredentials()
 	switch {
 	case err != nil:
@@ -57,6 +61,8 @@ func (p *pass) report(ctx context.Context, err error) error {
 		}
 		p.set(synchronized, false, reason, err.Error())
 		p.set(ready, false, reason, err.Error())
+	case p.suspended:
+		p.set(ready, false, reasonSuspended, "the source is suspended: what it declares is not taken over until it is resumed")
 	case p.untouched:
 	case !p.object.GetDeletionTimestamp().IsZero():
 		p.set(ready, false, reasonDeleting, p.waits)
@@ -114,7 +120,7 @@ func (p *pass) fill() {
 // whose says why the object of the hub is not changed.
 func whose(have *found) string {
 	if have.managed {
-		return "the object of the hub is managed by " + words(have.by) + ": it is shown and not changed"
+		return "the object of the hub is managed by " + ownership.Words(have.by) + ": it is shown and not changed"
 	}
 	return "others created it in the hub: it is shown and not changed"
 }

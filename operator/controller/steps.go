@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/manifest"
 )
@@ -107,7 +110,7 @@ func (p *pass) hubName(ctx context.Context) (string, error) {
 
 // lookUp reads what the object refers to.
 func (p *pass) lookUp(ctx context.Context) (bool, error) {
-	p.refs = resolved{}
+	p.refs = reference.Resolved{}
 	if p.prepare != nil && p.object.GetDeletionTimestamp().IsZero() {
 		if err := p.prepare(ctx, p); err != nil {
 			return true, err
@@ -116,14 +119,36 @@ func (p *pass) lookUp(ctx context.Context) (bool, error) {
 	if p.references == nil {
 		return false, nil
 	}
-	for _, ref := range p.references(p.object) {
-		object, err := p.follow(ctx, ref)
-		if err != nil {
+	if p.obsolete != nil && p.object.GetDeletionTimestamp().IsZero() {
+		if gone, err := p.obsolete(ctx, p); gone || err != nil {
 			return true, err
 		}
-		p.refs[ref.key()] = object
+	}
+	if err := followAll(ctx, p, p.references(p.object)); err != nil {
+		return true, err
+	}
+	if p.more != nil {
+		more := p.more(p.object, p.refs)
+		p.learned.Set(p.key, reference.Keys(more)...)
+		if err := followAll(ctx, p, more); err != nil {
+			return true, err
+		}
+	}
+	if p.idle != nil && p.object.GetDeletionTimestamp().IsZero() {
+		return p.idle(ctx, p)
 	}
 	return false, nil
+}
+
+func followAll(ctx context.Context, p *pass, refs []reference.Reference) error {
+	for _, ref := range refs {
+		object, err := p.follow(ctx, ref)
+		if err != nil {
+			return err
+		}
+		p.refs[ref.Key()] = object
+	}
+	return nil
 }
 
 // convert makes the request to the hub, and its hash. The hash has the versions of
@@ -139,7 +164,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 	if p.item, err = manifest.Object(object, p.key.String(), p.refs); err != nil {
 		return true, err
 	}
-	versions, err := manifest.Object(object, p.key.String(), marks{p.refs})
+	versions, err := manifest.Object(object, p.key.String(), reference.Marks{Resolved: p.refs})
 	if err != nil {
 		return true, err
 	}
@@ -152,7 +177,7 @@ func (p *pass) convert(context.Context) (bool, error) {
 
 func hash(item *manifest.Item) (string, error) {
 	sum := sha256.New()
-	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request}, item.Set...) {
+	for _, request := range append([]proto.Message{item.Project, item.Repository, item.Cluster, item.Context, item.Service, item.Global, item.Namespace, item.Request, accessOf(item).Request}, slices.Concat(item.Set, accessOf(item).Set)...) {
 		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
 		if err != nil {
 			return "", errcode.New(errcode.Invalid, "%s: %w", item.Where, err)
@@ -166,7 +191,8 @@ func hash(item *manifest.Item) (string, error) {
 // object declares and no check is due.
 func (p *pass) unchanged(ctx context.Context) (bool, error) {
 	status := p.common(p.object).status
-	if value(status.SHA) != p.sha || p.finalizer() != "" && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) {
+	c := meta.FindStatusCondition(status.Conditions, ready)
+	if value(status.SHA) != p.sha || p.finalizer() != "" && !p.protected() || !meta.IsStatusConditionTrue(status.Conditions, synchronized) || c != nil && c.Reason == reasonSuspended {
 		return false, nil
 	}
 	if p.token != nil {
@@ -184,6 +210,11 @@ func (p *pass) unchanged(ctx context.Context) (bool, error) {
 }
 
 func (p *pass) read(ctx context.Context) (_ bool, err error) {
+	if p.kind.hub == nil {
+		p.have = &found{id: p.item.Name}
+		p.after = p.due.Again(p.key, true, p.interval(), p.timing.Pending)
+		return true, nil
+	}
 	if err = p.connect(ctx); err != nil {
 		return true, err
 	}
@@ -221,14 +252,21 @@ func (p *pass) protect(ctx context.Context) (bool, error) {
 	}
 	err := p.patch(ctx, func() {
 		controllerutil.AddFinalizer(p.object, p.finalizer())
-		annotations := p.object.GetAnnotations()
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[nameAnnotation] = p.item.Name
-		p.object.SetAnnotations(annotations)
+		note(p.object, nameAnnotation, p.item.Name)
 	})
 	return err != nil, err
+}
+
+// note sets an annotation, or removes it with an empty text.
+func note(o client.Object, name, text string) {
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	if annotations[name] = text; text == "" {
+		delete(annotations, name)
+	}
+	o.SetAnnotations(annotations)
 }
 
 func (p *pass) unprotect(ctx context.Context) error {
@@ -286,7 +324,7 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 		}
 		if same {
 			p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-			return true, issueToken(ctx, p)
+			return true, errors.Join(bind(ctx, p), issueToken(ctx, p))
 		}
 	}
 	have, err := p.kind.hub.write(ctx, p.hub, p.item, p.have)
@@ -299,5 +337,5 @@ func (p *pass) write(ctx context.Context) (bool, error) {
 	}
 	p.have, p.wrote = have, true
 	p.after = p.due.Again(p.key, p.have.waits == "", p.interval(), p.timing.Pending)
-	return true, issueToken(ctx, p)
+	return true, errors.Join(bind(ctx, p), issueToken(ctx, p))
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/axle-cd/axle/api/kinds"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/operator/ownership"
+	"github.com/axle-cd/axle/operator/reference"
 	"github.com/axle-cd/axle/operator/tenancy"
 	"github.com/axle-cd/axle/sdk"
 )
@@ -75,7 +76,7 @@ func (w *wantedToken) look(ctx context.Context, p *pass) (state tokenState, err 
 	if err := p.direct.Get(ctx, w.at, secret); apierrors.IsNotFound(err) {
 		return tokenState{}, nil
 	} else if err != nil {
-		return tokenState{}, tenancy.ReadError(err, secretKind, w.at, "spec.tokenSecretRef")
+		return tokenState{}, tenancy.ReadError(err, reference.Secret, w.at, "spec.tokenSecretRef")
 	}
 	if by := secret.Annotations[writtenBy]; by != p.manager().GetId() {
 		return tokenState{}, errcode.New(errcode.Conflict, "Secret %s of spec.tokenSecretRef exists and was not written for this object: choose another name, or delete it", w.at)

@@ -30,6 +30,8 @@ type Found struct {
 	By *hubv1.Manager
 	// Waits is what it waits for; empty means that it is ready.
 	Waits string
+	// NotActing are fields of the object that the hub cannot change.
+	NotActing []string
 	// rows are those of what has rows.
 	rows []row
 }

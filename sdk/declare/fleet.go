@@ -240,7 +240,7 @@ func options(o *hubv1.RepositoryOptions) *hubv1.RepositoryOptions {
 func (repositories) Same(_ *sdk.Client, item *manifest.Item, f *Found) bool {
 	have, want := f.Message.(*hubv1.Repository), item.Request.(*hubv1.CreateRepositoryRequest)
 	return have.GetUrl() == want.GetUrl() && have.GetType() == want.GetType() && (want.GetAuth() == "" || have.GetAuth() == want.GetAuth()) &&
-		(want.GetCredentials() == nil || have.GetAuth() != "none") && proto.Equal(options(have.GetOptions()), options(want.GetOptions()))
+		(want.GetCredentials() == nil || want.GetAuth() == "none" || have.GetAuth() != "none") && proto.Equal(options(have.GetOptions()), options(want.GetOptions()))
 }
 
 // Write implements Kind. Credentials go to another address only with the same call: the

@@ -1,14 +1,11 @@
 package manifest
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/spec/convert"
-	"github.com/axle-cd/axle/api/spec/kind"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -39,10 +36,10 @@ func (d document) project() (*Item, error) {
 		return nil, errcode.New(errcode.Invalid, "%s: Project %q has no spec.name", d.where, object.Name)
 	}
 	request := &hubv1.CreateProjectRequest{Name: object.Spec.Name, Description: value(object.Spec.Description)}
-	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, NotActing: set(map[string]bool{
-		"spec.bindings":       object.Spec.Bindings != nil,
+	access, byID, err := d.bindings(object.Spec.Bindings, "project/"+request.GetName(), &hubv1.Place{Project: request.GetName()})
+	return &Item{Kind: d.meta.Kind, Name: request.GetName(), Where: d.where, Project: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
-	})}, nil
+	})...)}, err
 }
 
 func (d document) repository(values Values) (*Item, error) {
@@ -63,9 +60,19 @@ func (d document) repository(values Values) (*Item, error) {
 			Username: held["username"], Password: held["password"],
 			PrivateKey: held["privateKey"], Passphrase: held["passphrase"],
 		}
+	} else if ref := object.Spec.ConnectionRef; ref != nil {
+		c, err := values.Connection(ref.Name)
+		if err == nil && c == nil {
+			err = errcode.New(errcode.Invalid, "%s: GitRepository %q: ScmConnection %s of spec.connectionRef is not among the files; add it", d.where, object.Name, ref.Name)
+		}
+		if err == nil {
+			err = logIn(d, values, c, request)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return &Item{Kind: d.meta.Kind, Name: object.Name, Where: d.where, Repository: request, NotActing: set(map[string]bool{
-		"spec.connectionRef":  object.Spec.ConnectionRef != nil,
 		"spec.reconciliation": object.Spec.Reconciliation != nil,
 	})}, nil
 }
@@ -84,8 +91,8 @@ func (d document) cluster() (*Item, error) {
 	if spec.Metadata != nil {
 		request.Metadata, request.SetMetadata = string(spec.Metadata.Raw), true
 	}
-	return &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, NotActing: set(map[string]bool{
-		"spec.bindings":       spec.Bindings != nil,
+	access, byID, err := d.bindings(spec.Bindings, "cluster/"+handle, &hubv1.Place{Cluster: handle})
+	return &Item{Kind: d.meta.Kind, Name: handle, Where: d.where, Cluster: request, Access: access, NotActing: append(byID, set(map[string]bool{
 		"spec.disableAI":      spec.DisableAI != nil,
 		"spec.reconciliation": spec.Reconciliation != nil,
 		"spec.version":        spec.Version != nil,
@@ -95,7 +102,7 @@ func (d document) cluster() (*Item, error) {
 		"spec.protect":        spec.Protect != nil,
 		"spec.cloudSettings":  spec.CloudSettings != nil,
 		"spec.nodePools":      len(spec.NodePools) > 0,
-	})}, nil
+	})...)}, err
 }
 
 func (d document) service(values Values) (*Item, error) {
@@ -114,18 +121,10 @@ func (d document) service(values Values) (*Item, error) {
 	if cluster == "" {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q names no cluster; set spec.cluster or spec.clusterRef", d.where, object.Name)
 	}
-	declared, err := kind.Spec(spec)
+	out, err := d.serviceSpec(values, spec, object.Namespace, object.Namespace)
 	if err != nil {
 		return nil, errcode.New(errcode.Invalid, "%s: ServiceDeployment %q: %w", d.where, object.Name, err)
 	}
-	declared.Namespace = cmp.Or(declared.Namespace, object.Namespace)
-	if spec.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, spec.ConfigurationRef, object.Namespace); err != nil {
-			return nil, err
-		}
-	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
 	item := &Item{Kind: d.meta.Kind, Name: cluster + "/" + name, Where: d.where, Service: &hubv1.ApplyServiceRequest{
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Spec: out,
 		ParentId: object.Annotations["config.k8s.io/owning-inventory"],
@@ -133,8 +132,9 @@ func (d document) service(values Values) (*Item, error) {
 	if spec.ProjectRef != nil {
 		item.Service.Project = spec.ProjectRef.Name
 	}
-	item.NotActing = set(map[string]bool{
-		"spec.bindings":                spec.Bindings != nil,
+	access, byID, err := d.bindings(spec.Bindings, "service/"+item.Name, &hubv1.Place{Cluster: cluster, Service: name})
+	item.Access = access
+	item.NotActing = append(byID, set(map[string]bool{
 		"spec.flowRef":                 spec.FlowRef != nil,
 		"spec.agentId":                 spec.AgentID != nil,
 		"spec.reconciliation":          spec.Reconciliation != nil,
@@ -142,6 +142,6 @@ func (d document) service(values Values) (*Item, error) {
 		"spec.pinnedRevision":          spec.PinnedRevision != nil,
 		"spec.helm.valuesFrom":         spec.Helm != nil && spec.Helm.ValuesFrom != nil,
 		"spec.helm.valuesConfigMapRef": spec.Helm != nil && spec.Helm.ValuesConfigMapRef != nil,
-	})
-	return item, nil
+	})...)
+	return item, err
 }

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -97,6 +98,16 @@ func export(e manifest.Exporter, have proto.Message) (manifest.Exported, error) 
 	default:
 		return e.Global(have.(*hubv1.GlobalService))
 	}
+}
+
+// Source implements manifest.Values: there are all sources.
+func (secrets) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
+	return manifest.ReadFlux(fmt.Appendf(nil, `{"kind": %q, "metadata": {"namespace": %q, "name": %q}}`, kind, namespace, name), "test")
+}
+
+// Connection implements manifest.Values.
+func (secrets) Connection(string) (*v1alpha1.ScmConnection, error) {
+	return nil, nil // credentialsRef wins
 }
 
 // goesRound exports what the hub has after an object was applied, reads it again, and

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/spec/convert"
-	"github.com/axle-cd/axle/api/spec/kind"
 	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -109,17 +107,5 @@ func exportedRollout(in *hubv1.RolloutPlan) *v1alpha1.GlobalRollout {
 // template converts what runs. Its Secret is in the namespace of the object that has it,
 // and its objects in their own namespace, or else in this one.
 func (d document) template(values Values, t v1alpha1.ServiceTemplate, namespace, from string) (*hubv1.ServiceSpec, error) {
-	declared, err := kind.Spec(v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t})
-	if err != nil {
-		return nil, err
-	}
-	declared.Namespace = cmp.Or(declared.Namespace, namespace)
-	if t.ConfigurationRef != nil {
-		if declared.Secrets, err = d.secret(values, t.ConfigurationRef, from); err != nil {
-			return nil, err
-		}
-	}
-	out := &hubv1.ServiceSpec{}
-	convert.Copy(out, declared)
-	return out, nil
+	return d.serviceSpec(values, v1alpha1.ServiceDeploymentSpec{ServiceTemplate: t}, namespace, from)
 }

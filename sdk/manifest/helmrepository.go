@@ -175,13 +175,14 @@ func SecretsOf(repository *v1alpha1.HelmRepository) map[string]v1alpha1.SecretRe
 // RepositoryOptions returns what the hub's options become with those that are declared,
 // or nil if nothing changes. Options that manifests cannot declare stay.
 func RepositoryOptions(have, want *hubv1.RepositoryOptions) *hubv1.RepositoryOptions {
-	if want == nil || have.GetProxy() == want.GetProxy() && have.GetHubIdentity() == want.GetHubIdentity() {
+	api := cmp.Or(want.GetApiUrl(), have.GetApiUrl())
+	if want == nil || have.GetProxy() == want.GetProxy() && have.GetHubIdentity() == want.GetHubIdentity() && have.GetApiUrl() == api {
 		return nil
 	}
 	merged := &hubv1.RepositoryOptions{}
 	if have != nil {
 		merged = proto.CloneOf(have)
 	}
-	merged.Proxy, merged.HubIdentity = want.GetProxy(), want.GetHubIdentity()
+	merged.Proxy, merged.HubIdentity, merged.ApiUrl = want.GetProxy(), want.GetHubIdentity(), api
 	return merged
 }

@@ -310,6 +310,13 @@ func (d own) anyRepository(values Values) (*Item, error) {
 		return nil, err
 	}
 	spec := object.Spec
+	if ref := spec.SourceRef; ref != nil {
+		s, err := d.source(values, "spec.sourceRef", &v1alpha1.ObjectReference{Kind: ref.Kind, Name: ref.Name}, object.Namespace)
+		if err != nil {
+			return nil, d.invalid("%w", err)
+		}
+		return d.fluxRepository(values, s, cmp.Or(value(spec.Name), object.Name), value(spec.Project), value(spec.MaxBytes))
+	}
 	request := &hubv1.CreateRepositoryRequest{
 		Name: cmp.Or(value(spec.Name), object.Name), Project: value(spec.Project), Type: spec.Type, Url: spec.URL, Auth: value(spec.Auth),
 		Options: &hubv1.RepositoryOptions{

@@ -48,6 +48,10 @@ type Item struct {
 	Set        []proto.Message
 	Management *hubv1.Management
 
+	// Access are the bindings that the object declares at its own place, as an item of the
+	// kind AccessBinding; nil for none. Read returns them as items of their own.
+	Access *Item
+
 	// Stored are the secrets that stay as the hub has them; see StoredSecrets.
 	Stored []string
 	// NotActing are paths of fields that the hub does not support yet. Fields that
@@ -167,9 +171,14 @@ func stripComments(data []byte) []byte {
 
 // itemsOf converts documents to items, in the order in which they need each other.
 func itemsOf(documents []document) ([]Item, error) {
-	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}}
+	values := files{secrets: map[string]corev1.Secret{}, configMaps: map[string]corev1.ConfigMap{}, sources: map[string]*FluxSource{}, connections: map[string]*v1alpha1.ScmConnection{}}
 	for _, d := range documents {
 		if err := values.add(d); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range documents {
+		if err := values.declare(d); err != nil {
 			return nil, err
 		}
 	}
@@ -183,10 +192,15 @@ func itemsOf(documents []document) ([]Item, error) {
 			items = append(items, *item)
 		}
 	}
+	ofFlux, err := values.repositories()
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, ofFlux...)
 	// Repositories, users and the like first; what names them comes later.
 	order := []string{"HubSettings", "Project", "ProjectLimits", "User", "GitRepository", "HelmRepository", "Repository", "Cluster", "ServiceContext", "Outputs", "ManagedNamespace", "GlobalService",
 		"ServiceDeployment", "GroupMembership", "AccessBinding", "AdminGrant", "LoginProvider", "FederationTrust", "Webhook", "AgentUpgrade"}
-	items = merged(items)
+	items = merged(apart(items))
 	slices.SortStableFunc(items, func(a, b Item) int {
 		return cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind))
 	})
@@ -237,6 +251,10 @@ func (d document) item(values Values) (*Item, error) {
 		return d.service(values)
 	case "BootstrapToken", "ClusterSync", "FederatedCredential", "GeneratedSecret", "Group", "NamespaceCredentials", "ServiceAccount":
 		return d.ofOperator(values)
+	case "DeploymentSettings":
+		return d.deploymentSettings(values)
+	case "ScmConnection":
+		return d.scmConnection(values)
 	case "GlobalService":
 		return d.global(values)
 	case "ManagedNamespace":

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/v1alpha1"
@@ -21,6 +22,10 @@ import (
 type Values interface {
 	Secret(namespace, name string) (map[string]string, error)
 	ConfigMap(namespace, name string) (map[string]string, error)
+	// Connection returns a ScmConnection, nil if there is none.
+	Connection(name string) (*v1alpha1.ScmConnection, error)
+	// Source returns a source of Flux, nil if there is none.
+	Source(kind, namespace, name string) (*FluxSource, error)
 }
 
 // Object converts one object of an API server. Its kind and version must be set.
@@ -37,22 +42,35 @@ func Object(object any, where string, values Values) (*Item, error) {
 	return d.read(values)
 }
 
-// files are the Secrets and ConfigMaps among the documents.
+// files are the Secrets, ConfigMaps and sources of Flux among the documents.
 type files struct {
 	secrets    map[string]corev1.Secret
 	configMaps map[string]corev1.ConfigMap
+	// sources are by kind, namespace and name.
+	sources     map[string]*FluxSource
+	connections map[string]*v1alpha1.ScmConnection
 }
 
 // holdsValues reports whether the document is itself nothing for the hub.
 func (d document) holdsValues() bool {
-	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap")
+	return d.meta.APIVersion == "v1" && (d.meta.Kind == "Secret" || d.meta.Kind == "ConfigMap") || isFlux(d)
 }
 
 func (f files) add(d document) error {
 	key := d.meta.Namespace + "/" + d.meta.Name
 	switch {
+	case d.meta.Kind == "ScmConnection" && d.meta.APIVersion == v1alpha1.GroupVersion.String():
+		f.connections[d.meta.Name] = &v1alpha1.ScmConnection{}
+		return d.strict(f.connections[d.meta.Name])
 	case !d.holdsValues():
 		return nil
+	case isFlux(d):
+		text, err := yaml.YAMLToJSON(d.data)
+		if err != nil {
+			return errcode.New(errcode.Invalid, "%s: %w", d.where, err)
+		}
+		f.sources[d.meta.Kind+"/"+key], err = ReadFlux(text, d.where)
+		return err
 	case d.meta.Kind == "Secret":
 		var secret corev1.Secret
 		err := d.strict(&secret)
@@ -87,6 +105,22 @@ func (f files) ConfigMap(namespace, name string) (map[string]string, error) {
 		return nil, errcode.New(errcode.Invalid, "ConfigMap %s/%s is not among the files; add it, so that its values can be sent", namespace, name)
 	}
 	return configMap.Data, nil
+}
+
+// Connection implements Values.
+func (f files) Connection(name string) (*v1alpha1.ScmConnection, error) {
+	return f.connections[name], nil
+}
+
+// Source implements Values. A source without a namespace is meant by every one, as it gets
+// that of the service which applies it.
+func (f files) Source(kind, namespace, name string) (*FluxSource, error) {
+	for _, in := range []string{namespace, ""} {
+		if s := f.sources[kind+"/"+in+"/"+name]; s != nil {
+			return s, nil
+		}
+	}
+	return nil, nil
 }
 
 func (d document) secret(values Values, ref *v1alpha1.SecretReference, namespace string) (map[string]string, error) {

@@ -56,7 +56,7 @@ spec: {name: shop, description: the shop, bindings: {}}`+sources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(items) != 2 || items[0].Project.GetDescription() != "the shop" || strings.Join(items[0].NotActing, " ") != "spec.bindings" {
+	if len(items) != 2 || items[0].Project.GetDescription() != "the shop" || strings.Join(items[0].NotActing, " ") != "" {
 		t.Fatalf("items %+v, want the project first", items)
 	}
 	context, global := items[1].Context.GetContext(), items[1].Context.GetGlobal()

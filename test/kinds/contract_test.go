@@ -58,7 +58,7 @@ var required = map[string]string{
 	"SentinelRunJob":             "runId",
 	"SentinelTrigger":            "sentinelRef",
 	"ServiceAccount":             "email",
-	"ServiceDeployment":          "git.folder git.ref renderers[].path renderers[].type",
+	"ServiceDeployment":          "git.folder renderers[].path renderers[].type",
 	"StackDefinition":            "steps[].cmd steps[].args steps[].stage deleteSteps[].cmd",
 	"StackRunJob":                "runId",
 	"VirtualCluster":             "kubeconfigRef credentialsRef",

@@ -16,6 +16,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/api/v1alpha1"
 	"github.com/axle-cd/axle/cli"
 	"github.com/axle-cd/axle/hub/hubtest"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -103,7 +104,11 @@ func (c *converter) existing(err error) {
 }
 
 // values answers for every Secret and ConfigMap, and notes which there are.
-type values struct{ secrets, configMaps map[[2]string]bool }
+type values struct {
+	secrets, configMaps map[[2]string]bool
+	// sources are documents of sources of Flux.
+	sources map[string]bool
+}
 
 func (v values) Secret(namespace, name string) (map[string]string, error) {
 	v.secrets[[2]string{namespace, name}] = true
@@ -113,6 +118,21 @@ func (v values) Secret(namespace, name string) (map[string]string, error) {
 func (v values) ConfigMap(namespace, name string) (map[string]string, error) {
 	v.configMaps[[2]string{namespace, name}] = true
 	return map[string]string{"zone": "a.example"}, nil
+}
+
+// Source answers for the sources of sourceRef; helm.repository is a name of the hub.
+func (v values) Source(kind, namespace, name string) (*manifest.FluxSource, error) {
+	if kind == "HelmRepository" {
+		return nil, nil
+	}
+	text := fmt.Sprintf(`{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": %q, "metadata": {"namespace": %q, "name": %q}, "spec": {"url": "https://git.invalid/%s"}}`, kind, namespace, name, manifest.FluxName(kind, namespace, name))
+	v.sources[text] = true
+	return manifest.ReadFlux([]byte(text), "test")
+}
+
+// Connection implements manifest.Values.
+func (values) Connection(string) (*v1alpha1.ScmConnection, error) {
+	return nil, nil // credentialsRef wins
 }
 
 // prepare creates what an object refers to, and returns the documents of its Secrets and
@@ -177,6 +197,20 @@ func (c *converter) prepare(item *manifest.Item, v values) (documents string) {
 		_, err := c.client.Outputs.Put(ctx, connect.NewRequest(&hubv1.PutOutputsRequest{Outputs: &hubv1.Context{Name: i.GetStack(), Values: "{}"}, Global: true}))
 		c.existing(err)
 	}
+	if item.Access != nil {
+		for _, one := range item.Access.Set {
+			var err error
+			if to := one.(*hubv1.CreateBindingRequest); to.GetSubjectKind() == "group" {
+				_, err = c.client.Groups.Create(ctx, connect.NewRequest(&hubv1.CreateGroupRequest{Name: to.GetSubject()}))
+			} else {
+				_, err = c.client.Users.Create(ctx, connect.NewRequest(&hubv1.CreateUserRequest{Email: to.GetSubject()}))
+			}
+			c.existing(err)
+		}
+	}
+	for source := range v.sources {
+		documents += "\n---\n" + source
+	}
 	if r, ok := item.Request.(*hubv1.ApplyNotificationRouterRequest); ok {
 		for _, name := range r.GetSettings().GetSinks() {
 			_, err := c.client.NotificationSinks.Apply(ctx, connect.NewRequest(&hubv1.ApplyNotificationSinkRequest{Name: name, Url: "https://hooks.invalid/x", Settings: &hubv1.NotificationSinkSettings{Type: "SLACK"}}))
@@ -229,7 +263,7 @@ func TestExamplesGoThroughTheHubAndBack(t *testing.T) {
 func (c *converter) round(s *server, at, unique string, object map[string]any) error {
 	c.Helper()
 	kind := fmt.Sprint(object["kind"])
-	v := values{map[[2]string]bool{}, map[[2]string]bool{}}
+	v := values{map[[2]string]bool{}, map[[2]string]bool{}, map[string]bool{}}
 	if metadata, ok := object["metadata"].(map[string]any); ok && strings.HasSuffix(kind, "Repository") {
 		metadata["name"] = unique // the documents have many of one name with different URLs
 	}

@@ -209,6 +209,15 @@ var cells = map[string]cell{
 	"ServiceDeployment spec.repositoryRef":                         {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}"},
 	"ServiceDeployment spec.helm.repositoryRef":                    {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, helm: {repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}}"},
 	"ServiceDeployment spec.sources[].repositoryRef":               {kinds.Deployments, "ServiceDeployment", "", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, repositoryRef: {name: fleet, namespace: %s}, git: {ref: main, folder: web}}]}"},
+	"ServiceDeployment spec.sourceRef":                             {kinds.Deployments, "ServiceDeployment", "GitRepository", "{cluster: edge-1, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}"},
+	"ServiceDeployment spec.sources[].sourceRef":                   {kinds.Deployments, "ServiceDeployment", "GitRepository", "{cluster: edge-1, repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}"},
+	"GlobalService spec.template.sourceRef":                        {kinds.Deployments, "GlobalService", "GitRepository", "{tags: {tier: none}, template: {sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}}"},
+	"GlobalService spec.template.sources[].sourceRef":              {kinds.Deployments, "GlobalService", "GitRepository", "{tags: {tier: none}, template: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
+	"ManagedNamespace spec.service.sourceRef":                      {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}}"},
+	"ManagedNamespace spec.service.sources[].sourceRef":            {kinds.Deployments, "ManagedNamespace", "GitRepository", "{target: {tags: {tier: none}}, service: {repositoryRef: {name: fleet}, git: {ref: main, folder: web}, sources: [{path: more, sourceRef: {kind: GitRepository, name: podinfo, namespace: %s}, git: {folder: web}}]}}"},
+	"GitRepository spec.connectionRef":                             {kinds.Deployments, "GitRepository", "", "{url: 'https://github.com/x/y', connectionRef: {name: github, namespace: %s}}"},
+	"ScmConnection spec.tokenSecretRef":                            {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {name: values, namespace: %s}}"},
+	"ScmConnection spec.github.privateKeyRef":                      {kinds.Deployments, "ScmConnection", "Secret", "{name: x, type: GITHUB, tokenSecretRef: {namespace: %s}, github: {appId: '1', privateKeyRef: {name: values, key: password}}}"},
 }
 
 // helm is a cell of a chart repository with one way to log in.
@@ -221,8 +230,11 @@ func helm(provider, auth string) cell {
 // namespace of the grant.
 func grant(apiVersion, in string, c cell, from string) string {
 	group := ""
-	if slices.Contains([]string{"Cluster", "NotificationSink", "ServiceDeployment"}, c.to) {
+	switch c.to {
+	case "Cluster", "NotificationSink", "ServiceDeployment":
 		group = kinds.Deployments
+	case "GitRepository":
+		group = "source.toolkit.fluxcd.io"
 	}
 	return "apiVersion: " + apiVersion + "\nkind: ReferenceGrant\nmetadata: {name: allow, namespace: " + in + "}\n" +
 		fmt.Sprintf("spec: {from: [{group: %s, kind: %s, namespace: %q}], to: [{group: %q, kind: %s%s}]}", c.group, c.kind, from, group, c.to, written[c.kind])
@@ -239,8 +251,13 @@ const ownGrant = "axle-cd.github.io/v1alpha1"
 func TestReferencesBetweenNamespaces(t *testing.T) {
 	b := newBed(t)
 	b.neighbours()
+	b.installFlux("v1")
 	b.operate()
 	b.shared()
+	for _, namespace := range []string{b.namespace, b.foreign} {
+		b.flux("GitRepository", "podinfo", namespace, "{interval: 1m, url: '"+b.git.URL("fleet")+"', ref: {branch: main}}")
+	}
+	b.apply("apiVersion: deployments.plural.sh/v1alpha1\nkind: ScmConnection\nmetadata: {name: github}\nspec: {name: github, type: GITHUB, tokenSecretRef: {name: values, namespace: " + b.namespace + "}}")
 	// A project with namespaces needs them.
 	shop := ask(b, b.people.Projects.Get, &hubv1.GetProjectRequest{Name: "shop"})
 	ask(b, b.people.Projects.Update, &hubv1.UpdateProjectRequest{Name: "shop", Limits: &hubv1.ProjectLimits{ClusterScoped: true}, Management: &hubv1.Management{By: shop.GetManagedBy()}})

@@ -28,19 +28,26 @@ type Repository struct {
 }
 
 // RepositorySpec says where the upstream is, and how to log in.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.sourceRef) || has(self.type) && has(self.url)",message="set type and url, or sourceRef"
 type RepositorySpec struct {
 	// Name in the hub; unset is metadata.name.
 	Name *string `json:"name,omitempty"`
 	// Project is the name of the project; unset is default. It cannot be changed.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="project cannot be changed: create another repository"
 	Project *string `json:"project,omitempty"`
+	// SourceRef names a source of Flux in the same namespace. It wins: type, URL,
+	// credentials and the rest are those of the source, except for name, project and
+	// maxBytes.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="sourceRef cannot be changed: create another repository"
+	SourceRef *LocalFluxSource `json:"sourceRef,omitempty"`
 	// Type of the upstream. It cannot be changed.
 	// +kubebuilder:validation:Enum=git;helm;oci;bucket
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type cannot be changed: create another repository"
-	Type string `json:"type"`
+	Type string `json:"type,omitempty"`
 	// URL of the upstream. After a change the repository starts over; services
 	// keep their content until its first fetch.
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
 	// Auth is the authentication method; unset is derived from the credentials.
 	// +kubebuilder:validation:Enum=none;basic;token;ssh;app;bearer;aws;gcp;azure
 	Auth *string `json:"auth,omitempty"`
@@ -72,6 +79,16 @@ type RepositorySpec struct {
 	Verify *Verification `json:"verify,omitempty"`
 	// Reconciliation sets how often the object is compared with the hub.
 	Reconciliation *v1alpha1.Reconciliation `json:"reconciliation,omitempty"`
+}
+
+// LocalFluxSource names a source of Flux in the namespace of the object.
+type LocalFluxSource struct {
+	// Kind of the source.
+	// +kubebuilder:validation:Enum=GitRepository;OCIRepository;HelmRepository;Bucket
+	Kind string `json:"kind"`
+	// Name of the source.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // Verification says what must be signed, and by whom.

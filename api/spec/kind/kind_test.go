@@ -23,6 +23,8 @@ var elsewhere = map[string]string{
 	"projectRef":              "the service's project, beside the spec",
 	"configurationRef":        "its Secret is read into secrets",
 	"helm.repository":         "helm.repositoryRef wins",
+	"sourceRef":               "package manifest reads the source, and sets the repository",
+	"sources.sourceRef":       "the same",
 	"agentId":                 "has no effect yet",
 	"paused":                  "has no effect yet",
 	"pinnedRevision":          "has no effect yet",
