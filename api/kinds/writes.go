@@ -116,7 +116,7 @@ type Exception struct {
 // Exceptions lists all calls that write and have no kind. A call that leaves
 // something behind that a file could declare gets a kind, or a field of one.
 var Exceptions = []Exception{
-	{"sessions", "A session belongs to a person at a browser and ends by itself.", []string{"Sessions/Setup", "Logins/EndSession", "Logins/EndSessions"}},
+	{"sessions", "They belong to one person, who is at a browser or a terminal, as does what that person has read.", []string{"Sessions/Setup", "Logins/EndSession", "Logins/EndSessions", "Notifications/MarkRead"}},
 	{"logins", "These calls are the steps of a login. They end in a session or a token.", []string{"Logins/Trade", "Logins/StartDevice", "Logins/PollDevice", "Logins/Unlink", "Federation/Exchange"}},
 	{"one-time tokens", "The secret is shown once, to the person or program that asks for it.", []string{"Tokens/Create", "Tokens/Revoke", "ClusterAPI/CreateCredential", "ClusterAPI/CreateTicket"}},
 	{"approvals", "A person approves one thing that waits. A file would also approve the next one.", []string{"Clusters/Approve", "Services/ApprovePrune"}},
@@ -124,7 +124,5 @@ var Exceptions = []Exception{
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
 	{"Sync", "It starts at once what would happen later anyway.", []string{"Services/Sync"}},
-	{"what one person has read", "It belongs to one person.", []string{"Notifications/MarkRead"}},
-	{"Test", "It sends one message, at a time that a person chooses.", []string{"NotificationSinks/Test"}},
 	{"Refresh", "It starts at once what would happen later anyway.", []string{"Repositories/Refresh"}},
 }

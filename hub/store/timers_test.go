@@ -36,7 +36,7 @@ var unlisted = map[string]string{
 	"peer/mirror.go":                    "one copy",
 	"peer/tarball.go":                   "one copy",
 	"replicas.go":                       "tells other replicas what is in memory",
-	"setup.go":                          "whether there is a user, until there is one",
+	"setuptoken/setuptoken.go":          "whether there is a user, until there is one",
 	"tunnel/authproxy/streams.go":       "one stream",
 	"tunnel/peers.go":                   "tells other replicas what is in memory",
 	"tunnel/sweep.go":                   "tunnels in memory",
