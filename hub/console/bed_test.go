@@ -68,7 +68,7 @@ func newBed(t *testing.T) *bed {
 	if _, err := git.Commit(t.Context(), "fleet", "main", "add web", map[string]gitserver.Content{"web/config.yaml": body}); err != nil {
 		t.Fatal(err)
 	}
-	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true}})
+	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, AgentUpgrades: "manual"}})
 	c, as := &http.Client{Timeout: limit}, signedIn(h.AdminToken)
 	return &bed{
 		Hub: h, git: git,
