@@ -49,7 +49,7 @@ func (i finisher) finish(ctx context.Context, r *Rendered) error {
 	if err != nil {
 		return err
 	}
-	setup := i.setupURL(ctx)
+	setup := i.setupURL(ctx, address)
 	unreachable := i.reach(ctx, address, ca)
 	if i.email == "" || unreachable != nil {
 		return i.next(r, setup, len(ca) > 0, unreachable)
@@ -115,8 +115,9 @@ func (i finisher) authority(ctx context.Context, r *Rendered) ([]byte, error) {
 }
 
 // setupURL reads the setup's address in the log of a hub that is not set up; empty if
-// it is, or the log cannot be read.
-func (i finisher) setupURL(ctx context.Context) string {
+// it is, or the log cannot be read. An address elsewhere is not the hub's: any pod of the
+// namespace can have its labels.
+func (i finisher) setupURL(ctx context.Context, address string) string {
 	client, err := rest.HTTPClientFor(i.cluster.Config)
 	if err != nil {
 		return ""
@@ -137,8 +138,10 @@ func (i finisher) setupURL(ctx context.Context) string {
 		}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxLog))
 		answer.Body.Close()
-		if found := setupAddress.Find(text); found != nil {
-			return string(found)
+		for _, found := range setupAddress.FindAll(text, -1) {
+			if strings.HasPrefix(string(found), address+"/setup?") {
+				return string(found)
+			}
 		}
 	}
 	return ""
