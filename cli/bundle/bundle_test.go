@@ -298,6 +298,32 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestKilledCreate begins where a killed run left half a file, and refuses to write into
+// the file of one that runs.
+func TestKilledCreate(t *testing.T) {
+	s := newSigner(t)
+	dir, file := newRelease(t, &s), filepath.Join(t.TempDir(), "axle.tar")
+	left, err := os.OpenFile(file+".unfinished", os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := left.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(left.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := axle(t, "", "create", file, "--from", dir, "--key", s.public); err == nil || !strings.Contains(err.Error(), "another axle bundle create is writing") {
+		t.Errorf("while another one writes: %v", err)
+	}
+	left.Close() // its process is dead
+	must(t, "create", file, "--from", dir, "--key", s.public)
+	must(t, "verify", file, "--key", s.public)
+	if _, err := os.Stat(file + ".unfinished"); !os.IsNotExist(err) {
+		t.Errorf("the half file is left: %v", err)
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	s := newSigner(t)
 	dir := newRelease(t, &s)
