@@ -16,9 +16,11 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/axle-cd/axle/cli/command"
@@ -103,10 +105,11 @@ func (r *registry) lacking(ctx context.Context, i *inventory, from *layout) ([]r
 	var taken []string
 	for _, root := range i.roots {
 		there, err := r.resolve(ctx, root.name())
+		var answer *errcode.ErrorResponse
 		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil || there.Digest == root.Digest: // it may answer "denied" for what it does not have; the push says it
+		case err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.As(err, &answer):
+			return nil, fmt.Errorf("ask %s for %s: %w", r.prefix, root.name(), err)
+		case err != nil || there.Digest == root.Digest: // "denied" may mean that it is not there; the push says it otherwise
 			out = append(out, root)
 		case !r.extends(ctx, there, root, from):
 			taken = append(taken, fmt.Sprintf("%s is %s there, %s here", root.name(), there.Digest, root.Digest))

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -134,5 +136,22 @@ func checkInstallOnFullDisk(t *testing.T, dir string, with [2]string) {
 	}
 	if left, _ := os.ReadDir(small); len(left) != 1 || read(t, filepath.Join(small, "axle")) != "#!/bin/sh\necho old\n" {
 		t.Errorf("the folder has %v", left)
+	}
+}
+
+// checkFormula wants each archive of the client in the formula, with its checksum.
+func checkFormula(t *testing.T, dir string) {
+	formula := read(t, filepath.Join(dir, "files", "axle.rb"))
+	for _, file := range glob(t, dir, "files/axle_1.4.2_*.tar.gz") {
+		name := filepath.Base(file)
+		url := `url "https://github.com/axle-cd/axle/releases/download/v1.4.2/` + name + `"`
+		_, after, found := strings.Cut(formula, url)
+		sum := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, file))))
+		if line := strings.Fields(after); !found || len(line) < 2 || line[0] != "sha256" || line[1] != `"`+sum+`"` {
+			t.Errorf("the formula does not have %s with the checksum %s:\n%s", name, sum, formula)
+		}
+	}
+	if blocks, ends := strings.Count(formula, " do\n")+strings.Count(formula, "class ")+strings.Count(formula, "def "), strings.Count(formula, "end\n"); blocks != ends {
+		t.Errorf("%d blocks begin and %d end:\n%s", blocks, ends, formula)
 	}
 }

@@ -174,6 +174,7 @@ func TestRelease(t *testing.T) {
 	}
 	t.Run("bills", func(t *testing.T) { checkBills(t, first, chosen) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, first) })
+	t.Run("formula", func(t *testing.T) { checkFormula(t, first) })
 	t.Run("install", func(t *testing.T) { checkInstall(t, first) })
 }
 
