@@ -166,7 +166,7 @@ func (s *system) here(script string) string {
 		"https://token.actions.githubusercontent.com", s.issuer.URL, "https://gitlab.com", s.issuer.URL,
 		"https://github.com/axle-cd/axle/releases/download/v1.4.2", s.server.URL,
 		strings.Repeat("0", 64), s.expected,
-		"/tmp/", s.bin+"/",
+		"/tmp/token.jwt", filepath.Join(s.work, "token.jwt"),
 	).Replace(script)
 }
 
@@ -188,7 +188,7 @@ func (s *system) shell(script string, env map[string]string) (string, error) {
 	c := exec.CommandContext(s.t.Context(), "bash", "-eo", "pipefail", "-c", s.here(script))
 	c.Dir = s.work
 	for k, v := range env {
-		c.Env = append(c.Env, k+"="+s.here(v))
+		c.Env = append(c.Env, k+"="+v)
 	}
 	out, err := c.CombinedOutput()
 	s.t.Logf("%s\n%s", script, out)
@@ -205,7 +205,7 @@ func (s *system) attempt(j job, script string) (string, error) {
 		"HUB_TOKEN": s.token(),
 	}
 	for k, v := range j.env {
-		env[k] = v
+		env[k] = s.here(v)
 	}
 	var all strings.Builder
 	for _, step := range append(append([]string{}, j.before...), script) {
