@@ -14,7 +14,7 @@ import (
 func checkCosign(t *testing.T, dir string) {
 	program := filepath.Join(t.TempDir(), "cosign")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, ".")
-	build.Dir, build.Env = filepath.Join(root, "test", "cosign"), append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+	build.Dir, build.Env = filepath.Join(root, "test", "cosign"), append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOAMD64=v1", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the verifier: %v\n%s", err, out)
 	}

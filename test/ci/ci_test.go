@@ -92,7 +92,7 @@ func TestJobs(t *testing.T) {
 			s.declare("three", "[")
 			s.fails(j, j.request, "three.yaml")
 			s.claims[c.claim] = "stranger/fleet"
-			s.fails(j, j.merge, "permission") // another repository's job
+			s.fails(j, j.merge, "fits no trust") // another repository's job
 			s.install += "# altered\n"
 			s.fails(j, j.merge, "install.sh: FAILED")
 		})

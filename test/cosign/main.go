@@ -4,8 +4,8 @@
 //	cosign FOLDER KEY
 //
 // FOLDER is what make release has written, KEY the public key in PEM. Each thing that
-// is verified is one line; the first that is not ends it. The soak test of cmd/release
-// calls it. It is a module of its own, because cosign brings some hundred others.
+// is verified is one line; the first that is not ends it. The test of cmd/release calls
+// it. It is a module of its own, because cosign brings some hundred others.
 package main
 
 import (
