@@ -135,7 +135,7 @@ func TestPasswordOfTheTrialIsNoManifest(t *testing.T) {
 			"url": "https://a.test", "postgres": map[string]any{"trial": true},
 		}})
 	}
-	secret(t, client, "axle-postgres", map[string][]byte{"password": []byte("kept1234")})
+	secret(t, client, "axle", "axle-postgres", map[string][]byte{"password": []byte("kept1234")})
 	r, err := render(t.Context())
 	must(t, err)
 	if !strings.Contains(r.Manifest, "postgres://axle:kept1234@") {
