@@ -16,11 +16,15 @@ import (
 	"github.com/axle-cd/axle/internal/buildinfo"
 )
 
+// helmDir is where the real helm was built, if a test wanted it.
+var helmDir string
+
 var helmOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "axle-helm-")
 	if err != nil {
 		return "", err
 	}
+	helmDir = dir
 	program := filepath.Join(dir, "helm")
 	build := exec.Command("go", "build", "-trimpath", "-o", program, "helm.sh/helm/v4/cmd/helm")
 	build.Dir, build.Env = filepath.Join("..", "goldens"), append(os.Environ(), "GOWORK=off")
@@ -41,8 +45,8 @@ func helmProgram(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if program, err := helmOnce(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
+	if helmDir != "" {
+		_ = os.RemoveAll(helmDir)
 	}
 	os.Exit(code)
 }

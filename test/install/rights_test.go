@@ -119,7 +119,7 @@ func TestHookKnowsOurDefinitions(t *testing.T) {
 	have, err := os.ReadFile(list)
 	must(t, err)
 	if string(have) != want || len(names) < 50 {
-		t.Errorf("%s differs from deploy/crds: run go test ./test/install -run TestHookKnowsOurDefinitions -update", list)
+		t.Errorf("%s differs from deploy/crds: run make generate", list)
 	}
 }
 
