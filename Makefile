@@ -91,7 +91,7 @@ bench-push: kubedev ## from a webhook until three API servers have the change, 1
 bench-operator: kubedev ## the operator with thousands of custom resources (CRS NAME)
 	@go run ./cmd/dev bench-operator --crs $(or $(CRS),5000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
-bench-node: deps kubedev nodedev ## record the story of a release on a real node, 20 minutes; needs root
+bench-node: deps kubedev nodedev ## record the story of a release on a real node, 5 minutes; needs root
 	@./test/deps.sh node
 	@go run ./cmd/dev bench node $(ARGS)
 

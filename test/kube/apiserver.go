@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -96,7 +97,7 @@ func (c *Cluster) apiArgs() []string {
 		disabled += ",ServiceAccount"
 	}
 	reconciler := "lease"
-	if c.cfg.Address == loopback {
+	if net.ParseIP(c.cfg.Address).IsLoopback() {
 		reconciler = "none" // endpoints must not be loopback addresses, and nothing here reads them
 	}
 	args := []string{

@@ -48,7 +48,7 @@ func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interf
 
 // startScheduler starts kube-scheduler. It is ready when it binds pods, which callers
 // wait for.
-func (c *Cluster) startScheduler() error {
+func startScheduler(c *Cluster) error {
 	kubeconfig, err := c.KubeconfigFor("kube-scheduler", masters)
 	if err != nil {
 		return err

@@ -35,9 +35,9 @@ func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error)
 	return cfg, nil
 }
 
-// ServingCertificate signs a certificate of the cluster's authority for a server, and
+// ServingCertificate signs a certificate of a cluster's authority for a server, and
 // returns it and its key in PEM. The API server trusts it on a kubelet.
-func (c *Cluster) ServingCertificate(name string, addresses ...string) (certificate, key []byte, err error) {
+func ServingCertificate(c *Cluster, name string, addresses ...string) (certificate, key []byte, err error) {
 	pair, err := c.ca.serving(name, addresses...)
 	return pair.cert, pair.key, err
 }

@@ -34,7 +34,7 @@ func (c *Cluster) startParts(ctx context.Context) error {
 		}
 	}
 	if c.cfg.Node != "" {
-		if err := c.startScheduler(); err != nil {
+		if err := startScheduler(c); err != nil {
 			return err
 		}
 		if err := startStorage(ctx, c, client); err != nil {

@@ -38,9 +38,9 @@ func startStorage(ctx context.Context, c *Cluster, client kubernetes.Interface) 
 	return nil
 }
 
-// folder is a volume that a claim gets. The process kubelet makes it when a pod wants it;
+// folder makes the volume that a claim gets. The process kubelet makes it when a pod wants it;
 // a real one wants it to be there, and gives it to the pod's group.
-func (c *Cluster) folder(volume *corev1.PersistentVolume, name string) error {
+func folder(c *Cluster, volume *corev1.PersistentVolume, name string) error {
 	path := filepath.Join(c.dir, "volumes", name)
 	if c.cfg.Node == "" {
 		volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: path}
@@ -70,7 +70,7 @@ func provision(ctx context.Context, c *Cluster, client kubernetes.Interface) {
 				ClaimRef:                      &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 			},
 		}
-		if err := c.folder(volume, string(claim.UID)); err != nil {
+		if err := folder(c, volume, string(claim.UID)); err != nil {
 			c.bed.log.Warn("make the folder of a claim", "namespace", claim.Namespace, "claim", claim.Name, "err", err)
 			return
 		}

@@ -52,7 +52,7 @@ var tries = []struct {
 	do      string
 }{
 	{"unshare --net true", "network namespaces", "use a virtual machine, or a container that may make them (--privileged)"},
-	{"unshare --net ip link add a type veth peer name b", "pairs of virtual links", "load the module veth, or use a kernel with CONFIG_VETH"},
+	{"unshare --net ip link add name try0 type veth peer name try1", "pairs of virtual links", "load the module veth, or use a kernel with CONFIG_VETH"},
 	{"unshare --net nft add table ip axle", "nftables", "load the module nf_tables, or use a kernel with CONFIG_NF_TABLES"},
 	{"unshare --mount sh -c 'd=$(mktemp -d) && mount -t tmpfs none $d && mkdir $d/l $d/u $d/w $d/m && mount -t overlay overlay -olowerdir=$d/l,upperdir=$d/u,workdir=$d/w $d/m; r=$?; umount -l $d; rmdir $d; exit $r'",
 		"overlay file systems", "load the module overlay, or use a kernel with CONFIG_OVERLAY_FS"},

@@ -115,7 +115,7 @@ func writeFiles(dir string) error {
 // writeCredentials writes what kubelet and kube-proxy show to the API server, and the
 // kubelet to it.
 func writeCredentials(dir string, cluster *kube.Cluster) error {
-	certificate, key, err := cluster.ServingCertificate(Name, Address)
+	certificate, key, err := kube.ServingCertificate(cluster, Name, Address)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,22 @@ func (n *Node) startNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before it listens, the signal would end it.
+	err = n.waitFor(ctx, server, func(ctx context.Context) error {
+		out, err := exec.CommandContext(ctx, enter[0], enter[1], "ss", "-Hlun", "sport = :53").Output()
+		if err == nil && len(out) == 0 {
+			err = fmt.Errorf("dnsmasq does not listen")
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return n.followNames(server)
+}
+
+// followNames tells the server each change of the Services.
+func (n *Node) followNames(server *program.Program) error {
 	factory := informers.NewSharedInformerFactory(n.client, time.Minute)
 	services, endpoints := factory.Core().V1().Services(), factory.Discovery().V1().EndpointSlices()
 	changed := make(chan struct{}, 1)
@@ -72,13 +88,7 @@ func (n *Node) startNames(ctx context.Context) error {
 			}
 		}
 	})
-	return n.waitFor(ctx, server, func(ctx context.Context) error {
-		out, err := exec.CommandContext(ctx, enter[0], enter[1], "ss", "-Hlun", "sport = :53").Output()
-		if err == nil && len(out) == 0 {
-			err = fmt.Errorf("dnsmasq does not listen")
-		}
-		return err
-	})
+	return nil
 }
 
 // tellNames gives the server its names.

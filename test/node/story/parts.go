@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/node"
 )
@@ -58,7 +59,7 @@ func (s *story) elsewhere(ctx context.Context) error {
 	if _, err := s.kubectl(ctx, "wait", "pod/here", "--for", "condition=Ready", "--timeout", "2m"); err != nil {
 		return err
 	}
-	err = s.eventually(ctx, func() error {
+	err = eventually.WaitEvery(ctx, time.Minute, 250*time.Millisecond, func() error {
 		message, err := s.object(ctx, "default", "events", `{.items[?(@.reason=="Failed")].message}`)
 		if err == nil && (!strings.Contains(message, image) || !strings.Contains(message, "network is unreachable")) {
 			err = fmt.Errorf("the pod elsewhere did not fail as wanted: %q", message)
