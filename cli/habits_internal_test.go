@@ -53,6 +53,7 @@ var others = map[string]string{
 	"preflight --kube-context":                "a context of a kubeconfig",
 	"uninstall --kube-context":                "a context of a kubeconfig",
 	"clusters connect --kube-context":         "a context of a kubeconfig",
+	"hub support-bundle --kube-context":       "a context of a kubeconfig",
 }
 
 // What names an object is completed: who types at three in the morning does
