@@ -53,7 +53,7 @@ state = "NODE/containerd-state"
 `,
 	// Each pod has a link of its own: a bridge would answer a pod that asked a Service
 	// from the address of another pod, unless the kernel filters bridges.
-	"cni/10-axle.conflist": `{"cniVersion": "0.4.0", "name": "axle", "plugins": [
+	"cni/10-axle.conflist": `{"cniVersion": "0.4.0", "name": "` + namespace + `", "plugins": [
   {"type": "ptp", "ipam": {"type": "host-local", "dataDir": "NODE/addresses",
     "ranges": [[{"subnet": "` + podNetwork + `"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
 `,

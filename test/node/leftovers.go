@@ -43,6 +43,7 @@ func remove(ctx context.Context, dir string) error {
 		return err
 	}
 	sockets(dir)
+	records(dir)
 	if err := unmount(dir); err != nil {
 		return err
 	}
@@ -126,6 +127,21 @@ func sockets(dir string) {
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil {
 			_ = os.Remove(strings.TrimPrefix(strings.TrimSpace(string(text)), "unix://"))
+		}
+	}
+}
+
+// records removes what others keep of the node's pods: the kubelet's links to logs, and
+// what each pod got from the network.
+func records(dir string) {
+	results, _ := filepath.Glob("/var/lib/cni/results/" + namespace + "-*")
+	for _, file := range results {
+		_ = os.Remove(file)
+	}
+	links, _ := filepath.Glob("/var/log/containers/*")
+	for _, file := range links {
+		if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, dir+"/") {
+			_ = os.Remove(file)
 		}
 	}
 }

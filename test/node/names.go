@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,13 +76,10 @@ func (n *Node) followNames(server *program.Program) error {
 				return
 			case <-changed:
 			}
-			all, err := services.Lister().List(labels.Everything())
-			if err == nil {
-				parts, failed := endpoints.Lister().List(labels.Everything())
-				err = failed
-				if err == nil {
-					err = n.tellNames(server, hosts(all, parts))
-				}
+			all, unlisted := services.Lister().List(labels.Everything())
+			parts, err := endpoints.Lister().List(labels.Everything())
+			if err = errors.Join(unlisted, err); err == nil {
+				err = n.tellNames(server, hosts(all, parts))
 			}
 			if err != nil && ctx.Err() == nil {
 				n.say("tell pods the names of Services: %v", err)

@@ -131,7 +131,7 @@ func leftovers(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var found []string
-	for _, pattern := range []string{"/run/netns/axle-node", "/sys/class/net/axle-node", "/sys/fs/cgroup/axle-node", "/sys/fs/cgroup/*/axle-node", filepath.Join(cache, "axle", "node")} {
+	for _, pattern := range []string{"/run/netns/axle-node", "/sys/class/net/axle-node", "/sys/fs/cgroup/axle-node", "/sys/fs/cgroup/*/axle-node", "/var/lib/cni/results/axle-node-*", "/var/log/containers/axle-*", filepath.Join(cache, "axle", "node")} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
