@@ -22,6 +22,10 @@ help: ## list the commands
 demo: deps kubedev build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
 	@go run ./cmd/dev demo $(ARGS)
 
+node: deps kubedev nodedev ## a real node with images of this checkout: kubelet, containerd, a registry; needs root (ARGS=--help tells more)
+	@./test/deps.sh node
+	@go run ./cmd/dev node $(ARGS)
+
 test: deps kubedev ## everything that must hold (RUN=Name runs one test by name)
 	@echo "== vet"
 	go vet $(RACE) $(REST)
@@ -45,6 +49,9 @@ deps: ## install what the tests need beside Go, Node and git (Debian: by apt)
 
 kubedev: ## build the Kubernetes control plane of the test bed (once, cached by content)
 	@./test/kube/build.sh
+
+nodedev: ## build the kubelet and kube-proxy of the real node (once, cached by content)
+	@./test/kube/build.sh test/node/nodedev kubelet kube-proxy
 
 generate: ## make all generated files anew
 	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
@@ -86,6 +93,10 @@ bench-push: kubedev ## from a webhook until three API servers have the change, 1
 bench-operator: kubedev ## the operator with thousands of custom resources (CRS NAME)
 	@go run ./cmd/dev bench-operator --crs $(or $(CRS),5000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-node: deps kubedev nodedev ## record the story of a release on a real node, 5 minutes; needs root
+	@./test/deps.sh node
+	@go run ./cmd/dev bench node $(ARGS)
+
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
 	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
@@ -99,7 +110,8 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 bench-fleet-all: ## record all runs of bench-fleet, 100 minutes (ONLY='budget growth own replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
-soak: deps ## the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, a release twice (RUN=scale_1_3_5_2 plays one)
+	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
@@ -130,4 +142,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo test build docs release image-lock deps kubedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo node test build docs release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Go, Node and git, or says what is missing.
+# Installs what the tests need beside Go, Node and git, or says what is missing. With the
+# argument node, also what the real node of test/node runs.
 set -euo pipefail
 
 missing=()
@@ -15,6 +16,15 @@ if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/p
 	missing+=(postgresql)
 fi
 git --exec-path >/dev/null 2>&1 && [ -x "$(git --exec-path)/git-http-backend" ] || missing+=(git)
+if [ "${1:-}" = node ]; then
+	command -v containerd >/dev/null || missing+=(containerd)
+	command -v runc >/dev/null || missing+=(runc)
+	[ -x /usr/lib/cni/ptp ] || missing+=(containernetworking-plugins)
+	command -v docker-registry >/dev/null || missing+=(docker-registry)
+	command -v nft >/dev/null || missing+=(nftables)
+	command -v dnsmasq >/dev/null || missing+=(dnsmasq-base)
+	command -v ip >/dev/null || missing+=(iproute2)
+fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

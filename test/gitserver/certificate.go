@@ -28,9 +28,11 @@ type authority struct {
 	old     tls.Certificate
 	expired atomic.Bool // show the old one
 	clients atomic.Bool // ask clients for a certificate
+	extra   []net.IP    // addresses of certificates beside the loopback
 }
 
-func newAuthority() (*authority, error) {
+// newAuthority vouches for the loopback, and for the address of a listener on another one.
+func newAuthority(listen string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -44,6 +46,9 @@ func newAuthority() (*authority, error) {
 		return nil, err
 	}
 	a := &authority{pem: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), key: key}
+	if host, _, err := net.SplitHostPort(listen); err == nil && net.ParseIP(host) != nil {
+		a.extra = []net.IP{net.ParseIP(host)}
+	}
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
 		return nil, err
 	}
@@ -61,7 +66,7 @@ func (a *authority) issue(name string, usage x509.ExtKeyUsage, from, to time.Tim
 	}
 	t := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: to,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, DNSNames: []string{"localhost", "*.example.test"}}
+		IPAddresses: append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, a.extra...), DNSNames: []string{"localhost", "*.example.test"}}
 	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }

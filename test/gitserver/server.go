@@ -76,7 +76,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		s.ownDir = true
 	}
 	if c.TLS {
-		if s.authority, err = newAuthority(); err != nil {
+		if s.authority, err = newAuthority(c.Listen); err != nil {
 			return nil, err
 		}
 		s.tls = s.authority.config()

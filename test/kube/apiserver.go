@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,6 +25,12 @@ const (
 	kubeletUser     = "process-kubelet"
 )
 
+// ServiceNetwork is where the addresses of Services are; the API server has the first.
+const (
+	ServiceNetwork      = "10.96.0.0/16"
+	firstServiceAddress = "10.96.0.1"
+)
+
 // auditPolicy records each request once when it begins to stream (watches) and
 // once when it ends.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -42,7 +49,7 @@ func (c *Cluster) writeFiles() error {
 	if c.ca, err = newAuthority(c.cfg.Name); err != nil {
 		return err
 	}
-	serving, err := c.ca.serving("kube-apiserver")
+	serving, err := c.ca.serving("kube-apiserver", c.cfg.Address, firstServiceAddress)
 	if err != nil {
 		return err
 	}
@@ -89,13 +96,16 @@ func (c *Cluster) apiArgs() []string {
 		// Nothing creates the service account that admission would wait for.
 		disabled += ",ServiceAccount"
 	}
+	reconciler := "lease"
+	if net.ParseIP(c.cfg.Address).IsLoopback() {
+		reconciler = "none" // endpoints must not be loopback addresses, and nothing here reads them
+	}
 	args := []string{
 		"--etcd-servers=" + c.bed.etcdURL,
 		"--etcd-prefix=/" + c.cfg.Name,
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
-		// Endpoints must not be loopback addresses; nothing here reads them.
-		"--endpoint-reconciler-type=none",
+		"--bind-address=" + c.cfg.Address,
+		"--advertise-address=" + c.cfg.Address,
+		"--endpoint-reconciler-type=" + reconciler,
 		fmt.Sprintf("--secure-port=%d", c.port),
 		"--tls-cert-file=" + c.path("apiserver.crt"),
 		"--tls-private-key-file=" + c.path("apiserver.key"),
@@ -105,7 +115,7 @@ func (c *Cluster) apiArgs() []string {
 		"--service-account-key-file=" + c.path("service-account.key"),
 		"--service-account-signing-key-file=" + c.path("service-account.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=" + ServiceNetwork,
 		"--disable-admission-plugins=" + disabled,
 		"--allow-privileged=true",
 		"--profiling=false",

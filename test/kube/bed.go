@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/axle-cd/axle/test/port"
+	"github.com/axle-cd/axle/test/program"
 )
 
 // Config describes a Bed. The zero value is good.
@@ -30,7 +31,7 @@ type Bed struct {
 	dir     string
 	bin     string
 	log     *slog.Logger
-	etcd    *process
+	etcd    *program.Program
 	etcdURL string
 	reaper  func()
 
@@ -69,7 +70,7 @@ func Start(ctx context.Context, cfg Config) (*Bed, error) {
 func (b *Bed) startEtcd(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := b.tryEtcd(ctx)
-		if err == nil || try == portTries || b.etcd == nil || !b.etcd.portTaken() {
+		if err == nil || try == portTries || b.etcd == nil || !b.etcd.PortTaken() {
 			return err
 		}
 	}
@@ -90,7 +91,7 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	b.etcd, err = startProcess(dir, filepath.Join(b.bin, "etcd"), []string{
+	b.etcd, err = program.Start(dir, filepath.Join(b.bin, "etcd"), []string{
 		"--name=bed", "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
 		// The data is discarded at the end, so nothing is synced to disk.
 		"--unsafe-no-fsync",
@@ -101,7 +102,7 @@ func (b *Bed) tryEtcd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.etcd.waitReady(ctx, func(ctx context.Context) error {
+	return b.etcd.WaitReady(ctx, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.etcdURL+"/health", nil)
 		if err != nil {
 			return err
@@ -131,7 +132,7 @@ func (b *Bed) Close() error {
 	for _, c := range clusters {
 		errs = append(errs, c.Close())
 	}
-	b.etcd.kill()
+	b.etcd.Kill()
 	b.reaper()
 	return errors.Join(errs...)
 }

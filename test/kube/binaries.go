@@ -20,21 +20,27 @@ func binaries() (string, error) {
 	if dir := os.Getenv("AXLE_KUBEDEV"); dir != "" {
 		return dir, nil
 	}
+	return Built("test/kube/kubedev", "kube-apiserver", ErrNotBuilt)
+}
+
+// Built returns the folder in the cache that build.sh filled from a nested module, given
+// by its path in the repository. If the program is not there, the error is missing.
+func Built(module, program string, missing error) (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return "", err
 	}
-	key, err := buildKey(filepath.Join(root, "test", "kube", "kubedev"))
+	key, err := buildKey(filepath.Join(root, filepath.FromSlash(module)))
 	if err != nil {
 		return "", err
 	}
-	cache, err := cacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, "kubedev", key)
-	if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
-		return "", ErrNotBuilt
+	dir := filepath.Join(cache, filepath.Base(module), key)
+	if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+		return "", missing
 	}
 	return dir, nil
 }
@@ -52,15 +58,15 @@ func buildKey(dir string) (string, error) {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("read the sources of kubedev: %w", err)
+			return "", fmt.Errorf("read the sources of %s: %w", dir, err)
 		}
 		sum.Write(content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// cacheDir follows the same rule as build.sh.
-func cacheDir() (string, error) {
+// CacheDir is the folder of what is built once for all checkouts, as build.sh finds it.
+func CacheDir() (string, error) {
 	if dir := os.Getenv("AXLE_CACHE"); dir != "" {
 		return dir, nil
 	}

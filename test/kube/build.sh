@@ -1,29 +1,37 @@
 #!/bin/sh
-# Builds the Kubernetes control plane of the test bed (kubedev) into the cache,
-# named by the content of its sources, and says how far it is. A second run, or
+# Builds programs of Kubernetes, which are one binary of a nested module, into the
+# cache, named by the content of the module, and says how far it is. A second run, or
 # one that waited for the first, finds it there and ends at once. The package
 # test/kube computes the same name.
+#
+#   build.sh                          the control plane of the test bed
+#   build.sh FOLDER PROGRAM...        what FOLDER/main.go is under these names
 set -eu
 
-src=$(cd "$(dirname "$0")/kubedev" && pwd)
-cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/kubedev
+if [ $# -eq 0 ]; then
+	set -- "$(dirname "$0")/kubedev" etcd kube-apiserver kube-controller-manager kube-scheduler kwok
+fi
+src=$(cd "$1" && pwd)
+shift
+name=${src##*/}
+cache=${AXLE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/axle}/$name
 cd "$src"
 key=$(LC_ALL=C; export LC_ALL; cat go.mod go.sum *.go | sha256sum | cut -c1-16)
 dir=$cache/$key
 
-if [ -e "$dir/kube-apiserver" ]; then
-	echo "kubedev: ready in $dir"
+if [ -e "$dir/$1" ]; then
+	echo "$name: ready in $dir"
 	exit 0
 fi
 
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 if ! flock -n 9; then
-	echo "kubedev: another build holds $cache/lock, waiting for it"
+	echo "$name: another build holds $cache/lock, waiting for it"
 	flock 9
 fi
-if [ -e "$dir/kube-apiserver" ]; then
-	echo "kubedev: ready in $dir"
+if [ -e "$dir/$1" ]; then
+	echo "$name: ready in $dir"
 	exit 0
 fi
 
@@ -38,9 +46,9 @@ work=$(mktemp -d "$cache/build.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-echo "kubedev: fetching modules"
+echo "$name: fetching modules"
 total=$(go list -deps . | wc -l)
-echo "kubedev: building etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok as one binary ($total packages, $jobs at a time, about 10 minutes on two processors)"
+echo "$name: building $* as one binary ($total packages, $jobs at a time, about 10 minutes from nothing on two processors)"
 
 # The version that clients ask for; charts choose by it.
 version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
@@ -49,7 +57,7 @@ stamp=k8s.io/component-base/version
 flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*} -X $stamp.gitTreeState=clean"
 
 began=$(date +%s)
-go build -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/kubedev" . 2>"$work/log" 9>&- &
+go build -v -trimpath -ldflags "$flags" -p "$jobs" -o "$work/$name" . 2>"$work/log" 9>&- &
 build=$!
 trap 'kill $build 2>/dev/null; exit 130' INT TERM
 while kill -0 "$build" 2>/dev/null; do
@@ -63,18 +71,18 @@ while kill -0 "$build" 2>/dev/null; do
 		note=", linking or at a large one" # packages in the build cache are not counted
 	fi
 	before=$count
-	echo "kubedev: ${now}s, compiled $count of $total packages$note"
+	echo "$name: ${now}s, compiled $count of $total packages$note"
 done
 if ! wait "$build"; then
 	grep -v '^[^ ]*$' "$work/log" >&2 || true
-	echo "kubedev: the build failed, see above" >&2
+	echo "$name: the build failed, see above" >&2
 	exit 1
 fi
 
-for name in etcd kube-apiserver kube-controller-manager kube-scheduler kwok; do
-	ln -s kubedev "$work/$name"
+for program; do
+	ln -s "$name" "$work/$program"
 done
 rm "$work/log"
 mv "$work" "$dir"
 trap - EXIT
-echo "kubedev: ready in $dir after $(($(date +%s) - began))s"
+echo "$name: ready in $dir after $(($(date +%s) - began))s"

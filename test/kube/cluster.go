@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/test/port"
+	"github.com/axle-cd/axle/test/program"
 )
 
 // ClusterConfig says what a cluster has besides its API server.
@@ -40,6 +41,13 @@ type ClusterConfig struct {
 	// PlainProcesses has the process kubelet do without namespaces, as it does
 	// by itself where they are not permitted.
 	PlainProcesses bool
+	// Address is where the API server listens, for a node with a network of its own;
+	// 127.0.0.1 by default. It must be an address of this machine.
+	Address string
+	// Node is the name of a node that the caller runs (test/node). With it,
+	// kube-scheduler places the pods, and claims of StorageClass get local volumes of
+	// this node. It needs Controllers.
+	Node string
 }
 
 // User is a user whom the API server knows by a bearer token.
@@ -48,6 +56,8 @@ type User struct {
 	Token  string
 	Groups []string
 }
+
+const loopback = "127.0.0.1"
 
 // startLimit bounds how long a cluster may take to become ready. It takes about 2 s
 // on an idle machine; the rest is for busy machines.
@@ -65,7 +75,7 @@ type Cluster struct {
 	binaries programs
 
 	mu      sync.Mutex
-	api     *process
+	api     *program.Program
 	closers []func() // what hangs on the API server, stopped in reverse order
 	closed  bool
 }
@@ -98,6 +108,9 @@ func (b *Bed) newCluster(cfg ClusterConfig) (*Cluster, error) {
 	}
 	c := &Cluster{bed: b, cfg: cfg, dir: filepath.Join(b.dir, "clusters", cfg.Name), token: newToken()}
 	c.binaries.set(cfg.Binaries)
+	if c.cfg.Address == "" {
+		c.cfg.Address = loopback
+	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -132,7 +145,7 @@ func (c *Cluster) startFirst(ctx context.Context) error {
 		}
 		c.port = number
 		err = c.startAPI(ctx)
-		if err == nil || try == portTries || c.api == nil || !c.api.portTaken() {
+		if err == nil || try == portTries || c.api == nil || !c.api.PortTaken() {
 			return err
 		}
 	}
@@ -140,11 +153,11 @@ func (c *Cluster) startFirst(ctx context.Context) error {
 
 func (c *Cluster) startAPI(ctx context.Context) error {
 	var err error
-	c.api, err = startProcess(c.dir, filepath.Join(c.bed.bin, "kube-apiserver"), c.apiArgs())
+	c.api, err = program.Start(c.dir, filepath.Join(c.bed.bin, "kube-apiserver"), c.apiArgs())
 	if err != nil {
 		return err
 	}
-	return c.api.waitReady(ctx, c.ready)
+	return c.api.WaitReady(ctx, c.ready)
 }
 
 // Name is the cluster's name.
@@ -153,9 +166,9 @@ func (c *Cluster) Name() string { return c.cfg.Name }
 // Dir is the folder with the cluster's logs and keys.
 func (c *Cluster) Dir() string { return c.dir }
 
-// URL is the API server's address, https://127.0.0.1:<port>. It stays the same
-// over restarts.
-func (c *Cluster) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", c.port) }
+// URL is the API server's address, https://127.0.0.1:<port> unless ClusterConfig.Address
+// is another. It stays the same over restarts.
+func (c *Cluster) URL() string { return fmt.Sprintf("https://%s:%d", c.cfg.Address, c.port) }
 
 // CA is the certificate of the cluster's authority in PEM.
 func (c *Cluster) CA() []byte { return c.ca.pem }
@@ -174,14 +187,14 @@ func (c *Cluster) APIServerPID() int {
 	if c.api == nil {
 		return 0
 	}
-	return c.api.cmd.Process.Pid
+	return c.api.PID()
 }
 
 // Stop ends the API server at once, as a crash would. The data stays.
 func (c *Cluster) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.api.kill()
+	c.api.Kill()
 }
 
 // Restart ends the API server if it still runs and starts it again on the same
@@ -194,7 +207,7 @@ func (c *Cluster) Restart(ctx context.Context) error {
 	if c.closed {
 		return fmt.Errorf("cluster %s is closed", c.cfg.Name)
 	}
-	c.api.kill()
+	c.api.Kill()
 	return c.startAPI(ctx)
 }
 
@@ -203,14 +216,14 @@ func (c *Cluster) Restart(ctx context.Context) error {
 func (c *Cluster) Pause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.api.freeze()
+	return c.api.Freeze()
 }
 
 // Resume ends a Pause.
 func (c *Cluster) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.api.signal(syscall.SIGCONT)
+	c.api.Signal(syscall.SIGCONT)
 }
 
 // Close stops everything of the cluster. Its data stays in etcd until the Bed
@@ -225,6 +238,6 @@ func (c *Cluster) Close() error {
 	for i := len(c.closers) - 1; i >= 0; i-- {
 		c.closers[i]()
 	}
-	c.api.kill()
+	c.api.Kill()
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/axle-cd/axle/test/program"
 )
 
 // startControllers starts the controller-manager and waits until it has made
@@ -28,7 +30,7 @@ func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interf
 	if err != nil {
 		return err
 	}
-	return p.waitReady(ctx, func(ctx context.Context) error {
+	return p.WaitReady(ctx, func(ctx context.Context) error {
 		core := client.CoreV1()
 		if _, err := core.ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
 			return err
@@ -44,13 +46,24 @@ func (c *Cluster) startControllers(ctx context.Context, client kubernetes.Interf
 	})
 }
 
+// startScheduler starts kube-scheduler. It is ready when it binds pods, which callers
+// wait for.
+func startScheduler(c *Cluster) error {
+	kubeconfig, err := c.KubeconfigFor("kube-scheduler", masters)
+	if err != nil {
+		return err
+	}
+	_, err = c.startPart("kube-scheduler", "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0")
+	return err
+}
+
 // startPart starts a program that hangs on the API server and is stopped with
 // the cluster.
-func (c *Cluster) startPart(name string, args ...string) (*process, error) {
-	p, err := startProcess(c.dir, filepath.Join(c.bed.bin, name), args)
+func (c *Cluster) startPart(name string, args ...string) (*program.Program, error) {
+	p, err := program.Start(c.dir, filepath.Join(c.bed.bin, name), args)
 	if err != nil {
 		return nil, err
 	}
-	c.closers = append(c.closers, p.kill)
+	c.closers = append(c.closers, p.Kill)
 	return p, nil
 }

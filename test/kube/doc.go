@@ -14,7 +14,8 @@
 // cmd/dev. A Bed is the etcd with all clusters on it; New is the shortcut for tests,
 // which share one Bed per test binary.
 //
-// Invariants: everything listens on 127.0.0.1 only. No child outlives the process
+// Invariants: everything listens on 127.0.0.1 only, except an API server with
+// ClusterConfig.Address. No child outlives the process
 // that started it, even one ended by SIGKILL. The host's file system is written only
 // below the Bed's folder, which goes away with the process. A cluster that is not
 // ready within 2 min is an error that quotes the end of its log.

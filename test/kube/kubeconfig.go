@@ -35,6 +35,13 @@ func (c *Cluster) ConfigFor(user string, groups ...string) (*rest.Config, error)
 	return cfg, nil
 }
 
+// ServingCertificate signs a certificate of a cluster's authority for a server, and
+// returns it and its key in PEM. The API server trusts it on a kubelet.
+func ServingCertificate(c *Cluster, name string, addresses ...string) (certificate, key []byte, err error) {
+	pair, err := c.ca.serving(name, addresses...)
+	return pair.cert, pair.key, err
+}
+
 // KubeconfigFor writes a kubeconfig file with ConfigFor's credentials and
 // returns its path.
 func (c *Cluster) KubeconfigFor(user string, groups ...string) (string, error) {

@@ -44,7 +44,7 @@ func (c *Cluster) startKwok(ctx context.Context, client kubernetes.Interface) er
 	if err != nil {
 		return err
 	}
-	return p.waitReady(ctx, func(ctx context.Context) error { return nodeReady(ctx, client, KwokNode) })
+	return p.WaitReady(ctx, func(ctx context.Context) error { return nodeReady(ctx, client, KwokNode) })
 }
 
 func nodeReady(ctx context.Context, client kubernetes.Interface, name string) error {

@@ -33,6 +33,14 @@ func (c *Cluster) startParts(ctx context.Context) error {
 			}
 		}
 	}
+	if c.cfg.Node != "" {
+		if err := startScheduler(c); err != nil {
+			return err
+		}
+		if err := startStorage(ctx, c, client); err != nil {
+			return err
+		}
+	}
 	if c.cfg.Kwok || c.cfg.Binaries != nil {
 		c.startBinder(client)
 	}

@@ -2,12 +2,15 @@ package kube_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -81,6 +84,49 @@ func TestKwokPlaysOrdinaryPods(t *testing.T) {
 			return err
 		})
 	})
+}
+
+// A node that the caller runs: the real scheduler places pods there, and a claim gets a
+// folder that the node can mount.
+func TestPodsArePlacedOnACallersNode(t *testing.T) {
+	cluster := kube.New(t, kube.ClusterConfig{Controllers: true, Address: "127.0.0.2", Node: "ours"})
+	if !strings.HasPrefix(cluster.URL(), "https://127.0.0.2:") {
+		t.Errorf("it listens at %s", cluster.URL())
+	}
+	api, namespace := client(t, cluster.Config()), cluster.Namespace(t)
+	plenty := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10")}
+	_, err := api.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "ours", Labels: map[string]string{corev1.LabelHostname: "ours"}},
+		Status:     corev1.NodeStatus{Capacity: plenty, Allocatable: plenty, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	if _, err := api.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	createDeployment(t, api, namespace, "web", corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "web", Image: "nginx:1", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}},
+		Volumes:    []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}},
+	})
+	eventually.For(t, limit, "the pod is placed", func() error {
+		pods, err := api.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+		if err == nil && (len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != "ours") {
+			err = fmt.Errorf("%d pods, %+v", len(pods.Items), pods.Items)
+		}
+		return err
+	})
+	volumes, err := api.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(volumes.Items) != 1 || volumes.Items[0].Spec.Local == nil {
+		t.Fatalf("the volumes are %+v, %v", volumes.Items, err)
+	}
+	if _, err := os.Stat(volumes.Items[0].Spec.Local.Path); err != nil {
+		t.Error(err)
+	}
 }
 
 func createDeployment(t *testing.T, api kubernetes.Interface, namespace, name string, spec corev1.PodSpec) {

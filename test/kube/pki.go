@@ -45,12 +45,15 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{cert: cert, key: key, pem: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, nil
 }
 
-// serving signs a certificate for a server on the loopback.
-func (a *authority) serving(name string) (keyPair, error) {
+// serving signs a certificate for a server at these addresses, the loopback included.
+func (a *authority) serving(name string, addresses ...string) (keyPair, error) {
 	template := certificate(pkix.Name{CommonName: name})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)}
+	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	for _, address := range addresses {
+		template.IPAddresses = append(template.IPAddresses, net.ParseIP(address))
+	}
 	return a.sign(template)
 }
 

@@ -68,7 +68,7 @@ func (c *Cluster) startKubelet(ctx context.Context, client kubernetes.Interface)
 	if err != nil {
 		return err
 	}
-	serving, err := c.ca.serving(ProcessNode)
+	serving, err := c.ca.serving(ProcessNode, loopback)
 	if err != nil {
 		return err
 	}

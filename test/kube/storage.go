@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// StorageClass is the default storage class of clusters with controllers and the
-// process kubelet.
+// StorageClass is the default storage class of clusters with controllers and a node that
+// runs pods.
 const StorageClass = "folder"
 
 // provisioner names what fills claims of StorageClass.
@@ -37,6 +38,21 @@ func startStorage(ctx context.Context, c *Cluster, client kubernetes.Interface) 
 	return nil
 }
 
+// folder makes the volume that a claim gets. The process kubelet makes it when a pod wants it;
+// a real one wants it to be there, and gives it to the pod's group.
+func folder(c *Cluster, volume *corev1.PersistentVolume, name string) error {
+	path := filepath.Join(c.dir, "volumes", name)
+	if c.cfg.Node == "" {
+		volume.Spec.HostPath = &corev1.HostPathVolumeSource{Path: path}
+		return nil
+	}
+	volume.Spec.Local = &corev1.LocalVolumeSource{Path: path}
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{c.cfg.Node}}},
+	}}}}
+	return os.MkdirAll(path, 0o755)
+}
+
 // provision makes a volume for each claim that has none. The controller-manager binds
 // them. A claim that failed is seen again every second.
 func provision(ctx context.Context, c *Cluster, client kubernetes.Interface) {
@@ -51,11 +67,12 @@ func provision(ctx context.Context, c *Cluster, client kubernetes.Interface) {
 			Spec: corev1.PersistentVolumeSpec{
 				Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes, StorageClassName: StorageClass,
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-				PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
-					Path: filepath.Join(c.dir, "volumes", string(claim.UID)),
-				}},
-				ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+				ClaimRef:                      &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 			},
+		}
+		if err := folder(c, volume, string(claim.UID)); err != nil {
+			c.bed.log.Warn("make the folder of a claim", "namespace", claim.Namespace, "claim", claim.Name, "err", err)
+			return
 		}
 		if _, err := client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) && ctx.Err() == nil {
 			c.bed.log.Warn("give a claim a folder", "namespace", claim.Namespace, "claim", claim.Name, "err", err)

@@ -1,4 +1,10 @@
-package kube
+// Package program runs the programs that test beds are made of, such as etcd or a
+// kubelet: output goes to a log file, readiness is a condition, and an error quotes the
+// end of the log. It knows none of them. test/kube and test/node call it.
+//
+// Invariants: no program outlives the process that started it, even one ended by
+// SIGKILL; none sees the user's environment except PATH.
+package program
 
 import (
 	"bytes"
@@ -14,8 +20,8 @@ import (
 	"github.com/axle-cd/axle/internal/child"
 )
 
-// process is one program of a control plane.
-type process struct {
+// Program is one that was started.
+type Program struct {
 	name string
 	log  string
 	cmd  *exec.Cmd
@@ -23,13 +29,18 @@ type process struct {
 	err  error
 }
 
-// startProcess starts a program whose output goes to a log file in dir.
-func startProcess(dir, binary string, args []string) (*process, error) {
-	name := filepath.Base(binary)
+// Start starts a program whose output goes to the log file <name>.log in dir, which it
+// makes; name is that of the binary.
+func Start(dir, binary string, args []string) (*Program, error) {
+	return StartAs(dir, filepath.Base(binary), binary, args)
+}
+
+// StartAs is Start for a binary that runs another one, such as nsenter.
+func StartAs(dir, name, binary string, args []string) (*Program, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	p := &Program{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -51,16 +62,20 @@ func startProcess(dir, binary string, args []string) (*process, error) {
 	return p, nil
 }
 
-// kill ends the program at once and waits for the end.
-func (p *process) kill() {
+// PID is the id of its process.
+func (p *Program) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the program at once and waits for the end; a nil one has ended.
+func (p *Program) Kill() {
 	if p == nil {
 		return
 	}
-	p.signal(syscall.SIGKILL)
+	p.Signal(syscall.SIGKILL)
 	<-p.done
 }
 
-func (p *process) signal(sig syscall.Signal) {
+// Signal sends a signal, unless the program has ended.
+func (p *Program) Signal(sig syscall.Signal) {
 	select {
 	case <-p.done:
 	default:
@@ -68,13 +83,13 @@ func (p *process) signal(sig syscall.Signal) {
 	}
 }
 
-// freeze stops all threads of the program. The signal alone would let a thread
+// Freeze stops all threads of the program. The signal alone would let a thread
 // that runs on another processor answer one more request.
-func (p *process) freeze() error {
-	p.signal(syscall.SIGSTOP)
+func (p *Program) Freeze() error {
+	p.Signal(syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	return p.waitReady(ctx, func(context.Context) error {
+	return p.WaitReady(ctx, func(context.Context) error {
 		stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
 		if err != nil {
 			return err
@@ -89,9 +104,9 @@ func (p *process) freeze() error {
 	})
 }
 
-// waitReady polls until ready answers nil. It gives up when the program ends
+// WaitReady polls until ready answers nil. It gives up when the program ends
 // or the context does, and then quotes the end of the log.
-func (p *process) waitReady(ctx context.Context, ready func(context.Context) error) error {
+func (p *Program) WaitReady(ctx context.Context, ready func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var last error
@@ -104,16 +119,16 @@ func (p *process) waitReady(ctx context.Context, ready func(context.Context) err
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s ended while starting: %v; end of %s:\n%s", p.name, p.err, p.log, p.tail())
+			return fmt.Errorf("%s ended while starting: %v; end of %s:\n%s", p.name, p.err, p.log, p.Tail())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w: %v; end of %s:\n%s", p.name, ctx.Err(), last, p.log, p.tail())
+			return fmt.Errorf("%s is not ready: %w: %v; end of %s:\n%s", p.name, ctx.Err(), last, p.log, p.Tail())
 		case <-tick.C:
 		}
 	}
 }
 
-// tail returns the end of the program's log.
-func (p *process) tail() string {
+// Tail returns the end of the program's log.
+func (p *Program) Tail() string {
 	const size = 2048
 	f, err := os.Open(p.log)
 	if err != nil {
@@ -127,11 +142,11 @@ func (p *process) tail() string {
 	return string(bytes.TrimSpace(text))
 }
 
-// portTaken says whether the program ended because another one holds its port.
-func (p *process) portTaken() bool {
+// PortTaken says whether the program ended because another one holds its port.
+func (p *Program) PortTaken() bool {
 	select {
 	case <-p.done:
-		return bytes.Contains([]byte(p.tail()), []byte("address already in use"))
+		return bytes.Contains([]byte(p.Tail()), []byte("address already in use"))
 	default:
 		return false
 	}
