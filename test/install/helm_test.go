@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/test/pg"
 )
 
 var helmOnce = sync.OnceValues(func() (string, error) {
@@ -32,6 +34,7 @@ var helmOnce = sync.OnceValues(func() (string, error) {
 
 func helmProgram(t *testing.T) string {
 	t.Helper()
+	helmBuilt.Store(true)
 	program, err := helmOnce()
 	if err != nil {
 		t.Fatal(err)
@@ -39,13 +42,25 @@ func helmProgram(t *testing.T) string {
 	return program
 }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if program, err := helmOnce(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
-	}
-	os.Exit(code)
+func TestMain(m *testing.M) { pg.Main(tidy{m}) }
+
+// tidy removes helm after the tests.
+type tidy struct{ m *testing.M }
+
+// Run implements what pg.Main runs.
+func (t tidy) Run() int {
+	defer func() {
+		if helmBuilt.Load() {
+			if program, err := helmOnce(); err == nil {
+				_ = os.RemoveAll(filepath.Dir(program))
+			}
+		}
+	}()
+	return t.m.Run()
 }
+
+// helmBuilt says that helmOnce was asked.
+var helmBuilt atomic.Bool
 
 // Stock Helm has nothing to say against the chart, whose version is that of this tree.
 func TestStockHelmLints(t *testing.T) {
