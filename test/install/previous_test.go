@@ -64,14 +64,7 @@ func previous(t *testing.T) map[string]string {
 	if _, err := os.Stat(filepath.Join(dir, "built")); err == nil {
 		return files
 	}
-	source := t.TempDir()
-	archive := exec.CommandContext(t.Context(), "git", "archive", "--format=tar", commit)
-	archive.Dir = "../.."
-	tree, err := archive.Output()
-	must(t, err)
-	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", source)
-	unpack.Stdin = bytes.NewReader(tree)
-	must(t, unpack.Run())
+	source := previousSource(t)
 	must(t, os.MkdirAll(dir, 0o755))
 	for name, file := range files {
 		build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "-ldflags", "-w -X github.com/axle-cd/axle/internal/buildinfo.Version="+before, "./cmd/"+name)
@@ -82,6 +75,39 @@ func previous(t *testing.T) map[string]string {
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "built"), nil, 0o600))
 	return files
+}
+
+// previousSource is the tree of the previous release, in a folder of this test.
+func previousSource(t *testing.T) string {
+	t.Helper()
+	source := t.TempDir()
+	archive := exec.CommandContext(t.Context(), "git", "archive", "--format=tar", previousCommit(t))
+	archive.Dir = "../.."
+	tree, err := archive.Output()
+	must(t, err)
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", source)
+	unpack.Stdin = bytes.NewReader(tree)
+	must(t, unpack.Run())
+	return source
+}
+
+// The hub of the previous release works on the schema of this tree, as it does between
+// the upgrade of the first replica and of the last, and after a way back: its own tests
+// of the store pass with the migrations of this tree.
+func TestPreviousStoreOnThisSchema(t *testing.T) {
+	if !soak {
+		t.Skip("make soak runs it")
+	}
+	source := previousSource(t)
+	migrations := filepath.Join(source, "hub", "store", "migrations")
+	must(t, os.RemoveAll(migrations))
+	must(t, os.CopyFS(migrations, os.DirFS("../../hub/store/migrations")))
+	// The tests that compare the schema with the code of the same version know no newer table.
+	command := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-timeout", "15m", "-skip", "^Test(DefinitionsMatchTheSchema|Columns.*|EveryDefinitionIsChecked)$", "./hub/store")
+	command.Dir, command.Env = source, append(os.Environ(), "AXLE_SOAK=")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // 200 simulated and 3 real agents go with their hubs from the previous release to this

@@ -32,6 +32,15 @@ func TestReplicasServeWhilePodsGoAndVersionsChange(t *testing.T) {
 	for _, name := range []string{"axle-0", "axle-1", "axle-2"} {
 		h.calmly("delete "+name, func() { h.deletePod(name) })
 	}
+	h.calmly("an upgrade to an image that nobody has, and its repair", func() {
+		_, errs, code := h.axle("upgrade", "--kubeconfig", h.Kubeconfig(), "--set", "hub.image.repository=nobody")
+		if code == 0 || !strings.Contains(errs, "axle.test/nobody") {
+			t.Errorf("it ends with %d: %s", code, errs)
+		}
+		if _, _, code := h.axle("upgrade", "--kubeconfig", h.Kubeconfig()); code != 0 {
+			t.Errorf("the repair ends with %d", code)
+		}
+	})
 	first := buildinfo.Version
 	h.give(next)
 	stamp(t, next)
