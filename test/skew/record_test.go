@@ -323,8 +323,6 @@ func speak(t *testing.T, url, dir string, a registered, r record) []exchange {
 	rec.name = "report"
 	_, err = c.Report(ctx, &agentv1.ReportRequest{BootId: "boot-1", Sequence: 1, Services: []*agentv1.ServiceReport{report(t, r, specs.GetServices()[0])}})
 	must(t, err)
-	rec.name = "ping"
-	must(t, c.Ping(ctx, &agentv1.PingRequest{BootId: "boot-1", AgentVersion: "recorded", ProtocolVersion: 2, KubernetesVersion: "v1.36.3", Distro: "k3s", Nodes: 3}))
 	rec.name = "idle poll"
 	idle, err := c.Desired(ctx, list.List.ETag)
 	must(t, err)
@@ -333,6 +331,8 @@ func speak(t *testing.T, url, dir string, a registered, r record) []exchange {
 	}
 	rec.name = "tunnel"
 	dialTunnel(ctx, t, url, &recorder{to: tunnel.Transport(transport)}, rec, a.got.GetDeployToken(), c.Seen().String())
+	rec.name = "ping"
+	must(t, c.Ping(ctx, &agentv1.PingRequest{BootId: "boot-1", AgentVersion: "recorded", ProtocolVersion: 2, KubernetesVersion: "v1.36.3", Distro: "k3s", Nodes: 3}))
 	rec.name = "register"
 	_, err = client(t, url, rec, record{}).Register(ctx, a.token, a.key, a.ask)
 	must(t, err)

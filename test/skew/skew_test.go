@@ -271,11 +271,11 @@ func TestThisAgentWorksWithOlderHubs(t *testing.T) {
 		if _, err := c.Report(t.Context(), &agentv1.ReportRequest{BootId: "boot-1", Sequence: 1, Services: []*agentv1.ServiceReport{report(t, r, specs.GetServices()[0])}}); err != nil {
 			t.Error(err)
 		}
-		if err := c.Ping(t.Context(), &agentv1.PingRequest{BootId: "boot-1", ProtocolVersion: 2}); err != nil {
-			t.Error(err)
-		}
 		if idle, err := c.Desired(t.Context(), list.List.ETag); err != nil || idle.List != nil {
 			t.Errorf("an idle poll: %v, %v", idle.List, err)
+		}
+		if err := c.Ping(t.Context(), &agentv1.PingRequest{BootId: "boot-1", ProtocolVersion: 2}); err != nil {
+			t.Error(err)
 		}
 	})
 }
