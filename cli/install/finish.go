@@ -147,7 +147,11 @@ func (i finisher) setupURL(ctx context.Context, address string) string {
 	return ""
 }
 
-// reach asks the hub's address as people will.
+// learnsWithin is how long an ingress may take to learn of the hub's pods.
+const learnsWithin = 30 * time.Second
+
+// reach asks the hub's address as people will. An ingress that does not know the pods
+// yet answers in the hub's place with a status from 502 to 504, and is asked again.
 func (i finisher) reach(ctx context.Context, address string, ca []byte) error {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(ca) > 0 {
@@ -155,21 +159,28 @@ func (i finisher) reach(ctx context.Context, address string, ca []byte) error {
 		trust.RootCAs.AppendCertsFromPEM(ca)
 	}
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
+	var last error
+	_, err := i.app.PollUntil(ctx, learnsWithin, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		answer, err := client.Do(request)
+		if last = err; err != nil {
+			return true, nil
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			last = fmt.Errorf("%s/readyz answers %s", address, answer.Status)
+		}
+		return answer.StatusCode < http.StatusBadGateway || answer.StatusCode > http.StatusGatewayTimeout, nil
+	})
 	if err != nil {
 		return err
 	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s/readyz answers %s", address, answer.Status)
-	}
-	return nil
+	return last
 }
 
 // login creates the first administrator, unless an interrupted run did.

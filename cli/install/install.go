@@ -264,7 +264,11 @@ func (i *installer) deliver(ctx context.Context, have *history, config map[strin
 	if err := i.write(ctx, have, revision, rendered); err != nil {
 		return nil, i.failed(ctx, have, revision, err)
 	}
-	if err := (waiter{i.place, i.wait}).await(ctx, rendered.Manifest); err != nil {
+	waits := waiter{i.place, i.wait}
+	if err := waits.unstick(ctx); err != nil {
+		return nil, i.failed(ctx, have, revision, err)
+	}
+	if err := waits.await(ctx, rendered.Manifest); err != nil {
 		return nil, i.failed(ctx, have, revision, err)
 	}
 	return rendered, have.finish(ctx, revision)

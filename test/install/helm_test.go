@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/test/pg"
 )
 
 // helmDir is where the real helm was built, if a test wanted it.
@@ -43,12 +44,19 @@ func helmProgram(t *testing.T) string {
 	return program
 }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if helmDir != "" {
-		_ = os.RemoveAll(helmDir)
-	}
-	os.Exit(code)
+func TestMain(m *testing.M) { pg.Main(tidy{m}) }
+
+// tidy removes helm after the tests.
+type tidy struct{ m *testing.M }
+
+// Run implements what pg.Main runs.
+func (t tidy) Run() int {
+	defer func() {
+		if helmDir != "" {
+			_ = os.RemoveAll(helmDir)
+		}
+	}()
+	return t.m.Run()
 }
 
 // Stock Helm has nothing to say against the chart, whose version is that of this tree.
