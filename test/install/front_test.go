@@ -5,15 +5,18 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
@@ -23,7 +26,7 @@ import (
 const frontLag = 500 * time.Millisecond
 
 // front is the ingress before the hub's Service: it terminates TLS and sends request by
-// request to the next pod that the Service's EndpointSlices call ready. It tries no
+// request to the next pod that is ready. It tries no
 // other pod when one refuses, so what a client would see of a restart is counted.
 type front struct {
 	*httptest.Server
@@ -101,8 +104,9 @@ func (f *front) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
 }
 
-// follow reads the Service's endpoints until the test ends.
-func (f *front) follow(t *testing.T, client kubernetes.Interface, namespace, service string) {
+// follow looks which pods of the hub are ready until the test ends. EndpointSlices would
+// say it, but take no addresses on loopback, where the pods of the process kubelet are.
+func (f *front) follow(t *testing.T, client kubernetes.Interface, port int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
@@ -114,9 +118,9 @@ func (f *front) follow(t *testing.T, client kubernetes.Interface, namespace, ser
 		tick := time.NewTicker(frontLag)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			list, err := client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+			list, err := client.CoreV1().Pods("axle").List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=axle-hub,app.kubernetes.io/instance=axle"})
 			if err == nil {
-				targets := ready(list.Items)
+				targets := ready(list.Items, port)
 				f.targets.Store(&targets)
 			}
 			select {
@@ -127,16 +131,15 @@ func (f *front) follow(t *testing.T, client kubernetes.Interface, namespace, ser
 	})
 }
 
-// ready are the addresses of a Service's pods that take new requests.
-func ready(slices []discoveryv1.EndpointSlice) []string {
+// ready are the addresses of the pods that take new requests.
+func ready(pods []corev1.Pod, port int) []string {
 	targets := []string{}
-	for _, slice := range slices {
-		for _, port := range slice.Ports {
-			for _, endpoint := range slice.Endpoints {
-				if port.Port != nil && endpoint.Conditions.Ready != nil && *endpoint.Conditions.Ready {
-					targets = append(targets, hostPort(endpoint.Addresses[0], *port.Port))
-				}
-			}
+	for _, pod := range pods {
+		isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if isReady && pod.DeletionTimestamp == nil {
+			targets = append(targets, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(port)))
 		}
 	}
 	return targets

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -84,9 +83,9 @@ func prepareHA(t *testing.T) *ha {
 	h.url = h.front.URL
 	client, err := kubernetes.NewForConfig(h.Config())
 	must(t, err)
-	h.front.follow(t, client, "axle", "axle")
 	hub, err := port.Free()
 	must(t, err)
+	h.front.follow(t, client, hub)
 	metrics, err := port.Free()
 	must(t, err)
 	delay := ", --shutdown-delay=2s" // the chart's 5 s wait for slower ingresses
@@ -372,8 +371,6 @@ func (h *ha) showLogs() {
 	}
 	h.t.Log(h.try("-n", "axle", "get", "pods", "-o", "wide"))
 }
-
-func hostPort(host string, port int32) string { return net.JoinHostPort(host, strconv.Itoa(int(port))) }
 
 // next is the version after this tree's, for which the same sources are built.
 const next = "0.2.0"
