@@ -45,7 +45,6 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "login providers", Run: h.declared.Run},
 		{Name: "tunnels", Run: h.tunnels.Run},
 		{Name: "clusters' APIs", Run: h.proxy.Run},
-		{Name: "readiness", Run: h.readiness.Run},
 		{Name: "server", Run: h.server().Run},
 	}
 	if h.config.CAConfigMap != "" {
@@ -55,36 +54,13 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		parts = append(parts, lifecycle.Part{Name: "metrics", Run: h.metricsServer().Run})
 	}
 	h.log.Info("hub runs", logkey.Address, h.Addr(), logkey.Replica, h.replica, logkey.Version, buildinfo.Version, "database", h.store.Database())
-	running, stop := lasting(ctx, h)
+	running, stop := lifecycle.Lasting(ctx, h.config.Clock, h.config.ShutdownDelay, func() { h.readiness.stopping.Store(true) })
 	defer stop()
 	if err := lifecycle.Run(running, parts...); err != nil {
 		return err
 	}
 	h.log.Info("hub stopped")
 	return nil
-}
-
-// lasting returns a context that ends ShutdownDelay after ctx. In between /readyz
-// fails, and nothing else changes.
-func lasting(ctx context.Context, h *Hub) (context.Context, context.CancelFunc) {
-	delay := h.config.ShutdownDelay
-	if delay == 0 {
-		return context.WithCancel(ctx)
-	}
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	told := context.AfterFunc(ctx, func() {
-		h.readiness.stopping.Store(true)
-		h.log.Info("hub is to stop; it serves on until load balancers have learned of it", "delay", delay)
-		select {
-		case <-h.config.Clock.After(delay):
-			stop()
-		case <-running.Done():
-		}
-	})
-	return running, func() {
-		told()
-		stop()
-	}
 }
 
 // publishCA keeps trying until the authority is published; until then the operator's
@@ -157,11 +133,4 @@ func (h *Hub) server() *server {
 
 func (h *Hub) metricsServer() *server {
 	return &server{name: "metrics", listener: h.metricsListener, handler: metricsRoutes(h.registry, h.metricsListener.Addr()), log: h.log}
-}
-
-// Run makes /readyz fail when the hub begins to stop.
-func (r *readiness) Run(ctx context.Context) error {
-	<-ctx.Done()
-	r.stopping.Store(true)
-	return nil
 }

@@ -10,6 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/internal/clock"
 )
 
 // Part runs until its context ends. A nil error before that means that it has no more
@@ -45,4 +48,29 @@ func Run(ctx context.Context, parts ...Part) error {
 	}
 	wg.Wait()
 	return first
+}
+
+// longest bounds the delay of Lasting: what waits for a program to come back must not
+// give it up meanwhile.
+const longest = time.Minute
+
+// Lasting returns a context that ends the delay, at most a minute, after ctx does. told
+// is called when ctx ends. Call the function to let go of both.
+func Lasting(ctx context.Context, c clock.Clock, delay time.Duration, told func()) (context.Context, context.CancelFunc) {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		defer stop()
+		told()
+		if delay <= 0 {
+			return
+		}
+		select {
+		case <-c.After(min(delay, longest)):
+		case <-running.Done():
+		}
+	})
+	return running, func() {
+		forget()
+		stop()
+	}
 }

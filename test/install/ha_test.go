@@ -365,6 +365,14 @@ func (h *ha) versions() string {
 	return text
 }
 
+// replicasAre holds that all replicas say that they are a version.
+func (h *ha) replicasAre(version string) {
+	h.t.Helper()
+	if have, want := h.versions(), strings.TrimSpace(strings.Repeat(version+" ", replicas)); have != want {
+		h.t.Errorf("the replicas are %s, not %s", have, want)
+	}
+}
+
 func (h *ha) showLogs() {
 	for i := range replicas {
 		h.t.Log(h.try("-n", "axle", "logs", fmt.Sprintf("axle-%d", i), "--tail=60"))

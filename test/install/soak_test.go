@@ -125,14 +125,6 @@ func TestUpgradeFromThePreviousRelease(t *testing.T) {
 	h.publish(figures)
 }
 
-// replicasAre holds that all replicas say that they are a version.
-func (h *ha) replicasAre(version string) {
-	h.t.Helper()
-	if have, want := h.versions(), strings.TrimSpace(strings.Repeat(version+" ", replicas)); have != want {
-		h.t.Errorf("the replicas are %s, not %s", have, want)
-	}
-}
-
 // agentsFollow upgrades the real agents in waves, while the simulated ones poll on.
 func (h *ha) agentsFollow(version string) {
 	h.t.Helper()
