@@ -57,8 +57,10 @@ generate: ## make all generated files anew
 	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
 	$(TOOL) buf generate
 	go test ./test/kinds/lists -count=1 -update
+	go test ./test/skew -count=1 -run TestTodayIsRecorded -update
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	go test ./test/kinds -count=1 -run '^TestPages' -update
+	go test ./test/install -count=1 -run TestHookKnowsOurDefinitions -update
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
 	go test ./hub -run TestMetricsPageListsEveryMetric -update
 	gofmt -w $$(git ls-files '*.go')
@@ -66,6 +68,7 @@ generate: ## make all generated files anew
 lint: ## look for what the compiler does not
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "run make generate: not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet $(RACE) $(REST)
+	go test -count=1 ./cmd/release -run TestProgramsFitEveryTarget
 	$(TOOL) buf lint
 	$(TOOL) staticcheck ./...
 	@test -z "$$($(TOOL) deadcode -test -generated=false ./... | tee /dev/stderr)" || { echo "nothing reaches what is listed above: take it out"; exit 1; }
@@ -108,10 +111,12 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 bench-fleet-all: ## record all runs of bench-fleet, 100 minutes (ONLY='budget growth own replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
-soak: deps kubedev nodedev ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 30m ./test/install -v -run 'TestUpgradeFromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)

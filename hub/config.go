@@ -25,6 +25,10 @@ const (
 	DefaultRepoPollInterval = 2 * time.Minute
 )
 
+// maxShutdownDelay keeps a stopping replica well within the two minutes for which its
+// repositories wait for it.
+const maxShutdownDelay = time.Minute
+
 // Config configures a hub. DataDir is required; the zero value of any other
 // field is its default.
 type Config struct {
@@ -83,6 +87,10 @@ type Config struct {
 	TLSCA string
 	// InsecureHTTP allows plain HTTP on an address that others can reach.
 	InsecureHTTP bool
+	// ShutdownDelay is how long the hub still serves after it was told to stop, with
+	// /readyz failing, so that load balancers learn of it before connections are
+	// refused; at most a minute. Zero stops at once.
+	ShutdownDelay time.Duration
 
 	// RepoPollInterval is the base time between polls of an upstream; up to
 	// half of it is added at random.
@@ -181,6 +189,9 @@ func (c Config) check() error {
 	case "", "auto", AgentUpgradesManual:
 	default:
 		return errcode.New(errcode.Invalid, "--agent-upgrades %q is neither auto nor manual", c.AgentUpgrades)
+	}
+	if c.ShutdownDelay < 0 || c.ShutdownDelay > maxShutdownDelay {
+		return errcode.New(errcode.Invalid, "--shutdown-delay %s is not between 0s and %s", c.ShutdownDelay, maxShutdownDelay)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errcode.New(errcode.Invalid, "--tls-cert and --tls-key go together; one is missing")

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -24,6 +25,7 @@ func TestRefusesWhatIsUnsafeOrCannotWork(t *testing.T) {
 		"password in a URL":     {hub.Config{DataDir: "x", ExternalURL: "https://u:p@h"}, "--external-url"},
 		"no scheme":             {hub.Config{DataDir: "x", AdvertiseURL: "hub-1:8080"}, "--advertise-url"},
 		"hammering":             {hub.Config{DataDir: "x", RepoPollInterval: 1}, "--repo-poll-interval"},
+		"a long goodbye":        {hub.Config{DataDir: "x", ShutdownDelay: time.Hour}, "--shutdown-delay"},
 		"level":                 {hub.Config{DataDir: "x", CompressionLevel: "11"}, "--compression-level"},
 	}
 	for name, tc := range tests {

@@ -13,5 +13,6 @@
 // Invariants: the hub serves plain HTTP only on loopback, unless a flag allows
 // more; one process uses a data folder; the hub starts even when its upstreams
 // and agents are unreachable; it is ready when its indexes are complete, and
-// answers 503 until then; it stops within 10 s and may be killed at any point.
+// answers 503 until then; it stops within 10 s after Config.ShutdownDelay, and may be
+// killed at any point.
 package hub

@@ -55,11 +55,36 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		parts = append(parts, lifecycle.Part{Name: "metrics", Run: h.metricsServer().Run})
 	}
 	h.log.Info("hub runs", logkey.Address, h.Addr(), logkey.Replica, h.replica, logkey.Version, buildinfo.Version, "database", h.store.Database())
-	if err := lifecycle.Run(ctx, parts...); err != nil {
+	running, stop := lasting(ctx, h)
+	defer stop()
+	if err := lifecycle.Run(running, parts...); err != nil {
 		return err
 	}
 	h.log.Info("hub stopped")
 	return nil
+}
+
+// lasting returns a context that ends ShutdownDelay after ctx. In between /readyz
+// fails, and nothing else changes.
+func lasting(ctx context.Context, h *Hub) (context.Context, context.CancelFunc) {
+	delay := h.config.ShutdownDelay
+	if delay == 0 {
+		return context.WithCancel(ctx)
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	told := context.AfterFunc(ctx, func() {
+		h.readiness.stopping.Store(true)
+		h.log.Info("hub is to stop; it serves on until load balancers have learned of it", "delay", delay)
+		select {
+		case <-h.config.Clock.After(delay):
+			stop()
+		case <-running.Done():
+		}
+	})
+	return running, func() {
+		told()
+		stop()
+	}
 }
 
 // publishCA keeps trying until the authority is published; until then the operator's

@@ -214,6 +214,27 @@ func TestFirstLineSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// A hub that is told to stop says so at /readyz and serves new connections on, until the
+// delay is over.
+func TestStoppingHubServesUntilLoadBalancersKnow(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{Hub: hub.Config{ShutdownDelay: 3 * time.Second}})
+	begun, ended := time.Now(), make(chan error, 1)
+	go func() { ended <- h.Stop() }()
+	fresh := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	eventually.For(t, limit, "/readyz fails", func() error {
+		if resp, body := get(t, fresh, h.URL+"/readyz"); resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "stopping") {
+			return fmt.Errorf("status %d: %s", resp.StatusCode, body)
+		}
+		return nil
+	})
+	if resp, _ := get(t, fresh, h.URL+"/healthz"); resp.StatusCode != http.StatusOK {
+		t.Errorf("a new connection gets status %d", resp.StatusCode)
+	}
+	if err := <-ended; err != nil || time.Since(begun) < 3*time.Second {
+		t.Errorf("it ended after %s: %v", time.Since(begun), err)
+	}
+}
+
 func TestReadinessNamesWhatIsMissing(t *testing.T) {
 	h, err := hub.New(hub.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0"})
 	if err != nil {

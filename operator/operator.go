@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -56,6 +57,9 @@ type Config struct {
 	// AdminNamespaces are the namespaces whose objects act with the operator's token;
 	// empty is Namespace.
 	AdminNamespaces []string
+	// OwnSecrets are the Secrets of the control plane in Namespace, such as the one with
+	// its database: no object may name them.
+	OwnSecrets []string
 	// LeaderElect waits for the lease before anything is written.
 	LeaderElect bool
 	// Workers of each kind; zero is 8.
@@ -101,7 +105,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	err = errors.Join(m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("ping", healthz.Ping),
 		controller.Add(ctx, m, controller.Config{
-			Clients: hub, AdminNamespaces: c.AdminNamespaces, ClusterUID: uid, Workers: c.Workers, Timing: c.Timing, Log: c.Log,
+			Clients: hub, AdminNamespaces: c.AdminNamespaces, OwnSecrets: c.ownSecrets(), ClusterUID: uid, Workers: c.Workers, Timing: c.Timing, Log: c.Log,
 		}))
 	if err != nil {
 		return err
@@ -153,6 +157,15 @@ func (c Config) cluster() (*rest.Config, error) {
 	config.UserAgent = "axle-operator/" + buildinfo.Version
 	config.QPS, config.Burst = 50, 100
 	return config, nil
+}
+
+// ownSecrets are OwnSecrets with their namespace.
+func (c Config) ownSecrets() []types.NamespacedName {
+	var out []types.NamespacedName
+	for _, name := range c.OwnSecrets {
+		out = append(out, types.NamespacedName{Namespace: c.Namespace, Name: name})
+	}
+	return out
 }
 
 // options are those of the manager.

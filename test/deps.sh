@@ -8,6 +8,9 @@ command -v zstd >/dev/null || missing+=(zstd)
 command -v sqlite3 >/dev/null || missing+=(sqlite3)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v kubectl >/dev/null || missing+=(kubectl)
+for tool in busybox curl jq openssl; do # the jobs of examples/ci and install.sh
+	command -v "$tool" >/dev/null || missing+=("$tool")
+done
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
 	missing+=(postgresql)

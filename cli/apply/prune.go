@@ -36,8 +36,14 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 	for _, item := range items {
 		declared[hubName(item)] = true
 	}
+	var unseen []string
 	for _, one := range r.prunable() {
 		names, err := one.names(ctx)
+		if errcode.Is(err, errcode.Forbidden) {
+			// Who may not even list a kind has not declared any of it.
+			unseen = append(unseen, one.kind)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -46,6 +52,9 @@ func (r *applying) pruneAll(ctx context.Context, items []manifest.Item) error {
 				r.remove(ctx, one, name)
 			}
 		}
+	}
+	if len(unseen) > 0 && !r.app.Quiet {
+		fmt.Fprintf(r.app.Err, "not pruned, because only an administrator may list it: %s\n", strings.Join(unseen, ", "))
 	}
 	return nil
 }

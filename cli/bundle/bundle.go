@@ -239,7 +239,7 @@ It names what was altered, is missing, or was added, and then ends with 1.`,
 
 func push(a *command.App) *cobra.Command {
 	var t trust
-	var plainHTTP bool
+	var plainHTTP, overwrite bool
 	var limit time.Duration
 	c := &cobra.Command{
 		Use:   "push BUNDLE REGISTRY",
@@ -249,8 +249,11 @@ images, charts, signatures and files. They keep their names below REGISTRY, so t
 charts need one value to find them: --set global.registry=REGISTRY.
 
 What the registry already has is not sent again: after an interruption the same command
-goes on. Credentials are those of docker login. --ca names the authority of a registry
-with a private certificate.`,
+goes on. Other content under one of the names is refused, except with --overwrite. A
+signature that you added beside ours stays.
+
+Credentials are those of docker login. --ca names the authority of a registry with a
+private certificate.`,
 		Example: `  axle bundle push axle-1.4.2.tar registry.internal
   axle bundle push axle-1.4.2.tar registry.internal:5000/mirror --ca ca.pem`,
 		Args: command.Exactly(2),
@@ -271,7 +274,13 @@ with a private certificate.`,
 			say := func(name string, done int64) {
 				p.Say("pushing %s: %d%% of %s", name, min(100, done*100/max(1, all)), size(all))
 			}
-			if err := to.push(ctx, i, from, say); err != nil {
+			roots := i.roots
+			if !overwrite {
+				if roots, err = to.lacking(ctx, i, from); err != nil {
+					return over(err, limit)
+				}
+			}
+			if err := to.push(ctx, roots, from, say); err != nil {
 				return over(err, limit)
 			}
 			fmt.Fprintf(a.Err, "Axle %s is in %s; install it with --set global.registry=%s\n", i.release.Version, args[1], args[1])
@@ -280,6 +289,7 @@ with a private certificate.`,
 	}
 	t.flags(c)
 	c.Flags().BoolVar(&plainHTTP, "plain-http", false, "speak HTTP without TLS to the registry")
+	c.Flags().BoolVar(&overwrite, "overwrite", false, "replace other content that the registry has under names of this release")
 	c.Flags().DurationVar(&limit, "timeout", 2*time.Hour, "how long it may take")
 	return c
 }

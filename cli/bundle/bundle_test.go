@@ -1,7 +1,6 @@
 package bundle_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -10,14 +9,10 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -84,7 +79,7 @@ func newRelease(t testing.TB, s *signer) string {
 		platforms = append(platforms, m)
 	}
 	index := put(l.PutIndex(platforms, nil))
-	hub := release.Artifact{Repository: "axle-cd/axle-hub", Tag: "1.4.2", Digest: index.Digest}
+	hub := release.Artifact{Repository: "axle-cd/axle-hub", Tag: "1.4.2", Digest: index.Digest, Attested: []string{"bill", "provenance"}}
 	l.Name(index, hub.Ref())
 	m := put(l.PutManifest("", put(l.Put("application/vnd.cncf.helm.config.v1+json", []byte("{}"))),
 		[]ocispec.Descriptor{put(l.Put("application/vnd.cncf.helm.chart.content.v1.tar+gzip", []byte("a chart")))}, nil))
@@ -111,7 +106,11 @@ func newRelease(t testing.TB, s *signer) string {
 			}
 		}
 		subject := []release.Subject{{Name: "axle-hub", Digest: map[string]string{"sha256": hub.Digest.Encoded()}}}
-		if err := l.Attest(hub, []release.Statement{{Type: release.StatementType, Subject: subject, PredicateType: "x", Predicate: "made here"}}, s.sign); err != nil {
+		var statements []release.Statement
+		for _, kind := range hub.Attested {
+			statements = append(statements, release.Statement{Type: release.StatementType, Subject: subject, PredicateType: kind, Predicate: "made here"})
+		}
+		if err := l.Attest(hub, statements, s.sign); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -216,154 +215,6 @@ func TestCompiledInKey(t *testing.T) {
 	must(t, "verify", unsigned, "--insecure-unsigned")
 }
 
-// entry is a file of a bundle.
-type entry struct {
-	name string
-	data []byte
-}
-
-func entries(t testing.TB, file string) []entry {
-	t.Helper()
-	var out []entry
-	for r := tar.NewReader(bytes.NewReader(read(t, file))); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, entry{h.Name, data})
-	}
-}
-
-func pack(t testing.TB, all []entry) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	for _, e := range all {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.data)), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(e.data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "bundle.tar")
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// TestAlteredBundle alters a bundle in each way and reads what verify says. Push
-// refuses all of them before it asks the registry anything.
-func TestAlteredBundle(t *testing.T) {
-	t.Setenv("DOCKER_CONFIG", t.TempDir())
-	s := newSigner(t)
-	whole := filepath.Join(t.TempDir(), "whole.tar")
-	must(t, "create", whole, "--from", newRelease(t, &s), "--key", s.public)
-	other := newSigner(t)
-	theirs := filepath.Join(t.TempDir(), "theirs.tar")
-	must(t, "create", theirs, "--from", newRelease(t, &other), "--key", other.public)
-	flip := func(marker string) func([]entry) []entry {
-		return func(all []entry) []entry {
-			for _, e := range all {
-				if strings.HasPrefix(e.name, "blobs/") && bytes.HasPrefix(e.data, []byte(marker)) {
-					e.data[len(e.data)/2] ^= 1
-					return all
-				}
-			}
-			t.Fatalf("no blob begins with %s", marker)
-			return nil
-		}
-	}
-	tests := map[string]struct {
-		alter func([]entry) []entry
-		want  string
-	}{
-		"a layer":     {flip("program for arm64"), "axle-cd/axle-hub:1.4.2 for linux/arm64, layer 1: it was altered"},
-		"a chart":     {flip("a chart"), "axle-cd/charts/axle:1.4.2, layer 1: it was altered"},
-		"a file":      {flip("the client"), "file axle_1.4.2_linux_amd64.tar.gz: it was altered"},
-		"the list":    {flip(`{"version":"1.4.2"`), "the list of the release: it was altered"},
-		"a signature": {flip(`{"critical"`), "its signature"},
-		"a statement": {flip(`{"payloadType"`), "axle-cd/axle-hub:1.4.2, its attestations, layer 1: it was altered"},
-		"missing blob": {func(all []entry) []entry {
-			return slices.DeleteFunc(all, func(e entry) bool { return bytes.HasPrefix(e.data, []byte("program for amd64")) })
-		}, "axle-cd/axle-hub:1.4.2 for linux/amd64, layer 1: it is missing"},
-		"its own key": {func(all []entry) []entry {
-			return append(entries(t, theirs), entry{"release.pub", read(t, other.public)})
-		}, "axle-cd/release:1.4.2, its signature: the signature is not of the trusted key"},
-		"a stowaway": {func(all []entry) []entry {
-			return append(all, entry{"blobs/sha256/" + strings.Repeat("0", 64), []byte("x")})
-		}, "belongs to nothing that is signed"},
-		"two of one name": {func(all []entry) []entry { return append(all, entry{"index.json", []byte(`{"manifests":[]}`)}) }, `"index.json" is no plain file, or there twice`},
-		"an exchanged name": {func(all []entry) []entry {
-			for n, e := range all {
-				if e.name == "index.json" {
-					all[n].data = swap(e.data, `"axle-cd/axle-hub:1.4.2"`, `"axle-cd/charts/axle:1.4.2"`)
-				}
-			}
-			return all
-		}, "axle-cd/axle-hub:1.4.2 was exchanged"},
-		"an exchanged signature": {func(all []entry) []entry {
-			for n, e := range all {
-				if e.name == "index.json" {
-					sigs := regexp.MustCompile(`"axle-cd/(axle-hub|charts/axle):sha256-[0-9a-f]+\.sig"`).FindAllString(string(e.data), 2)
-					all[n].data = swap(e.data, sigs[0], sigs[1])
-				}
-			}
-			return all
-		}, "axle-cd/axle-hub:1.4.2, its signature: the signature is of other content"},
-		"another version": {func(all []entry) []entry {
-			for n, e := range all {
-				if e.name == "index.json" {
-					all[n].data = bytes.ReplaceAll(e.data, []byte("axle-cd/release:1.4.2"), []byte("axle-cd/release:9.9.9"))
-				}
-			}
-			return all
-		}, "the release calls itself 1.4.2, its name says 9.9.9"},
-		"no layout": {func([]entry) []entry { return []entry{{"photo.jpg", []byte("x")}} }, "it is no OCI layout"},
-		"cut short": {nil, "is no bundle, or it is damaged"},
-	}
-	server := registryserver.Start(false)
-	defer server.Close()
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			file := ""
-			if tc.alter == nil {
-				file = filepath.Join(t.TempDir(), "cut.tar")
-				if err := os.WriteFile(file, read(t, whole)[:1600], 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				file = pack(t, tc.alter(entries(t, whole)))
-			}
-			for _, args := range [][]string{{"verify", file, "--key", s.public}, {"push", file, server.Host(), "--plain-http", "--key", s.public}} {
-				if _, _, err := axle(t, "", args...); err == nil || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("%s: got %v, want %q", args[0], err, tc.want)
-				}
-			}
-		})
-	}
-	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodHead, http.MethodGet} {
-		if n := len(server.Requests(method, "")); n != 0 {
-			t.Errorf("an altered bundle led to %d requests %s", n, method)
-		}
-	}
-}
-
-func swap(data []byte, a, b string) []byte {
-	return []byte(strings.NewReplacer(a, b, b, a).Replace(string(data)))
-}
-
 // TestInterruptedPush lets the registry fail in the middle: there is no list of the
 // release then, and the same command goes on.
 func TestInterruptedPush(t *testing.T) {
@@ -444,6 +295,32 @@ func TestDiskFull(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(small); len(left) != 0 {
 		t.Errorf("%v is left", left)
+	}
+}
+
+// TestKilledCreate begins where a killed run left half a file, and refuses to write into
+// the file of one that runs.
+func TestKilledCreate(t *testing.T) {
+	s := newSigner(t)
+	dir, file := newRelease(t, &s), filepath.Join(t.TempDir(), "axle.tar")
+	left, err := os.OpenFile(file+".unfinished", os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := left.Write(bytes.Repeat([]byte("x"), 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(left.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := axle(t, "", "create", file, "--from", dir, "--key", s.public); err == nil || !strings.Contains(err.Error(), "another axle bundle create is writing") {
+		t.Errorf("while another one writes: %v", err)
+	}
+	left.Close() // its process is dead
+	must(t, "create", file, "--from", dir, "--key", s.public)
+	must(t, "verify", file, "--key", s.public)
+	if _, err := os.Stat(file + ".unfinished"); !os.IsNotExist(err) {
+		t.Errorf("the half file is left: %v", err)
 	}
 }
 

@@ -132,8 +132,12 @@ func (r *reader) signed(ctx context.Context, a release.Artifact) error {
 		name := a.Beside(what)
 		d, err := r.from.resolve(ctx, name)
 		if errors.Is(err, errdef.ErrNotFound) {
-			if what == "sig" && r.key != nil {
+			switch {
+			case r.key == nil:
+			case what == "sig":
 				r.problem("%s is not signed", a.Ref())
+			case len(a.Attested) > 0:
+				r.problem("%s, its attestations: %v", a.Ref(), release.Missing(a.Attested))
 			}
 			continue
 		}
@@ -177,7 +181,7 @@ func (r *reader) verify(ctx context.Context, a release.Artifact, what string, d 
 	if what == "sig" {
 		return r.key.VerifySignature(manifest, a.Digest, read)
 	}
-	return r.key.VerifyAttestations(manifest, a.Digest, read)
+	return r.key.VerifyAttestations(manifest, a, read)
 }
 
 // descend takes a manifest or an index and everything below it.

@@ -7,16 +7,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+	"oras.land/oras-go/v2/registry/remote/errcode"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
 	"github.com/axle-cd/axle/cli/command"
@@ -93,11 +97,62 @@ func (r *registry) fetch(ctx context.Context, repository string, d ocispec.Descr
 	return repo.Fetch(ctx, d)
 }
 
+// lacking are the roots that a registry does not have yet under their names. Other
+// content under one of these names is an error, before anything is written: it may be
+// in use. A signature or a statement that somebody added beside ours is not.
+func (r *registry) lacking(ctx context.Context, i *inventory, from *layout) ([]root, error) {
+	var out []root
+	var taken []string
+	for _, root := range i.roots {
+		there, err := r.resolve(ctx, root.name())
+		var answer *errcode.ErrorResponse
+		switch {
+		case err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.As(err, &answer):
+			return nil, fmt.Errorf("ask %s for %s: %w", r.prefix, root.name(), err)
+		case err != nil || there.Digest == root.Digest: // "denied" may mean that it is not there; the push says it otherwise
+			out = append(out, root)
+		case !r.extends(ctx, there, root, from):
+			taken = append(taken, fmt.Sprintf("%s is %s there, %s here", root.name(), there.Digest, root.Digest))
+		}
+	}
+	if len(taken) > 0 {
+		return nil, fmt.Errorf("%s has something else under names of this release, and nothing was pushed:\n  %s\npush below another path (%s/PATH), or replace what is there with --overwrite", r.prefix, strings.Join(taken, "\n  "), r.prefix)
+	}
+	return out, nil
+}
+
+// extends says whether a manifest of signatures in the registry has all of ours.
+func (r *registry) extends(ctx context.Context, there ocispec.Descriptor, ours root, from *layout) bool {
+	if !strings.HasPrefix(ours.tag, "sha256-") {
+		return false
+	}
+	var have, want ocispec.Manifest
+	for _, side := range []struct {
+		from source
+		d    ocispec.Descriptor
+		into *ocispec.Manifest
+	}{{r, there, &have}, {from, ours.Descriptor, &want}} {
+		data, err := (&reader{from: side.from}).manifest(ctx, ours.repository, side.d)
+		if err != nil || unmarshal(data, side.into) != nil {
+			return false
+		}
+	}
+	for _, l := range want.Layers {
+		same := func(h ocispec.Descriptor) bool {
+			return h.Digest == l.Digest && maps.Equal(h.Annotations, l.Annotations)
+		}
+		if !slices.ContainsFunc(have.Layers, same) {
+			return false
+		}
+	}
+	return true
+}
+
 // push copies everything that the registry lacks, then the names. The list of the
 // release comes last.
-func (r *registry) push(ctx context.Context, i *inventory, from *layout, progress func(name string, done int64)) error {
+func (r *registry) push(ctx context.Context, roots []root, from *layout, progress func(name string, done int64)) error {
 	var done int64
-	for _, root := range i.roots {
+	for _, root := range roots {
 		repo, err := r.repository(root.repository)
 		if err != nil {
 			return err

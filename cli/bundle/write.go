@@ -8,14 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"github.com/axle-cd/axle/internal/atomicfile"
 )
 
 // check reads every blob, and in a bundle looks for what belongs to no release.
@@ -84,7 +83,7 @@ func blobPath(d ocispec.Descriptor) string {
 // write writes the bundle as a whole: the index first, then the blobs by digest, with
 // no times or owners, so that equal releases make equal files.
 func (i *inventory) write(ctx context.Context, file string, from source, progress func(done, all int64)) error {
-	err := atomicfile.WriteFrom(file, 0o644, func(f io.Writer) error {
+	err := whole(file, func(f io.Writer) error {
 		w := tar.NewWriter(f)
 		index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
 		for _, r := range i.roots {
@@ -125,6 +124,35 @@ func (i *inventory) write(ctx context.Context, file string, from source, progres
 		return fmt.Errorf("%w; the bundle takes %s, nothing was kept", err, size(i.bytes()))
 	}
 	return err
+}
+
+// whole writes a file beside its name and renames it. The next run overwrites what a
+// killed one left there.
+func whole(file string, fill func(io.Writer) error) (err error) {
+	part := file + ".unfinished"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("another axle bundle create is writing %s: %w", part, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(part))
+		}
+	}()
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	if err := fill(f); err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
 }
 
 func header(w *tar.Writer, name string, size int64) error {

@@ -49,7 +49,7 @@ func (i finisher) finish(ctx context.Context, r *Rendered) error {
 	if err != nil {
 		return err
 	}
-	setup := i.setupURL(ctx)
+	setup := i.setupURL(ctx, address)
 	unreachable := i.reach(ctx, address, ca)
 	if i.email == "" || unreachable != nil {
 		return i.next(r, setup, len(ca) > 0, unreachable)
@@ -115,8 +115,9 @@ func (i finisher) authority(ctx context.Context, r *Rendered) ([]byte, error) {
 }
 
 // setupURL reads the setup's address in the log of a hub that is not set up; empty if
-// it is, or the log cannot be read.
-func (i finisher) setupURL(ctx context.Context) string {
+// it is, or the log cannot be read. An address elsewhere is not the hub's: any pod of the
+// namespace can have its labels.
+func (i finisher) setupURL(ctx context.Context, address string) string {
 	client, err := rest.HTTPClientFor(i.cluster.Config)
 	if err != nil {
 		return ""
@@ -137,14 +138,20 @@ func (i finisher) setupURL(ctx context.Context) string {
 		}
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxLog))
 		answer.Body.Close()
-		if found := setupAddress.Find(text); found != nil {
-			return string(found)
+		for _, found := range setupAddress.FindAll(text, -1) {
+			if strings.HasPrefix(string(found), address+"/setup?") {
+				return string(found)
+			}
 		}
 	}
 	return ""
 }
 
-// reach asks the hub's address as people will.
+// learnsWithin is how long an ingress may take to learn of the hub's pods.
+const learnsWithin = 30 * time.Second
+
+// reach asks the hub's address as people will. An ingress that does not know the pods
+// yet answers in the hub's place with a status from 502 to 504, and is asked again.
 func (i finisher) reach(ctx context.Context, address string, ca []byte) error {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(ca) > 0 {
@@ -152,21 +159,28 @@ func (i finisher) reach(ctx context.Context, address string, ca []byte) error {
 		trust.RootCAs.AppendCertsFromPEM(ca)
 	}
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, DisableKeepAlives: true}}
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
+	var last error
+	_, err := i.app.PollUntil(ctx, learnsWithin, func(ctx context.Context) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/readyz", nil)
+		if err != nil {
+			return false, err
+		}
+		answer, err := client.Do(request)
+		if last = err; err != nil {
+			return true, nil
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			last = fmt.Errorf("%s/readyz answers %s", address, answer.Status)
+		}
+		return answer.StatusCode < http.StatusBadGateway || answer.StatusCode > http.StatusGatewayTimeout, nil
+	})
 	if err != nil {
 		return err
 	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s/readyz answers %s", address, answer.Status)
-	}
-	return nil
+	return last
 }
 
 // login creates the first administrator, unless an interrupted run did.

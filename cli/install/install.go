@@ -48,7 +48,7 @@ func (i *installer) values(c *cobra.Command) {
 	flags.StringArrayVarP(&i.files, "values", "f", nil, "file with values of the chart; may be repeated, later ones count")
 	flags.StringArrayVar(&i.sets, "set", nil, "one value, such as hub.storage.size=50Gi; may be repeated")
 	flags.StringVar(&i.url, "url", "", "address at which people and agents reach the hub, such as https://axle.example.com")
-	flags.StringVar(&i.registry, "registry", "", "registry that has every image, such as registry.example.com/axle")
+	flags.StringVar(&i.registry, "registry", "", "registry that has every image, such as registry.example.com")
 	flags.BoolVar(&i.ha, "ha", false, "shape ha: several replicas on Postgres")
 	flags.BoolVar(&i.devCA, "dev-ca", false, "let the hub make a certificate authority of its own (tls.mode devCA)")
 }
@@ -264,7 +264,11 @@ func (i *installer) deliver(ctx context.Context, have *history, config map[strin
 	if err := i.write(ctx, have, revision, rendered); err != nil {
 		return nil, i.failed(ctx, have, revision, err)
 	}
-	if err := (waiter{i.place, i.wait}).await(ctx, rendered.Manifest); err != nil {
+	waits := waiter{i.place, i.wait}
+	if err := waits.unstick(ctx); err != nil {
+		return nil, i.failed(ctx, have, revision, err)
+	}
+	if err := waits.await(ctx, rendered.Manifest); err != nil {
 		return nil, i.failed(ctx, have, revision, err)
 	}
 	return rendered, have.finish(ctx, revision)

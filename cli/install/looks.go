@@ -19,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pgcheck"
 )
 
 func core(resource string) schema.GroupVersionResource {
@@ -165,8 +168,12 @@ func (i looker) lookSecrets(ctx context.Context, r *Rendered) error {
 	return nil
 }
 
-// lookDatabase reads the database's URL. Only the cluster can say more: the hub refuses
-// a Postgres that is too old, of another encoding or read-only, and the wait says so.
+// databaseWithin bounds the question to a database.
+const databaseWithin = 10 * time.Second
+
+// lookDatabase reads the database's URL, and asks the database whether the hub can live
+// in it. Where it cannot be reached from here, the hub's own start asks the same, and
+// the wait says so.
 func (i looker) lookDatabase(ctx context.Context, r *Rendered) error {
 	name := r.text("database", "urlSecret", "name")
 	if name == "" {
@@ -182,7 +189,24 @@ func (i looker) lookDatabase(ctx context.Context, r *Rendered) error {
 		// The text may hold a password, and the parser's error quotes it.
 		return fmt.Errorf("the Secret %s holds no URL of Postgres: write postgres://USER:PASSWORD@HOST:PORT/DATABASE into its key %s", name, r.text("database", "urlSecret", "key"))
 	}
+	if ofCluster(u.Hostname()) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, databaseWithin)
+	defer cancel()
+	switch err := pgcheck.Try(ctx, text); {
+	case errcode.Is(err, errcode.Unavailable):
+		return doubt{fmt.Errorf("from here, %w", err)}
+	case err != nil:
+		return fmt.Errorf("the database of the Secret %s: %w", name, err)
+	}
 	return nil
+}
+
+// ofCluster reports whether a name means something in the cluster alone. Elsewhere
+// another host may have it, which must not get the password.
+func ofCluster(host string) bool {
+	return !strings.ContainsAny(host, ".:") || strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")
 }
 
 // lookCertificate wants a certificate that fits the address, or an issuer that makes one.

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/kubehealth"
@@ -80,6 +79,37 @@ func (i waiter) await(ctx context.Context, manifest string) error {
 	return nil
 }
 
+// unstick deletes the release's pods that keep ending. What was repaired since, such as
+// a Secret, would reach them only after their back-off, which is up to 5 min, and until
+// then they say what is no longer true.
+func (i waiter) unstick(ctx context.Context) error {
+	pods := i.cluster.Client.Resource(core("pods")).Namespace(i.namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + i.release, Limit: 100})
+	if err != nil {
+		return errcode.New(errcode.Unavailable, "list the pods: %w", err)
+	}
+	for _, pod := range list.Items {
+		if !keepsEnding(&pod) {
+			continue
+		}
+		uid := pod.GetUID()
+		err := pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return errcode.New(errcode.Unavailable, "delete the pod %s, which kept ending: %w", pod.GetName(), err)
+		}
+		i.say("pod %s kept ending; it starts anew", pod.GetName())
+	}
+	return nil
+}
+
+// keepsEnding is true for a pod of which a container waits to be started again.
+func keepsEnding(pod *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(containers(pod), func(s map[string]any) bool {
+		reason, _, _ := unstructured.NestedString(s, "state", "waiting", "reason")
+		return reason == "CrashLoopBackOff"
+	})
+}
+
 // waitsFor names the workloads that do not run yet.
 func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured) ([]string, error) {
 	var waits []string
@@ -106,7 +136,7 @@ func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured)
 // words are what the release's pods say that are not ready; hopeless is the one that
 // cannot start by itself.
 func (i waiter) words(ctx context.Context) (words []string, hopeless string, err error) {
-	pods, err := i.cluster.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(i.namespace).
+	pods, err := i.cluster.Client.Resource(core("pods")).Namespace(i.namespace).
 		List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/instance=" + i.release, Limit: 100})
 	if err != nil {
 		return nil, "", errcode.New(errcode.Unavailable, "list the pods: %w", err)

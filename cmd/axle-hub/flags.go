@@ -69,6 +69,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.CAConfigMap, "ca-configmap", "", "NAMESPACE/NAME of a ConfigMap in the hub's own cluster to which the authority of --dev-ca is written, for the operator (default: none)")
 	flags.StringVar(&c.TLSCA, "tls-ca", "", "PEM file of the certificate authority that agents trust for the hub, where its certificate is not of a public one")
 	flags.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on an address that others can reach")
+	flags.DurationVar(&c.ShutdownDelay, "shutdown-delay", 0, "how long to serve on after SIGTERM while /readyz fails, so that load balancers learn of it first; for hubs with several replicas")
 	flags.DurationVar(&c.RepoPollInterval, "repo-poll-interval", hub.DefaultRepoPollInterval, "base time between polls of an upstream; up to half is added at random")
 	flags.StringSliceVar(&o.cidrs, "allow-upstream-cidrs", nil, "loopback, private and link-local networks where upstreams are allowed")
 	flags.StringSliceVar(&o.proxies, "trusted-proxies", nil, "networks of the reverse proxies whose X-Forwarded-For is trusted")

@@ -155,7 +155,7 @@ func (p *plan) packageConfig(name, arch string) map[string]any {
 	if name == "axle-hub" {
 		out["description"] = "Hub of Axle, GitOps for fleets of Kubernetes clusters"
 		out["depends"] = []string{"git", "ca-certificates"}
-		out["scripts"] = content{"postinstall": from("postinstall.sh"), "preremove": from("preremove.sh")}
+		out["scripts"] = content{"postinstall": from("postinstall.sh"), "preremove": from("preremove.sh"), "postremove": from("postremove.sh")}
 		contents = append(contents,
 			content{"src": from("axle-hub.service"), "dst": "/usr/lib/systemd/system/axle-hub.service", "file_info": content{"mode": 0o644}},
 			content{"src": from("axle-hub.sysusers"), "dst": "/usr/lib/sysusers.d/axle-hub.conf", "file_info": content{"mode": 0o644}},

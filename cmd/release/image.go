@@ -65,6 +65,9 @@ func (p *plan) writeImages(ctx context.Context, to *release.Layout, lock *debian
 			return nil, err
 		}
 		a := release.Artifact{Repository: release.Prefix + i.name, Tag: p.version, Digest: index.Digest}
+		if p.sign != nil {
+			a.Attested = []string{spdxPredicate, provenancePredicate}
+		}
 		to.Name(index, a.Ref())
 		out = append(out, a)
 	}

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -122,13 +121,22 @@ func run(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestRelease makes a release twice, under different settings of the machine, and
-// looks at everything that is in it.
+// TestRelease makes a release twice, in two checkouts and under different settings of
+// the machine, and looks at everything that is in it. make soak does it with this tree
+// for all targets.
 func TestRelease(t *testing.T) {
-	source, key := checkout(t), newKey(t)
+	one := checkout(t)
+	another, key := filepath.Join(t.TempDir(), "elsewhere"), newKey(t)
+	if err := os.CopyFS(another, os.DirFS(one)); err != nil {
+		t.Fatal(err)
+	}
+	targets := "linux/amd64,linux/arm64,darwin/arm64"
+	if os.Getenv("AXLE_SOAK") != "" {
+		one, another, targets = clone(t), clone(t), ""
+	}
 	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	args := []string{"--source", source, "--key", key, "--version", "v1.4.2", "--targets", "linux/amd64,linux/arm64,darwin/arm64"}
-	list, err := run(t, append(args, "--out", first)...)
+	args := []string{"--key", key, "--version", "v1.4.2", "--targets", targets}
+	list, err := run(t, append(args, "--source", one, "--out", first)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +144,14 @@ func TestRelease(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=other")
 	t.Setenv("GOAMD64", "v3")
 	t.Setenv("CGO_ENABLED", "1")
-	again, err := run(t, append(args, "--out", second)...)
+	again, err := run(t, append(args, "--source", another, "--out", second)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if list != again {
 		t.Errorf("two builds differ:\n%s\nand\n%s", list, again)
 	}
-	for _, want := range []string{"axle-cd/axle-hub:1.4.2", "axle-cd/charts/thing:1.4.2", "axle_1.4.2_darwin_arm64.tar.gz", "axle-hub_1.4.2_arm64.rpm", "axle-render-rare_1.4.2_linux_arm64.spdx.json", "install.sh", "axle.rb"} {
+	for _, want := range []string{"axle-cd/axle-hub:1.4.2", "axle-cd/charts/", "axle_1.4.2_darwin_arm64.tar.gz", "axle-hub_1.4.2_arm64.rpm", "axle-render-rare_1.4.2_linux_arm64.spdx.json", "install.sh", "axle.rb"} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %s:\n%s", want, list)
 		}
@@ -153,10 +161,30 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s differs between two builds", name)
 		}
 	}
-	t.Run("signatures", func(t *testing.T) { checkSignatures(t, first) })
-	t.Run("bills", func(t *testing.T) { checkBills(t, first) })
+	chosen, err := parseTargets(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("signatures", func(t *testing.T) {
+		checkSignatures(t, first, len(images)+len(glob(t, one, "deploy/charts/*/Chart.yaml"))+1)
+	})
+	t.Run("cosign", func(t *testing.T) { checkCosign(t, first) })
+	t.Run("bills", func(t *testing.T) { checkBills(t, first, chosen) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, first) })
+	t.Run("formula", func(t *testing.T) { checkFormula(t, first) })
 	t.Run("install", func(t *testing.T) { checkInstall(t, first) })
+}
+
+// clone is a clean checkout of this tree's commit, with its documentation built.
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "clone")
+	for _, args := range [][]string{{"git", "clone", "--quiet", "--no-local", root, dir}, {"make", "--no-print-directory", "-C", dir, "docs"}} {
+		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
 }
 
 func glob(t *testing.T, dir, pattern string) []string {
@@ -195,7 +223,7 @@ func names(t *testing.T, dir string) map[string]ocispec.Descriptor {
 }
 
 // checkSignatures verifies everything that is signed with sigstore's own library.
-func checkSignatures(t *testing.T, dir string) {
+func checkSignatures(t *testing.T, dir string, artifacts int) {
 	public, err := cryptoutils.UnmarshalPEMToPublicKey([]byte(read(t, filepath.Join(dir, "files", "release.pub"))))
 	if err != nil {
 		t.Fatal(err)
@@ -253,43 +281,86 @@ func checkSignatures(t *testing.T, dir string) {
 			t.Errorf("%s has no attestations", name)
 		}
 	}
-	if signed != 6 {
-		t.Errorf("%d artifacts are signed, want 4 images, a chart and the release", signed)
+	if signed != artifacts {
+		t.Errorf("%d artifacts are signed, want %d: images, charts and the release", signed, artifacts)
 	}
 }
 
-// checkBills compares each list of components with what the program itself says.
-func checkBills(t *testing.T, dir string) {
-	checked := 0
-	for _, f := range glob(t, dir, "files/*.tar.gz") {
-		for name, program := range unpack(t, f) {
-			if name == "LICENSE" {
+// checkBills compares each list of components with what the program itself says, and
+// that of each image with its programs.
+func checkBills(t *testing.T, dir string, targets []target) {
+	checked, want := 0, 0
+	inImages := map[string][]string{} // by image
+	for _, target := range targets {
+		want += len(target.programs())
+		for _, i := range images {
+			if !slices.Contains(target.programs(), i.name) {
 				continue
 			}
-			info, err := buildinfo.Read(bytes.NewReader(program))
-			if err != nil {
-				t.Fatal(err)
+			platform := "1.4.2_" + target.os + "_" + target.arch
+			inside := unpack(t, filepath.Join(dir, "files", i.name+"_"+platform+".tar.gz"))
+			for _, name := range i.programs {
+				modules := modulesOf(t, inside[name], target)
+				if got := locators(t, filepath.Join(dir, "files", name+"_"+platform+".spdx.json")); !slices.Equal(got, modules) || len(modules) < 2 {
+					t.Errorf("%s for %s: the list has %v, the program %v", name, target, got, modules)
+				}
+				if target.os == "linux" {
+					inImages[i.name] = append(inImages[i.name], modules...)
+				}
+				checked++
 			}
-			want := []string{"pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}
-			for _, d := range info.Deps {
-				want = append(want, "pkg:golang/"+d.Path+"@"+d.Version)
-			}
-			platform := strings.TrimSuffix(strings.Join(strings.Split(filepath.Base(f), "_")[1:], "_"), ".tar.gz")
-			got := locators(t, filepath.Join(dir, "files", name+"_"+platform+".spdx.json"))
-			slices.Sort(want)
-			if !slices.Equal(got, want) || len(want) < 2 {
-				t.Errorf("%s of %s: the list has %v, the program %v", name, filepath.Base(f), got, want)
-			}
-			checked++
 		}
 	}
-	if checked != 13 {
-		t.Errorf("compared %d programs, want 13", checked)
+	if checked != want {
+		t.Errorf("compared %d programs, want %d", checked, want)
 	}
-	hub := locators(t, filepath.Join(dir, "files", "axle-hub_1.4.2_image.spdx.json"))
-	if debs := len(slices.DeleteFunc(hub, func(l string) bool { return !strings.HasPrefix(l, "pkg:deb/") })); debs != strings.Count(read(t, filepath.Join(root, lockFile)), "\npackage ") {
-		t.Errorf("the hub's image lists %d packages of Debian", debs)
+	for _, i := range images {
+		all := locators(t, filepath.Join(dir, "files", i.name+"_1.4.2_image.spdx.json"))
+		kind := func(prefix string) []string {
+			return slices.DeleteFunc(slices.Clone(all), func(l string) bool { return !strings.HasPrefix(l, prefix) })
+		}
+		modules := inImages[i.name]
+		slices.Sort(modules)
+		if got, want := kind("pkg:golang/"), slices.Compact(modules); !slices.Equal(got, want) {
+			t.Errorf("the image %s lists the modules %v, its programs have %v", i.name, got, want)
+		}
+		lock := read(t, filepath.Join(root, lockFile))
+		debs := strings.Count(lock, "\npackage ")
+		if i.packages != nil {
+			debs = 0
+			for _, name := range i.packages {
+				debs += strings.Count(lock, " "+name+" ") - 1 // the line of what was wanted
+			}
+		}
+		if got := len(kind("pkg:deb/")); got != debs {
+			t.Errorf("the image %s lists %d packages of Debian, want %d", i.name, got, debs)
+		}
 	}
+}
+
+// modulesOf is what a program says that it was linked from, as locators.
+func modulesOf(t *testing.T, program []byte, want target) []string {
+	t.Helper()
+	info, err := buildinfo.Read(bytes.NewReader(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	if setting["GOOS"] != want.os || setting["GOARCH"] != want.arch || setting["CGO_ENABLED"] != "0" {
+		t.Errorf("a program for %s was built for %s/%s, cgo %s", want, setting["GOOS"], setting["GOARCH"], setting["CGO_ENABLED"])
+	}
+	modules := []string{"pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")}
+	for _, d := range info.Deps {
+		if d.Replace != nil {
+			d = d.Replace
+		}
+		modules = append(modules, "pkg:golang/"+d.Path+"@"+d.Version)
+	}
+	slices.Sort(modules)
+	return modules
 }
 
 func locators(t *testing.T, file string) []string {
@@ -326,74 +397,6 @@ func unpack(t *testing.T, file string) map[string][]byte {
 		if out[h.Name], err = io.ReadAll(r); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func checkPackages(t *testing.T, dir string) {
-	file := filepath.Join(dir, "files", "axle-hub_1.4.2_amd64.deb")
-	out, err := exec.Command("dpkg-deb", "--contents", file).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	for _, want := range []string{"./usr/bin/axle-hub", "./usr/lib/systemd/system/axle-hub.service", "./etc/axle-hub/axle-hub.env", "./usr/lib/sysusers.d/axle-hub.conf"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("the package lacks %s:\n%s", want, out)
-		}
-	}
-	out, err = exec.Command("dpkg-deb", "--field", file, "Version", "Depends", "Architecture").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "1.4.2") || !strings.Contains(string(out), "git, ca-certificates") || !strings.Contains(string(out), "amd64") {
-		t.Errorf("%v: %s", err, out)
-	}
-}
-
-// checkInstall runs install.sh as somebody would who fetched it.
-func checkInstall(t *testing.T, dir string) {
-	tests := map[string]struct {
-		damage func(t *testing.T, files string)
-		want   string
-	}{
-		"good": {func(*testing.T, string) {}, ""},
-		"altered program": {func(t *testing.T, files string) {
-			change(t, filepath.Join(files, "axle_1.4.2_linux_amd64.tar.gz"), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
-		}, "axle_1.4.2_linux_amd64.tar.gz was altered"},
-		"altered list": {func(t *testing.T, files string) {
-			change(t, filepath.Join(files, "checksums.txt"), func(b []byte) []byte { return append(b, '\n') })
-		}, "checksums.txt is not signed with the release's key"},
-		"another key": {func(t *testing.T, files string) {
-			p := &plan{}
-			if err := p.useKey(context.Background(), newKey(t)); err != nil {
-				t.Fatal(err)
-			}
-			sig, err := p.sign([]byte(read(t, filepath.Join(files, "checksums.txt"))))
-			if err != nil {
-				t.Fatal(err)
-			}
-			change(t, filepath.Join(files, "checksums.txt.sig"), func([]byte) []byte { return []byte(base64.StdEncoding.EncodeToString(sig)) })
-			change(t, filepath.Join(files, "release.pub"), func([]byte) []byte { return p.publicKey })
-		}, "checksums.txt is not signed with the release's key"},
-		"no list": {func(t *testing.T, files string) {
-			if err := os.Remove(filepath.Join(files, "checksums.txt.sig")); err != nil {
-				t.Fatal(err)
-			}
-		}, "checksums.txt.sig could not be fetched"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			files, to := t.TempDir(), t.TempDir()
-			if err := os.CopyFS(files, os.DirFS(filepath.Join(dir, "files"))); err != nil {
-				t.Fatal(err)
-			}
-			tc.damage(t, files)
-			out, err := exec.Command("sh", filepath.Join(dir, "files", "install.sh"), "--dir", to, "--from", "file://"+files).CombinedOutput()
-			left, _ := os.ReadDir(to)
-			if tc.want == "" {
-				if err != nil || !strings.Contains(string(out), "axle 1.4.2") || len(left) != 1 {
-					t.Errorf("%v: %s, %d files", err, out, len(left))
-				}
-			} else if err == nil || !strings.Contains(string(out), tc.want) || len(left) != 0 {
-				t.Errorf("got %v: %s with %d files, want %q", err, out, len(left), tc.want)
-			}
-		})
 	}
 }
 

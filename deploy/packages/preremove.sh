@@ -4,7 +4,8 @@ set -e
 case "$1" in
 remove | 0)
 	if [ -d /run/systemd/system ]; then
-		systemctl disable --now axle-hub.service
+		systemctl disable --now axle-hub.service ||
+			echo "axle-hub did not stop: systemctl status axle-hub says why" >&2
 	fi
 	;;
 esac

@@ -43,6 +43,9 @@ type Artifact struct {
 	Repository string        `json:"repository"`
 	Tag        string        `json:"tag"`
 	Digest     digest.Digest `json:"digest"`
+	// Attested are the types of the statements that must lie beside the artifact, so
+	// that nobody takes one away unnoticed. Empty: none was made.
+	Attested []string `json:"attested,omitempty"`
 }
 
 // Ref is the name of the artifact in a layout.

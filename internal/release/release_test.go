@@ -63,12 +63,12 @@ func TestSignaturesAreOfTheirArtifact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			one := release.Artifact{Repository: "one", Tag: "1", Digest: digest.FromString("one")}
+			one := release.Artifact{Repository: "one", Tag: "1", Digest: digest.FromString("one"), Attested: []string{"bill"}}
 			other := digest.FromString("other")
 			if err := l.Sign(one, "ghcr.io/one", sign); err != nil {
 				t.Fatal(err)
 			}
-			s := release.Statement{Type: release.StatementType, Subject: []release.Subject{{Name: "one", Digest: map[string]string{"sha256": one.Digest.Encoded()}}}}
+			s := release.Statement{Type: release.StatementType, PredicateType: "bill", Subject: []release.Subject{{Name: "one", Digest: map[string]string{"sha256": one.Digest.Encoded()}}}}
 			if err := l.Attest(one, []release.Statement{s}, sign); err != nil {
 				t.Fatal(err)
 			}
@@ -82,13 +82,18 @@ func TestSignaturesAreOfTheirArtifact(t *testing.T) {
 			if err := key.VerifySignature(sig, one.Digest, read); err != nil {
 				t.Error(err)
 			}
-			if err := key.VerifyAttestations(att, one.Digest, read); err != nil {
+			if err := key.VerifyAttestations(att, one, read); err != nil {
 				t.Error(err)
+			}
+			more := one
+			more.Attested = append(more.Attested, "provenance")
+			if err := key.VerifyAttestations(att, more, read); err == nil || err.Error() != "the statement provenance is missing" {
+				t.Errorf("without a statement of the list: %v", err)
 			}
 			if err := key.VerifySignature(sig, other, read); err == nil || !strings.Contains(err.Error(), "of other content") {
 				t.Errorf("beside another artifact: %v", err)
 			}
-			if err := key.VerifyAttestations(att, other, read); err == nil || !strings.Contains(err.Error(), "of other content") {
+			if err := key.VerifyAttestations(att, release.Artifact{Digest: other}, read); err == nil || !strings.Contains(err.Error(), "of other content") {
 				t.Errorf("a statement beside another artifact: %v", err)
 			}
 			stranger, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -99,7 +104,7 @@ func TestSignaturesAreOfTheirArtifact(t *testing.T) {
 			if err := theirs.VerifySignature(sig, one.Digest, read); !errors.Is(err, release.ErrSignature) {
 				t.Errorf("with another key: %v", err)
 			}
-			if err := theirs.VerifyAttestations(att, one.Digest, read); !errors.Is(err, release.ErrSignature) {
+			if err := theirs.VerifyAttestations(att, one, read); !errors.Is(err, release.ErrSignature) {
 				t.Errorf("a statement with another key: %v", err)
 			}
 		})

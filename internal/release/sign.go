@@ -11,6 +11,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -220,42 +222,56 @@ func (k Key) VerifySignature(manifest []byte, of digest.Digest, read func(digest
 }
 
 // VerifyAttestations checks every statement of a manifest that lies beside an
-// artifact: its signature and its subject.
-func (k Key) VerifyAttestations(manifest []byte, of digest.Digest, read func(digest.Digest) ([]byte, error)) error {
+// artifact, its signature and its subject, and that none is missing which the list of
+// the release names.
+func (k Key) VerifyAttestations(manifest []byte, a Artifact, read func(digest.Digest) ([]byte, error)) error {
 	layers, err := layersOf(manifest)
 	if err != nil {
 		return err
 	}
+	missing := slices.Clone(a.Attested)
 	for _, d := range layers {
 		data, err := read(d.Digest)
 		if err != nil {
 			return err
 		}
-		if err := k.verifyEnvelope(data, of); err != nil {
+		s, err := k.verifyEnvelope(data, a.Digest)
+		if err != nil {
 			return err
 		}
+		missing = slices.DeleteFunc(missing, func(kind string) bool { return kind == s.PredicateType })
+	}
+	if len(missing) > 0 {
+		return Missing(missing)
 	}
 	return nil
 }
 
-func (k Key) verifyEnvelope(data []byte, of digest.Digest) error {
+// Missing is an error: statements of these types were taken away.
+type Missing []string
+
+func (m Missing) Error() string {
+	return "the statement " + strings.Join(m, " and the statement ") + " is missing"
+}
+
+func (k Key) verifyEnvelope(data []byte, of digest.Digest) (*Statement, error) {
 	var e envelope
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("an attestation: %w", err)
+		return nil, fmt.Errorf("an attestation: %w", err)
 	}
 	if len(e.Signatures) != 1 || k.Verify(preAuth(e.PayloadType, e.Payload), e.Signatures[0].Sig) != nil {
-		return ErrSignature
+		return nil, ErrSignature
 	}
 	var s Statement
 	if err := json.Unmarshal(e.Payload, &s); err != nil {
-		return fmt.Errorf("an attestation: %w", err)
+		return nil, fmt.Errorf("an attestation: %w", err)
 	}
 	for _, subject := range s.Subject {
 		if subject.Digest["sha256"] == of.Encoded() {
-			return nil
+			return &s, nil
 		}
 	}
-	return errors.New("the attestation is of other content")
+	return nil, errors.New("the attestation is of other content")
 }
 
 func layersOf(manifest []byte) ([]ocispec.Descriptor, error) {

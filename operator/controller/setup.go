@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +39,8 @@ type Config struct {
 	Clients *tenancy.Clients
 	// AdminNamespaces are the namespaces whose objects act with the operator's token.
 	AdminNamespaces []string
+	// OwnSecrets are those of the control plane, which no object may name.
+	OwnSecrets []types.NamespacedName
 	// ClusterUID is the uid of the namespace kube-system of the cluster; it is part of
 	// what the hub records as the manager.
 	ClusterUID string
@@ -61,7 +64,7 @@ func Add(ctx context.Context, m manager.Manager, c Config) error {
 			return err
 		}
 	}
-	who, err := tenancy.New(ctx, tenancy.Config{Manager: m, Clients: c.Clients, AdminNamespaces: c.AdminNamespaces, Discover: timing.Discover, Log: c.Log})
+	who, err := tenancy.New(ctx, tenancy.Config{Manager: m, Clients: c.Clients, AdminNamespaces: c.AdminNamespaces, OwnSecrets: c.OwnSecrets, Discover: timing.Discover, Log: c.Log})
 	if err != nil {
 		return err
 	}

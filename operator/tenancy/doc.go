@@ -5,6 +5,9 @@
 // grant changed outside of the admin namespaces. operator/controller asks it before
 // each reconcile acts.
 //
+// Secrets of the control plane (Config.OwnSecrets) may be named by nobody: who may only
+// write objects in its namespace must not get its database with them.
+//
 // It does not decide what a token may do; the hub does. It writes nothing.
 //
 // Invariants: only cluster-scoped objects and those of admin namespaces act with the

@@ -2,6 +2,7 @@ package tenancy
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,10 @@ type Object struct {
 	types.NamespacedName
 }
 
+// helmRelease begins the names of the Secrets in which Helm keeps releases, with all
+// their values.
+const helmRelease = "sh.helm.release."
+
 // Foreign reports whether a reference leaves the namespace, so that a grant may be
 // needed.
 func Foreign(from, to string) bool { return to != "" && from != to }
@@ -34,8 +39,9 @@ func Foreign(from, to string) bool { return to != "" && from != to }
 // MayName returns nil if one object may name another, and Forbidden otherwise. It does
 // not say whether the other one exists. A namespace may name what is its own; admin
 // namespaces and cluster-scoped objects may name what is in admin namespaces;
-// everything else needs a ReferenceGrant in the namespace of what is named. field is
-// the field that names it.
+// everything else needs a ReferenceGrant in the namespace of what is named. Secrets of
+// the control plane and of Helm's releases may not be named at all. field is the field
+// that names it.
 func (t *Tenancy) MayName(ctx context.Context, field string, from, to Object) error {
 	return t.may(ctx, field, from, to, false)
 }
@@ -48,6 +54,9 @@ func (t *Tenancy) MayWrite(ctx context.Context, field string, from, to Object) e
 }
 
 func (t *Tenancy) may(ctx context.Context, field string, from, to Object, write bool) error {
+	if to.Group == "" && to.Kind == "Secret" && (t.own[to.NamespacedName] || strings.HasPrefix(to.Name, helmRelease)) {
+		return errcode.New(errcode.Forbidden, "%s names Secret %s, which is the control plane's own or Helm's: put what is needed into a Secret of its own", field, to.NamespacedName)
+	}
 	if !Foreign(from.Namespace, to.Namespace) || t.Admin(to.Namespace) && t.Admin(from.Namespace) {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package tenancy
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +64,26 @@ func TestGrantsToWrite(t *testing.T) {
 		}
 		if read, write := grants(spec, from, to, false), grants(spec, from, to, true); read != c.read || write != c.write {
 			t.Errorf("%s: reads %v, writes %v", name, read, write)
+		}
+	}
+}
+
+// Who may write objects in the namespace of the control plane must not read its database
+// or its key with them, nor change them.
+func TestSecretsOfTheControlPlane(t *testing.T) {
+	at := func(namespace, name string) Object {
+		return Object{Kind: "Secret", NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+	}
+	of := &Tenancy{admins: map[string]bool{"axle": true}, own: map[types.NamespacedName]bool{at("axle", "axle-db").NamespacedName: true}}
+	from := Object{Group: "deployments.plural.sh", Kind: "NotificationSink", NamespacedName: types.NamespacedName{Namespace: "axle", Name: "x"}}
+	for to, want := range map[Object]bool{
+		at("axle", "axle-db"): false, at("axle", "sh.helm.release.v1.axle.v1"): false, at("axle", "token-of-git"): true,
+		{Kind: "ConfigMap", NamespacedName: types.NamespacedName{Namespace: "axle", Name: "axle-db"}}: true,
+	} {
+		for _, may := range []func(context.Context, string, Object, Object) error{of.MayName, of.MayWrite} {
+			if err := may(t.Context(), "spec.secretRef", from, to); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "Secret of its own") {
+				t.Errorf("%s %s: %v", to.Kind, to.NamespacedName, err)
+			}
 		}
 	}
 }

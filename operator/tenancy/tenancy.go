@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -25,6 +26,8 @@ type Config struct {
 	Clients *Clients
 	// AdminNamespaces are the namespaces whose objects act with the operator's token.
 	AdminNamespaces []string
+	// OwnSecrets are those of the control plane, which no object may name.
+	OwnSecrets []types.NamespacedName
 	// Discover is the time between two looks for Gateway API's ReferenceGrant while
 	// the cluster does not have it; zero is 1 min.
 	Discover time.Duration
@@ -38,6 +41,7 @@ type Tenancy struct {
 	cluster, direct client.Reader
 	clients         *Clients
 	admins          map[string]bool
+	own             map[types.NamespacedName]bool
 	discover        time.Duration
 	log             *slog.Logger
 	metadata        metadata.Interface
@@ -62,7 +66,7 @@ const (
 func New(ctx context.Context, c Config) (*Tenancy, error) {
 	m := c.Manager
 	t := &Tenancy{
-		cluster: m.GetClient(), direct: m.GetAPIReader(), clients: c.Clients, admins: map[string]bool{}, discover: c.Discover, log: c.Log,
+		cluster: m.GetClient(), direct: m.GetAPIReader(), clients: c.Clients, admins: map[string]bool{}, own: map[types.NamespacedName]bool{}, discover: c.Discover, log: c.Log,
 		manager: m, recount: make(chan struct{}, 1),
 	}
 	if t.discover == 0 {
@@ -73,6 +77,9 @@ func New(ctx context.Context, c Config) (*Tenancy, error) {
 	}
 	for _, namespace := range c.AdminNamespaces {
 		t.admins[namespace] = true
+	}
+	for _, secret := range c.OwnSecrets {
+		t.own[secret] = true
 	}
 	var err error
 	if t.metadata, err = metadata.NewForConfigAndClient(m.GetConfig(), m.GetHTTPClient()); err != nil {

@@ -64,15 +64,15 @@ func (b *bed) machine() string {
 	return fmt.Sprintf(`url: %s
 global: {registry: axle.test}
 hub:
-  image: {repository: axle-hub, tag: dev}
+  image: {repository: axle-hub}
   port: %d
   metricsPort: %d
 operator:
-  image: {repository: axle-operator, tag: dev}
+  image: {repository: axle-operator}
   healthPort: %d
   metricsPort: %d
 agent:
-  image: {repository: axle-agent, tag: dev}
+  image: {repository: axle-agent}
 tls: {mode: devCA}
 `, b.url, ports[0], ports[1], ports[2], ports[3])
 }
@@ -101,9 +101,26 @@ func (b *bed) must(args ...string) string {
 // kubectl runs kubectl as the administrator.
 func (b *bed) kubectl(args ...string) string {
 	b.t.Helper()
-	out, err := exec.CommandContext(b.t.Context(), "kubectl", append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...).CombinedOutput()
+	out, err := b.ask(args)
 	if err != nil {
 		b.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return out
+}
+
+// try is kubectl that may fail, also after the test.
+func (b *bed) try(args ...string) string {
+	b.t.Helper()
+	out, err := b.ask(args)
+	if err != nil {
+		out += err.Error()
+	}
+	return out
+}
+
+func (b *bed) ask(args []string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), limit)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "kubectl", append([]string{"--kubeconfig", b.Kubeconfig()}, args...)...).CombinedOutput()
+	return string(out), err
 }

@@ -14,13 +14,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/test/pg"
 )
+
+// helmDir is where the real helm was built, if a test wanted it.
+var helmDir string
 
 var helmOnce = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "axle-helm-")
 	if err != nil {
 		return "", err
 	}
+	helmDir = dir
 	program := filepath.Join(dir, "helm")
 	build := exec.Command("go", "build", "-trimpath", "-o", program, "helm.sh/helm/v4/cmd/helm")
 	build.Dir, build.Env = filepath.Join("..", "goldens"), append(os.Environ(), "GOWORK=off")
@@ -39,12 +44,19 @@ func helmProgram(t *testing.T) string {
 	return program
 }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if program, err := helmOnce(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(program))
-	}
-	os.Exit(code)
+func TestMain(m *testing.M) { pg.Main(tidy{m}) }
+
+// tidy removes helm after the tests.
+type tidy struct{ m *testing.M }
+
+// Run implements what pg.Main runs.
+func (t tidy) Run() int {
+	defer func() {
+		if helmDir != "" {
+			_ = os.RemoveAll(helmDir)
+		}
+	}()
+	return t.m.Run()
 }
 
 // Stock Helm has nothing to say against the chart, whose version is that of this tree.

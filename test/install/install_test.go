@@ -88,7 +88,7 @@ func (b *bed) refusals() {
 	if code == 0 || !strings.Contains(errs, "axle.test/nobody:none is not known") {
 		b.t.Errorf("an image that nobody has: %d %s", code, errs)
 	}
-	if took := time.Since(begun); took > 30*time.Second {
+	if took := time.Since(begun); took > 20*time.Second {
 		b.t.Errorf("the image was named after %s", took)
 	}
 	b.must("upgrade", "--kubeconfig", b.Kubeconfig()) // from the last values that ran

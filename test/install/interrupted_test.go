@@ -78,12 +78,28 @@ func TestInterruptedInstallGoesOn(t *testing.T) {
 // breaks the connection.
 func through(t *testing.T, cluster *kube.Cluster, pass func(*http.Request) bool) string {
 	t.Helper()
+	return behind(t, cluster, pass, func(*http.Request) {})
+}
+
+// throughAfter is a kubeconfig of a cluster behind a proxy that calls what follows on
+// each answered request, before its answer goes back.
+func throughAfter(t *testing.T, cluster *kube.Cluster, answered func(*http.Request)) string {
+	t.Helper()
+	return behind(t, cluster, func(*http.Request) bool { return true }, answered)
+}
+
+func behind(t *testing.T, cluster *kube.Cluster, pass func(*http.Request) bool, answered func(*http.Request)) string {
+	t.Helper()
 	transport, err := rest.TransportFor(cluster.Config())
 	must(t, err)
 	target, err := url.Parse(cluster.URL())
 	must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.Transport = transport
+	proxy.ModifyResponse = func(r *http.Response) error {
+		answered(r.Request)
+		return nil
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !pass(r) {
 			panic(http.ErrAbortHandler)

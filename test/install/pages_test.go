@@ -12,7 +12,7 @@ import (
 	"github.com/axle-cd/axle/test/pages"
 )
 
-// The pages Install and Uninstall work as they stand: their commands run in order, with
+// The pages Install, Upgrade and Uninstall work as they stand: their commands run in order, with
 // this machine's address, mail and values.
 func TestPagesRunAsTheyStand(t *testing.T) {
 	b := newBed(t)
@@ -22,8 +22,8 @@ func TestPagesRunAsTheyStand(t *testing.T) {
 	values, err := os.ReadFile(b.values)
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "values.yaml"), values, 0o600))
-	for _, page := range []string{"small", "uninstall"} {
-		blocks, err := pages.Script("../../docs/install/" + page + ".md")
+	for _, page := range []string{"install/small", "howto/upgrade", "install/uninstall"} {
+		blocks, err := pages.Script("../../docs/" + page + ".md")
 		must(t, err)
 		if len(blocks) < 2 {
 			t.Errorf("the page %s has %d blocks", page, len(blocks))
@@ -32,7 +32,7 @@ func TestPagesRunAsTheyStand(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", strings.ReplaceAll(block.Text, "https://axle.example.com", b.url))
 			command.Dir = dir
-			command.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))
+			command.Env = append(os.Environ(), "KUBECONFIG="+b.Kubeconfig(), "PATH="+filepath.Dir(program)+":"+filepath.Dir(helmProgram(t))+":"+os.Getenv("PATH"))
 			out, err := command.CombinedOutput()
 			cancel()
 			t.Logf("%s:%d\n%s\n%s", page, block.Line, block.Text, out)

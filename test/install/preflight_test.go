@@ -33,8 +33,9 @@ import (
 // broken is a cluster with one thing wrong, and the values of an install into it.
 type broken struct {
 	values string
-	// breaks changes the cluster, whose namespace "axle" is there; nil leaves it.
+	// breaks changes the cluster, which is this test's own; in changes only a namespace.
 	breaks func(t *testing.T, client kubernetes.Interface)
+	in     func(t *testing.T, client kubernetes.Interface, namespace string)
 	// check fails, and its message has both texts: what is wrong, and what to do.
 	check, wrong, repair string
 }
@@ -42,50 +43,62 @@ type broken struct {
 const plain = "url: https://127.0.0.1:1\nservice: {type: LoadBalancer}\n"
 
 var clusters = map[string]broken{
-	"no node":       {plain, func(t *testing.T, c kubernetes.Interface) { cordon(t, c) }, "nodes", "none of 1 nodes", "kubectl uncordon"},
-	"no class":      {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, true) }, "storage", "no storage class", "install a provisioner"},
-	"no default":    {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, false) }, "storage", "no storage class is the default", "hub.storage.class to one of folder"},
-	"wrong class":   {plain + "hub: {storage: {class: fast}}\n", nil, "storage", "no storage class fast", "set hub.storage.class"},
-	"no ingress":    {plain + "ingress: {enabled: true, className: nginx}\n", nil, "ingress", "no ingress class", "install an ingress controller"},
-	"other ingress": {plain + "ingress: {enabled: true, className: nginx}\n", ingressClass, "ingress", "no ingress class nginx", "one of traefik"},
-	"no gateway":    {plain + "gateway: {enabled: true, parents: [{name: public}]}\n", nil, "gateway", "no Gateway public", "use ingress.enabled"},
-	"no issuer":     {plain + "tls: {mode: certManager, issuer: {name: acme}}\n", nil, "certificate", "certificate would never come", "install cert-manager"},
-	"no Secret":     {plain + "tls: {mode: secret, secretName: cert}\n", nil, "certificate", "no Secret cert", "create secret tls"},
-	"other name": {plain + "tls: {mode: secret, secretName: cert}\n", func(t *testing.T, c kubernetes.Interface) {
-		certificate(t, c, "other.test", time.Now().Add(time.Hour))
+	"no node":       {plain, func(t *testing.T, c kubernetes.Interface) { cordon(t, c) }, nil, "nodes", "none of 1 nodes", "kubectl uncordon"},
+	"no class":      {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, true) }, nil, "storage", "no storage class", "install a provisioner"},
+	"no default":    {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, false) }, nil, "storage", "no storage class is the default", "hub.storage.class to one of folder"},
+	"wrong class":   {plain + "hub: {storage: {class: fast}}\n", nil, nil, "storage", "no storage class fast", "set hub.storage.class"},
+	"no ingress":    {plain + "ingress: {enabled: true, className: nginx}\n", nil, nil, "ingress", "no ingress class", "install an ingress controller"},
+	"other ingress": {plain + "ingress: {enabled: true, className: nginx}\n", ingressClass, nil, "ingress", "no ingress class nginx", "one of traefik"},
+	"no gateway":    {plain + "gateway: {enabled: true, parents: [{name: public}]}\n", nil, nil, "gateway", "no Gateway public", "use ingress.enabled"},
+	"no issuer":     {plain + "tls: {mode: certManager, issuer: {name: acme}}\n", nil, nil, "certificate", "certificate would never come", "install cert-manager"},
+	"no Secret":     {plain + "tls: {mode: secret, secretName: cert}\n", nil, nil, "certificate", "no Secret cert", "create secret tls"},
+	"other name": {plain + "tls: {mode: secret, secretName: cert}\n", nil, func(t *testing.T, c kubernetes.Interface, namespace string) {
+		certificate(t, c, namespace, "other.test", time.Now().Add(time.Hour))
 	}, "certificate", "not for 127.0.0.1", "set url to a name"},
-	"ended": {plain + "tls: {mode: secret, secretName: cert}\n", func(t *testing.T, c kubernetes.Interface) {
-		certificate(t, c, "127.0.0.1", time.Now().Add(-time.Hour))
+	"ended": {plain + "tls: {mode: secret, secretName: cert}\n", nil, func(t *testing.T, c kubernetes.Interface, namespace string) {
+		certificate(t, c, namespace, "127.0.0.1", time.Now().Add(-time.Hour))
 	}, "certificate", "ended on", "renew it"},
-	"no database": {plain + "shape: ha\nhub: {keySecret: {name: k}}\ndatabase: {urlSecret: {name: db}}\n", nil, "secrets", "no Secret k (hub.keySecret), db (database.urlSecret)", "create secret generic"},
-	"not a database": {plain + "database: {urlSecret: {name: db}}\n", func(t *testing.T, c kubernetes.Interface) {
-		secret(t, c, "db", map[string][]byte{"url": []byte("mysql://user:hunter2@db/axle")})
+	"no database": {plain + "shape: ha\nhub: {keySecret: {name: k}}\ndatabase: {urlSecret: {name: db}}\n", nil, nil, "secrets", "no Secret k (hub.keySecret), db (database.urlSecret)", "create secret generic"},
+	"not a database": {plain + "database: {urlSecret: {name: db}}\n", nil, func(t *testing.T, c kubernetes.Interface, namespace string) {
+		secret(t, c, namespace, "db", map[string][]byte{"url": []byte("mysql://user:hunter2@db/axle")})
 	}, "database", "no URL of Postgres", "postgres://USER:PASSWORD@HOST"},
-	"name taken": {plain, func(t *testing.T, c kubernetes.Interface) {
-		_, err := c.CoreV1().Services("axle").Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "axle"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{})
+	"name taken": {plain, nil, func(t *testing.T, c kubernetes.Interface, namespace string) {
+		_, err := c.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "axle"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{})
 		must(t, err)
 	}, "names", "service/axle", "choose another --release"},
-	"no namespace":  {plain + "operator: {adminNamespaces: [platform]}\n", nil, "namespaces", "platform", "kubectl create namespace platform"},
-	"no monitoring": {plain + "monitoring: {rules: true}\n", nil, "monitoring", "kind PrometheusRule", "monitoring.rules=false"},
-	"other product": {plain, otherProduct, "other operator", "their/controller of another product", "scale deployment controller --replicas 0"},
+	"no namespace":  {plain + "operator: {adminNamespaces: [platform]}\n", nil, nil, "namespaces", "platform", "kubectl create namespace platform"},
+	"no monitoring": {plain + "monitoring: {rules: true}\n", nil, nil, "monitoring", "kind PrometheusRule", "monitoring.rules=false"},
+	"other product": {plain, otherProduct, nil, "other operator", "their/controller of another product", "scale deployment controller --replicas 0"},
 }
 
-// What would keep an install from succeeding is named with its repair, one cluster
-// each, and nothing is written.
+// What would keep an install from succeeding is named with its repair, and nothing is
+// written. What is broken in a namespace alone shares a cluster.
 func TestPreflightNamesWhatIsBroken(t *testing.T) {
+	shared := kube.New(t, kube.ClusterConfig{})
+	client, err := kubernetes.NewForConfig(shared.Config())
+	must(t, err)
+	sound(t, client)
 	for name, c := range clusters {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := kube.New(t, kube.ClusterConfig{})
-			client, err := kubernetes.NewForConfig(cluster.Config())
-			must(t, err)
-			sound(t, client)
+			cluster, client, namespace := shared, client, "axle-"+strings.ReplaceAll(strings.ToLower(name), " ", "-")
 			if c.breaks != nil {
+				cluster, namespace = kube.New(t, kube.ClusterConfig{}), "axle"
+				var err error
+				client, err = kubernetes.NewForConfig(cluster.Config())
+				must(t, err)
+				sound(t, client)
 				c.breaks(t, client)
+			} else {
+				_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+				must(t, err)
+			}
+			if c.in != nil {
+				c.in(t, client, namespace)
 			}
 			b := &bed{Cluster: cluster, t: t, values: filepath.Join(t.TempDir(), "values.yaml")}
 			must(t, os.WriteFile(b.values, []byte(c.values), 0o600))
-			out, errs, code := b.axle("preflight", "--kubeconfig", b.Kubeconfig(), "--values", b.values)
+			out, errs, code := b.axle("preflight", "--kubeconfig", b.Kubeconfig(), "--namespace", namespace, "--values", b.values)
 			if code != 6 || strings.Count(out, "failed") != 1 {
 				t.Errorf("code %d, %s", code, out)
 			}
@@ -95,10 +108,10 @@ func TestPreflightNamesWhatIsBroken(t *testing.T) {
 			if strings.Contains(out+errs, "hunter2") {
 				t.Error("it shows a password")
 			}
-			if _, errs, code := b.axle("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values); code == 0 || !strings.Contains(errs, c.repair) {
+			if _, errs, code := b.axle("install", "--kubeconfig", b.Kubeconfig(), "--namespace", namespace, "--values", b.values); code == 0 || !strings.Contains(errs, c.repair) {
 				t.Errorf("install: %d %s", code, errs)
 			}
-			if have, err := client.CoreV1().Secrets("axle").List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"}); err != nil || len(have.Items) > 0 {
+			if have, err := client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"}); err != nil || len(have.Items) > 0 {
 				t.Errorf("a refused install left %d Secrets of a release, %v", len(have.Items), err)
 			}
 		})
@@ -156,14 +169,14 @@ func ingressClass(t *testing.T, c kubernetes.Interface) {
 	must(t, err)
 }
 
-func secret(t *testing.T, c kubernetes.Interface, name string, data map[string][]byte) {
+func secret(t *testing.T, c kubernetes.Interface, namespace, name string, data map[string][]byte) {
 	t.Helper()
-	_, err := c.CoreV1().Secrets("axle").Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
+	_, err := c.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
 	must(t, err)
 }
 
 // certificate stores one for a host in the Secret cert.
-func certificate(t *testing.T, c kubernetes.Interface, host string, until time.Time) {
+func certificate(t *testing.T, c kubernetes.Interface, namespace, host string, until time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
@@ -175,7 +188,7 @@ func certificate(t *testing.T, c kubernetes.Interface, host string, until time.T
 	must(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
-	secret(t, c, "cert", map[string][]byte{
+	secret(t, c, namespace, "cert", map[string][]byte{
 		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 	})
 }

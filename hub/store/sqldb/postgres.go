@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/pgcheck"
 )
 
 // Advisory locks of the hub's database. They are scoped to a database, so two
@@ -30,12 +31,12 @@ const (
 	poolReaders = 12
 )
 
+// connectWithin bounds one connection attempt.
+const connectWithin = 10 * time.Second
+
 func (db *DB) openPostgres(ctx context.Context) error {
 	if err := db.connectPostgres(); err != nil || db.config.Use == Reads {
 		return err
-	}
-	if err := db.Pools.Write.PingContext(ctx); err != nil {
-		return fmt.Errorf("connect to Postgres: %w", err)
 	}
 	return db.holdAlive(ctx)
 }
@@ -49,7 +50,7 @@ func (db *DB) connectPostgres() error {
 		return errcode.New(errcode.Invalid, "--database-url is not a Postgres URL; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = 10 * time.Second
+		config.ConnectTimeout = connectWithin
 	}
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "axle-hub"
@@ -83,17 +84,23 @@ func openPool(base *pgx.ConnConfig, size int, params map[string]string) *sql.DB 
 // holdAlive holds the lock of running hubs, which they share and a restore
 // takes exclusively, on a separate connection for as long as the store is open.
 func (db *DB) holdAlive(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, db.config.URL)
+	config, err := pgx.ParseConfig(db.config.URL)
 	if err != nil {
-		return fmt.Errorf("connect to Postgres: %w", err)
+		return err // connectPostgres has read it
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("--database-url: %w", pgcheck.Explain(err, &config.Config))
 	}
 	db.release = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		return conn.Close(ctx)
 	}
-	if err := suitable(ctx, conn); err != nil {
-		return err
+	if err := pgcheck.Suitable(ctx, conn.PgConn()); err != nil {
+		return fmt.Errorf("--database-url: %w", err)
 	}
 	lock, busy := "SELECT pg_try_advisory_lock_shared($1)", "a backup is being restored into this database; start the hub when it has ended"
 	if db.config.Use == Alone {
@@ -105,32 +112,6 @@ func (db *DB) holdAlive(ctx context.Context) error {
 	}
 	if !got {
 		return errcode.New(errcode.Conflict, "%s", busy)
-	}
-	return nil
-}
-
-// oldestPostgres is the oldest version that its project still supports.
-const oldestPostgres = 14
-
-// suitable refuses a database in which the hub could not live: too old, of another
-// encoding, or one that takes no writes, such as a standby.
-func suitable(ctx context.Context, conn *pgx.Conn) error {
-	var version int
-	var encoding, readOnly string
-	var standby bool
-	const ask = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), current_setting('default_transaction_read_only'), pg_is_in_recovery()"
-	if err := conn.QueryRow(ctx, ask).Scan(&version, &encoding, &readOnly, &standby); err != nil {
-		return fmt.Errorf("ask Postgres about itself: %w", err)
-	}
-	switch {
-	case version/10000 < oldestPostgres:
-		return errcode.New(errcode.Invalid, "the Postgres of --database-url is version %d: the hub needs %d or newer", version/10000, oldestPostgres)
-	case encoding != "UTF8":
-		return errcode.New(errcode.Invalid, "the database of --database-url has the encoding %s: make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
-	case standby:
-		return errcode.New(errcode.Invalid, "the Postgres of --database-url is a standby, which takes no writes: give the URL of the primary")
-	case readOnly == "on":
-		return errcode.New(errcode.Invalid, "the database of --database-url takes no writes (default_transaction_read_only is on): give a user or a database that may write")
 	}
 	return nil
 }

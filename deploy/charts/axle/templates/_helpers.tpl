@@ -82,4 +82,11 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- define "axle.tlsSecret" -}}{{ .Values.tls.secretName | default (printf "%s-tls" (include "axle.name" .)) }}{{- end -}}
 {{- define "axle.caConfigMap" -}}{{ include "axle.name" . }}-ca{{- end -}}
 {{- define "axle.databaseSecret" -}}{{ if .Values.postgres.trial }}{{ include "axle.name" . }}-postgres{{ else }}{{ .Values.database.urlSecret.name }}{{ end }}{{- end -}}
+{{- /* Secrets that no custom resource may name. */ -}}
+{{- define "axle.ownSecrets" -}}
+{{- $names := list (include "axle.databaseSecret" .) .Values.hub.keySecret.name .Values.hub.valueBackendsSecret.name .Values.hub.loginProvidersSecret.name -}}
+{{- if has .Values.tls.mode (list "secret" "certManager") }}{{ $names = append $names (include "axle.tlsSecret" .) }}{{ end -}}
+{{- $names | compact | uniq | join "," -}}
+{{- end -}}
+
 {{- define "axle.adminNamespaces" -}}{{ .Values.operator.adminNamespaces | default (list .Release.Namespace) | join "," }}{{- end -}}
