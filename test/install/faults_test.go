@@ -59,7 +59,7 @@ func TestPreflightAsksTheDatabase(t *testing.T) {
 	client, err := kubernetes.NewForConfig(cluster.Config())
 	must(t, err)
 	sound(t, client)
-	secret(t, client, "k", map[string][]byte{"hub.key": []byte("k1 00")})
+	secret(t, client, "axle", "k", map[string][]byte{"hub.key": []byte("k1 00")})
 	b := &bed{Cluster: cluster, t: t, values: filepath.Join(t.TempDir(), "values.yaml")}
 	must(t, os.WriteFile(b.values, []byte(plain+"shape: ha\nhub: {keySecret: {name: k}}\ndatabase: {urlSecret: {name: db}}\n"), 0o600))
 	nobody, err := port.Address()
@@ -76,7 +76,7 @@ func TestPreflightAsksTheDatabase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.t = t
-			secret(t, client, "db", map[string][]byte{"url": []byte(c.url)})
+			secret(t, client, "axle", "db", map[string][]byte{"url": []byte(c.url)})
 			defer func() { must(t, client.CoreV1().Secrets("axle").Delete(t.Context(), "db", metav1.DeleteOptions{})) }()
 			out, errs, code := b.axle("preflight", "--kubeconfig", b.Kubeconfig(), "--values", b.values)
 			if (code != 0) != (c.result == "failed") {
