@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,19 @@ var alertLabels = map[string][]string{
 	"health": {string(fleet.Healthy), string(fleet.Progressing), string(fleet.Degraded), string(fleet.Suspended), string(fleet.Missing),
 		string(fleet.HealthUnknown), "failed", "pullable"},
 	"freshness": {string(fleet.Fresh), string(fleet.Stale), string(fleet.Unknown)},
+	"from":      {"disk", "built", "owner", "replica", "none"},
+}
+
+// runbooks is where the page of each alert is, and served is its URL at a hub.
+const (
+	runbooks     = "../docs/runbooks/"
+	runbooksURL  = "https://axle.example.com/docs/runbooks/"
+	scrapeLabels = "job,instance,le"
+)
+
+// runbookOf is the name of an alert's page, without its ending.
+func runbookOf(alert string) string {
+	return strings.ToLower(regexp.MustCompile("([a-z])([A-Z])").ReplaceAllString(alert, "$1-$2"))
 }
 
 // The alert rules are rules to Prometheus itself, ask for nothing that the hub
@@ -41,22 +55,33 @@ func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 	if groups == nil {
 		t.FailNow()
 	}
-	page, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := map[string]bool{}
+	asked, pages := map[string]bool{}, map[string]bool{}
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
-			for metric := range alertAsks(t, rule, served) {
+			for metric := range asks(t, rule.Alert, rule.Expr, served) {
 				asked[metric] = true
 			}
 			if !slices.Contains([]string{"critical", "warning", "info"}, rule.Labels["severity"]) || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
 				t.Errorf("%s needs a severity, a summary and a description", rule.Alert)
 			}
-			if !strings.Contains(string(page), "`"+rule.Alert+"`") {
-				t.Errorf("docs/operations.md says nothing of %s", rule.Alert)
+			page := runbookOf(rule.Alert)
+			pages[page+".md"] = true
+			if want := runbooksURL + page + "/"; rule.Annotations["runbook_url"] != want {
+				t.Errorf("the runbook of %s is %s, want %s", rule.Alert, rule.Annotations["runbook_url"], want)
 			}
+			text, err := os.ReadFile(runbooks + page + ".md")
+			if err != nil || !strings.HasPrefix(string(text), "# "+rule.Alert+"\n") || !strings.Contains(string(text), "\n## See it\n") || !strings.Contains(string(text), "\n## What to do\n") {
+				t.Errorf("%s.md is no runbook of %s: %v", page, rule.Alert, err)
+			}
+		}
+	}
+	entries, err := os.ReadDir(runbooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !pages[entry.Name()] {
+			t.Errorf("%s is the runbook of no alert", entry.Name())
 		}
 	}
 	for _, metric := range []string{"axle_fleet_services", "axle_fleet_clusters", "axle_gitcache_repositories"} {
@@ -66,39 +91,54 @@ func TestAlertRulesAskForWhatTheHubServes(t *testing.T) {
 	}
 }
 
-// alertAsks returns the metrics that a rule uses.
-func alertAsks(t *testing.T, rule rulefmt.Rule, served map[string]string) map[string]bool {
+// asks returns the metrics that a query uses, and checks that the hub serves them with
+// its labels.
+func asks(t *testing.T, name, query string, served map[string]string) map[string]bool {
 	t.Helper()
-	expression, err := parser.NewParser(parser.Options{}).ParseExpr(rule.Expr)
+	expression, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
-		t.Fatalf("%s: %v", rule.Alert, err)
+		t.Fatalf("%s: %v", name, err)
 	}
-	asked := map[string]bool{}
+	asked, labels, grouped := map[string]bool{}, scrapeLabels, []string{}
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		if aggregate, ok := node.(*parser.AggregateExpr); ok {
+			grouped = append(grouped, aggregate.Grouping...)
+		}
 		selector, ok := node.(*parser.VectorSelector)
 		if !ok {
 			return nil
 		}
-		asked[selector.Name] = true
-		known, there := served[selector.Name]
-		if !there {
-			t.Errorf("%s asks for %s, which the hub does not serve", rule.Alert, selector.Name)
+		metric := selector.Name
+		if _, histogram := served[strings.TrimSuffix(metric, "_bucket")]; histogram {
+			metric = strings.TrimSuffix(metric, "_bucket")
 		}
+		asked[metric] = true
+		known, there := served[metric]
+		if !there {
+			t.Errorf("%s asks for %s, which the hub does not serve", name, selector.Name)
+		}
+		known += "," + scrapeLabels
+		labels += "," + known
 		for _, m := range selector.LabelMatchers {
 			if m.Name == model.MetricNameLabel {
 				continue
 			}
 			if !slices.Contains(strings.Split(known, ","), m.Name) {
-				t.Errorf("%s: %s has no label %s", rule.Alert, selector.Name, m.Name)
+				t.Errorf("%s: %s has no label %s", name, selector.Name, m.Name)
 			}
 			for _, value := range strings.Split(m.Value, "|") {
-				if !slices.Contains(alertLabels[m.Name], value) {
-					t.Errorf("%s: %s is never %q", rule.Alert, m.Name, value)
+				if !slices.Contains(alertLabels[m.Name], value) && value != "$job" {
+					t.Errorf("%s: %s is never %q", name, m.Name, value)
 				}
 			}
 		}
 		return nil
 	})
+	for _, label := range grouped {
+		if !slices.Contains(strings.Split(labels, ","), label) {
+			t.Errorf("%s groups by %s, which no metric in it has", name, label)
+		}
+	}
 	return asked
 }
 

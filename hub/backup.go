@@ -5,52 +5,60 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
+	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/store"
-	"github.com/axle-cd/axle/internal/atomicfile"
-	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// Backup writes the whole database to a file, even while a hub runs on it. An
-// interrupted backup leaves no file.
-func Backup(ctx context.Context, c Config, file string) error {
-	c, err := c.forDatabase()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(filepath.Dir(file)); err != nil {
-		return errcode.New(errcode.Invalid, "the folder of the backup cannot be used: %w", err)
-	}
-	return atomicfile.WriteFrom(file, 0o600, func(w io.Writer) error { return store.Backup(ctx, c.storeConfig(), w) })
+// newBackups creates what makes the scheduled backups.
+func newBackups(h *Hub) (*backup.Keeper, error) {
+	return backup.New(backup.Config{
+		Schedule: h.config.Backup, Store: h.store, Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+		Snapshot: func(ctx context.Context, w io.Writer) error { return store.Backup(ctx, h.config.storeConfig(), w) },
+	})
 }
 
-// Restore replaces the database with a backup and begins a new incarnation,
-// which it returns and which a person must confirm. The hub must be stopped.
-func Restore(ctx context.Context, c Config, file string) (_ event.Incarnation, err error) {
+// Backup writes the whole database to a file, or to an object s3://BUCKET/NAME, even
+// while a hub runs on it, and returns its size. An interrupted backup leaves none.
+func Backup(ctx context.Context, c Config, target string) (int64, error) {
+	c, err := c.forDatabase()
+	if err != nil {
+		return 0, err
+	}
+	return backup.Put(ctx, target, c.Backup.Access, func(w io.Writer) error { return store.Backup(ctx, c.storeConfig(), w) })
+}
+
+// Backups lists the scheduled backups at a place, newest first.
+func Backups(ctx context.Context, c Config, place string) ([]backup.File, error) {
+	return backup.List(ctx, place, c.Backup.Access)
+}
+
+// Restore replaces the database with a backup, or with the newest scheduled one of a
+// place, and returns its name. It begins a new incarnation, which a person must confirm.
+// The hub must be stopped.
+func Restore(ctx context.Context, c Config, target string) (name string, _ event.Incarnation, err error) {
 	c, err = c.forDatabase()
 	if err != nil {
-		return event.Incarnation{}, err
+		return "", event.Incarnation{}, err
 	}
-	from, err := os.Open(file)
+	name, from, err := backup.Get(ctx, target, c.Backup.Access)
 	if err != nil {
-		return event.Incarnation{}, errcode.New(errcode.Invalid, "the backup cannot be read: %w", err)
+		return "", event.Incarnation{}, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	if c.DataDir != "" {
 		folder, err := lockFolder(c.DataDir)
 		if err != nil {
-			return event.Incarnation{}, err
+			return "", event.Incarnation{}, err
 		}
 		defer folder.Close() //nolint:errcheck // the process holds the lock until it ends
 	}
 	next, err := store.Restore(ctx, c.storeConfig(), from)
 	if err != nil {
-		return next, fmt.Errorf("restore %s: %w", file, err)
+		return "", next, fmt.Errorf("restore %s: %w", name, err)
 	}
-	return next, nil
+	return name, next, nil
 }
 
 // forDatabase is withDefaults for commands that need only the database.

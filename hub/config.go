@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/internal/clock"
 	"github.com/axle-cd/axle/internal/errcode"
@@ -23,6 +24,8 @@ const (
 	DefaultListen = "127.0.0.1:8080"
 	// DefaultRepoPollInterval is the base time between polls of an upstream.
 	DefaultRepoPollInterval = 2 * time.Minute
+	// DefaultBackupSchedule and DefaultBackupKeep are those of Config.Backup.
+	DefaultBackupSchedule, DefaultBackupKeep = backup.DefaultCron, backup.DefaultKeep
 )
 
 // Config configures a hub. DataDir is required; the zero value of any other
@@ -120,6 +123,9 @@ type Config struct {
 	// file's path, or an https:// URL; empty for none. AuditExportToken is a
 	// file with the bearer token for the URL.
 	AuditExport, AuditExportToken string
+
+	// Backup makes backups on a schedule; without a place, none.
+	Backup backup.Schedule
 
 	// TraceEndpoint is the base URL of an OpenTelemetry collector with OTLP over
 	// HTTP; empty sends no traces. TraceRatio is the share of traces to keep.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/axle-cd/axle/docs/site"
 	"github.com/axle-cd/axle/hub/agentapi"
+	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/desired"
 	"github.com/axle-cd/axle/hub/event"
@@ -72,6 +73,7 @@ type Hub struct {
 	namespaces *namespaces.Namespaces
 	notifier   *notify.Notifier
 	replicas   *replicas
+	backups    *backup.Keeper
 	setup      *setuptoken.Keeper
 	declared   *declared.Providers
 	login      *login.Server
@@ -90,7 +92,10 @@ type Hub struct {
 // parts. Run, or Close, must follow. Errors in the caller's configuration are
 // Invalid or Conflict.
 func New(c Config) (_ *Hub, err error) {
-	if c, err = c.withDefaults(); err != nil {
+	if c, err = c.withDefaults(); err == nil {
+		err = c.Backup.Check()
+	}
+	if err != nil {
 		return nil, err
 	}
 	h := &Hub{config: c, log: c.Log}
@@ -174,7 +179,10 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.desired, err = desired.New(desired.Config{Fleet: h.fleet, Feed: h.feed, Learnt: store.Learnt{Store: h.store}, Log: c.Log}); err != nil {
 		return err
 	}
-	registerProcess(h.registry, h.feed, h.desired, h.heads.waiting)
+	registerProcess(h)
+	if h.backups, err = newBackups(h); err != nil {
+		return err
+	}
 	h.registry.MustRegister(metrics.New(h.fleet, h.desired))
 	if h.notifier, err = newNotifier(h); err != nil {
 		return err

@@ -80,7 +80,7 @@ func publishCA(ctx context.Context, h *Hub) error {
 }
 
 // followHeads is the work of one replica at a time: heads, values from
-// elsewhere, the agents' upgrades and the rollouts of global services. A new holder checks everything once.
+// elsewhere, the agents' upgrades, the rollouts of global services and backups. A new holder checks everything once.
 func (h *Hub) followHeads(ctx context.Context) error {
 	return h.replicas.lead(ctx, func(ctx context.Context) error {
 		return lifecycle.Run(ctx,
@@ -90,6 +90,7 @@ func (h *Hub) followHeads(ctx context.Context) error {
 			lifecycle.Part{Name: "rollouts", Run: h.rollouts.Run},
 			lifecycle.Part{Name: "audit export", Run: h.exportForAll},
 			lifecycle.Part{Name: "notifications", Run: h.notifier.Run},
+			lifecycle.Part{Name: "backups", Run: h.backups.Run},
 		)
 	})
 }

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/certificate"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -60,12 +59,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// indexSize returns the size of the desired index.
-type indexSize interface {
-	Size() (clusters, services int)
-}
-
-func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize, waiting func() time.Duration) {
+// registerProcess registers the metrics of this process and of the machine that it
+// needs.
+func registerProcess(h *Hub) {
+	r, feed, index, waiting := h.registry, h.feed, h.desired, h.heads.waiting
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
@@ -79,6 +76,9 @@ func registerProcess(r prometheus.Registerer, feed *event.Feed, index indexSize,
 		gauge("axle_feed_sequence", "Position in the change feed of this replica's indexes.", func() float64 { return float64(feed.Position().Sequence) }),
 		gauge("axle_feed_lag_seconds", "How long ago this replica's indexes held every change; above 2 s, agents that have seen newer changes are told to retry.", func() float64 { return feed.Age().Seconds() }),
 		gauge("axle_hub_heads_waiting_seconds", "How long moved heads or changed limits have waited for the replica that makes revisions of them; 0 on the others.", func() float64 { return waiting().Seconds() }),
+		gauge("axle_hub_disk_free_bytes", "Free bytes of the disk with this replica's data folder.", func() float64 { return float64(h.condition().DiskFree) }),
+		gauge("axle_hub_disk_size_bytes", "Size of that disk.", func() float64 { return float64(h.condition().DiskTotal) }),
+		gauge("axle_hub_certificate_expiry_timestamp_seconds", "When the certificate that the hub itself serves with expires; 0 where it serves plain HTTP.", func() float64 { return certificate.Expiry(h.tls) }),
 		gauge("axle_desired_clusters", "Clusters whose lists this replica holds.", func() float64 {
 			clusters, _ := index.Size()
 			return float64(clusters)

@@ -27,6 +27,8 @@ type hubView struct {
 	StartedAt    string        `json:"startedAt"`
 	Age          string        `json:"age"`
 	Replicas     []replicaView `json:"replicas"`
+	// Backups are the scheduled ones, absent when none are.
+	Backups *backupsView `json:"backups,omitempty"`
 }
 
 type replicaView struct {
@@ -88,7 +90,7 @@ func statusCommand(a *command.App) *cobra.Command {
 				return err
 			}
 			m := s.Msg
-			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}}
+			view := hubView{m.GetVersion(), m.GetDatabase(), fmt.Sprintf("%s.%d", m.GetIncarnation(), m.GetSequence()), m.GetDeletesHeld(), m.GetRestoredFrom(), fields.Stamp(m.GetStartedAt()), a.Age(m.GetStartedAt()), []replicaView{}, backups(a, m.GetBackups())}
 			for _, r := range m.GetReplicas() {
 				view.Replicas = append(view.Replicas, replica(a, r, m))
 			}
@@ -103,6 +105,7 @@ func statusCommand(a *command.App) *cobra.Command {
 					}
 					return ""
 				}),
+				command.Col("Backups", func(v hubView) string { return v.Backups.line() }),
 				command.Col("Replicas", func(v hubView) string {
 					var lines []string
 					for _, r := range v.Replicas {

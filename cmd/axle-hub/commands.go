@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w; %w", err, errUsage)
 	})
-	root.AddCommand(newServe(), newBackup(), newRestore(), newAdmin(), newVersion())
+	root.AddCommand(newServe(), newBackup(), newBackups(), newRestore(), newAdmin(), newVersion())
 	for _, c := range root.Commands() {
 		c.Args = usageArgs(c.Args)
 		for _, below := range c.Commands() {
@@ -68,42 +69,79 @@ func newServe() *cobra.Command {
 func newBackup() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "backup FILE --data-dir DIR | --database-url URL",
-		Short: "Write the whole database to a file, even while the hub runs",
-		Args:  cobra.ExactArgs(1),
+		Use:     "backup FILE --data-dir DIR | --database-url URL",
+		Short:   "Write the whole database to a file or a bucket, even while the hub runs",
+		Long:    "Write the whole database to a file, or to an object in a bucket, even while the hub runs. An interrupted backup leaves nothing under the name. axle-hub serve --backup-to makes backups on a schedule.",
+		Example: "  axle-hub backup /backup/before-upgrade.backup --data-dir /var/lib/axle\n  axle-hub backup s3://backups/axle/before-upgrade.backup --data-dir /var/lib/axle\n  kubectl exec -n axle axle-0 -- axle-hub backup s3://backups/axle/before-upgrade.backup --data-dir /var/lib/axle",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(cmd); err != nil {
 				return err
 			}
-			if err := hub.Backup(cmd.Context(), o.config, args[0]); err != nil {
+			size, err := hub.Backup(cmd.Context(), o.config, args[0])
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s; its secrets are encrypted: keep a copy of the key file (hub.key in the data folder, or --key-file) elsewhere\n", args[0])
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "wrote %s, %d bytes; its secrets are encrypted: keep a copy of the key file (hub.key in the data folder, or --key-file) elsewhere\n", args[0], size)
 			return err
 		},
 	}
 	o.database(cmd.Flags())
+	o.keyFile(cmd.Flags())
+	o.bucket(cmd.Flags())
+	return cmd
+}
+
+func newBackups() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "backups PLACE",
+		Short:   "List the backups that hubs made on a schedule, newest first",
+		Example: "  axle-hub backups /backup\n  axle-hub backups s3://backups/axle --backup-credentials-file keys",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.finish(cmd); err != nil {
+				return err
+			}
+			files, err := hub.Backups(cmd.Context(), o.config, args[0])
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %12d  %s\n", f.At.Format(time.RFC3339), f.Bytes, f.Name); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	o.bucket(cmd.Flags())
 	return cmd
 }
 
 func newRestore() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:   "restore FILE --data-dir DIR | --database-url URL",
-		Short: "Replace the database by a backup, while the hub is stopped",
-		Args:  cobra.ExactArgs(1),
+		Use:     "restore FILE | PLACE --data-dir DIR | --database-url URL",
+		Short:   "Replace the database by a backup, while the hub is stopped",
+		Long:    "Replace the database by a backup, while the hub is stopped. A folder, or a bucket with a slash at its end, stands for the newest backup that the hub made there on its schedule. A restore that fails changes nothing.",
+		Example: "  axle-hub restore /backup/before-upgrade.backup --data-dir /var/lib/axle\n  axle-hub restore s3://backups/axle/ --data-dir /var/lib/axle",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(cmd); err != nil {
 				return err
 			}
-			if _, err := hub.Restore(cmd.Context(), o.config, args[0]); err != nil {
+			name, _, err := hub.Restore(cmd.Context(), o.config, args[0])
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "restored; start the hub, check its log and the services, then run: axle hub confirm-restore\nuntil then agents delete nothing")
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored %s; start the hub, check its log and the services, then run: axle hub confirm-restore\nuntil then agents delete nothing\n", name)
 			return err
 		},
 	}
 	o.database(cmd.Flags())
+	o.keyFile(cmd.Flags())
+	o.bucket(cmd.Flags())
 	return cmd
 }
 
@@ -144,7 +182,7 @@ func newReset() *cobra.Command {
 		},
 	}
 	o.database(cmd.Flags())
-	cmd.Flags().StringVar(&o.config.KeyFile, "key-file", "", "file with the hub's encryption keys (default: hub.key in the data folder)")
+	o.keyFile(cmd.Flags())
 	cmd.Flags().StringVar(&o.config.ExternalURL, "external-url", "", "URL of the hub, for the printed URL")
 	cmd.Flags().BoolVar(&dropFactors, "drop-second-factors", false, "also remove one-time codes and passkeys, if they are lost")
 	return cmd

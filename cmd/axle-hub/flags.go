@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,6 +45,19 @@ func (o *options) database(flags *pflag.FlagSet) {
 	flags.StringVar(&o.config.DatabaseURL, "database-url", "", "postgres://… URL, to use Postgres instead of SQLite; pass a URL with a password in "+envName("database-url"))
 }
 
+// bucket are the flags of commands that read or write backups.
+func (o *options) bucket(flags *pflag.FlagSet) {
+	a := &o.config.Backup.Access
+	flags.StringVar(&a.Endpoint, "backup-endpoint", "", "URL of the S3-compatible store with the bucket for backups, such as https://s3.example.com (default: Amazon's)")
+	flags.StringVar(&a.Region, "backup-region", "", "region of the bucket for backups (default: of the environment, otherwise us-east-1)")
+	flags.StringVar(&a.CredentialsFile, "backup-credentials-file", "", "file with the keys of the bucket for backups, in the format of AWS's shared credentials; read again for each backup (default: the role or the keys of the environment)")
+}
+
+// keyFile is the flag of commands that read or seal secrets.
+func (o *options) keyFile(flags *pflag.FlagSet) {
+	flags.StringVar(&o.config.KeyFile, "key-file", "", "file with the keys that encrypt secrets, the same for all replicas (default: hub.key in the data folder, created once)")
+}
+
 func (o *options) serve(flags *pflag.FlagSet) {
 	c := &o.config
 	flags.StringVar(&c.Listen, "listen", hub.DefaultListen, "address for agents and people")
@@ -51,7 +65,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.AgentsURL, "agents-url", "", "URL that agents dial, where it is not --external-url")
 	flags.StringVar(&c.AdvertiseURL, "advertise-url", "", "URL at which other replicas reach this one")
 	flags.StringVar(&c.MetricsListen, "metrics-listen", "", "separate address for /metrics (default: on --listen)")
-	flags.StringVar(&c.KeyFile, "key-file", "", "file with the keys that encrypt secrets, the same for all replicas (default: hub.key in the data folder, created once)")
+	o.keyFile(flags)
 	flags.StringVar(&c.Replica, "replica", "", "stable name of this replica (default: generated once and kept in the data folder)")
 	flags.StringVar(&c.ConfigBackends, "config-backends", "", "file that declares backends for values, such as OpenBao, the same for all replicas (default: only the hub's database)")
 	flags.StringVar(&c.LoginProviders, "login-providers", "", "file that declares OpenID Connect providers that people log in with, the same for all replicas; read again when it changes (default: only those of axle providers)")
@@ -80,6 +94,11 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "compression of tarballs: default, fastest or better")
 	flags.StringVar(&c.AgentImage, "agent-image", "", "image of agents that are connected, such as registry.example.com/axle-agent:v1 (default: the release of the hub's own version)")
 	flags.StringVar(&c.AgentUpgrades, "agent-upgrades", "auto", "auto: upgrade the agents to the hub's own version, in waves; manual: only with axle agents upgrade")
+	flags.StringVar(&c.Backup.To, "backup-to", "", "folder or bucket, such as s3://backups/axle, where the hub puts backups of its database on a schedule (default: none are made)")
+	flags.StringVar(&c.Backup.Cron, "backup-schedule", "", "when to make backups, a cron line in UTC (default "+hub.DefaultBackupSchedule+")")
+	flags.IntVar(&c.Backup.Keep, "backup-keep", 0, "how many of the hub's own backups to keep at least (default "+strconv.Itoa(hub.DefaultBackupKeep)+")")
+	flags.DurationVar(&c.Backup.KeepFor, "backup-keep-for", 0, "how long to keep each of them at least (default: --backup-keep alone decides)")
+	o.bucket(flags)
 	flags.StringVar(&c.TraceEndpoint, "trace-endpoint", "", "OpenTelemetry collector for traces (OTLP over HTTP), such as http://otel-collector:4318 (default: none)")
 	flags.Float64Var(&c.TraceRatio, "trace-ratio", 0.01, "share of requests to trace, 0 to 1")
 	flags.StringVar(&o.logFormat, "log-format", "text", "format of the log: text or json")

@@ -41,8 +41,15 @@ type process struct {
 // serve starts a hub and waits until it is ready.
 func serve(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
+	return start(t, nil, append([]string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0"}, args...)...)
+}
+
+// start starts a hub by its whole command line and waits until it is ready.
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), program(t), append([]string{"serve", "--data-dir", dir, "--listen", "127.0.0.1:0"}, args...)...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), program(t), args...)
+	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stderr = t.Output()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

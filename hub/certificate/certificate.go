@@ -175,6 +175,19 @@ func checked(s Source) (Source, error) {
 	return s, err
 }
 
+// Expiry returns when a configuration's certificate expires, in seconds since 1970 UTC;
+// 0 without TLS.
+func Expiry(c *tls.Config) float64 {
+	if c == nil {
+		return 0
+	}
+	pair, err := c.GetCertificate(nil)
+	if err != nil || pair.Leaf == nil {
+		return 0
+	}
+	return float64(pair.Leaf.NotAfter.Unix())
+}
+
 // issuer provides the hub's own certificate and replaces it before it expires.
 type issuer struct {
 	authority *authority

@@ -10,6 +10,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/backup"
 	"github.com/axle-cd/axle/hub/config"
 	"github.com/axle-cd/axle/hub/console/agentsapi"
 	"github.com/axle-cd/axle/hub/console/auditapi"
@@ -110,6 +111,10 @@ type Config struct {
 	Tunnels Tunnels
 	// Drain tells a replica to give up its repositories, or revokes that.
 	Drain func(ctx context.Context, replica string, leaving bool) error
+	// Backups knows the scheduled backups.
+	Backups interface {
+		Status(ctx context.Context) (backup.Status, error)
+	}
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 

@@ -147,6 +147,16 @@ func (s *hub) Status(ctx context.Context, _ *connect.Request[hubv1.HubStatusRequ
 	if !life.Confirmed {
 		out.RestoredFrom = life.ParentID
 	}
+	backups, err := s.config.Backups.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if backups.To != "" {
+		out.Backups = &hubv1.Backups{
+			To: backups.To, Schedule: backups.Cron, DueAt: clock.Micros(backups.Due), RunningSince: backups.Running,
+			LastName: backups.Name, LastAt: backups.At, LastBytes: backups.Bytes, FailedAt: backups.Failed, Failure: backups.Failure,
+		}
+	}
 	if s.config.Replicas != nil {
 		replicas, err := s.config.Replicas(ctx)
 		if err != nil {

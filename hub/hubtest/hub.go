@@ -127,13 +127,14 @@ func (h *Hub) Stop() error {
 // Backup writes a backup of a hub, which may run, to a file.
 func Backup(ctx context.Context, c Config, file string) error {
 	c.Hub.DataDir = c.DataDir
-	return hub.Backup(ctx, c.Hub, file)
+	_, err := hub.Backup(ctx, c.Hub, file)
+	return err
 }
 
 // Restore puts a backup back into the data folder of a hub that is stopped.
 func Restore(ctx context.Context, c Config, file string) error {
 	c.Hub.DataDir = c.DataDir
-	_, err := hub.Restore(ctx, c.Hub, file)
+	_, _, err := hub.Restore(ctx, c.Hub, file)
 	return err
 }
 

@@ -31,6 +31,7 @@ var Events = []Event{
 	{"cluster.delete", []string{"cluster.deleted"}, "A cluster was deleted. Only routers of the hub as a whole get it."},
 	{"rollout.failed", []string{"rollout.stopped"}, "A rollout stopped because too many clusters failed. Only routers of the hub as a whole get it."},
 	{"rollout.finished", []string{"rollout.done", "rollout.aborted"}, "A rollout reached all clusters, or was aborted. Only routers of the hub as a whole get it."},
+	{"backup.failed", []string{"backup.failed"}, "A backup of the hub's database failed. Only routers of the hub as a whole get it."},
 	{"pipeline.update", nil, "Does not happen yet: the hub has no pipelines."},
 	{"pr.create", nil, "Does not happen yet: the hub creates no pull requests."},
 	{"pr.close", nil, "Does not happen yet: the hub creates no pull requests."},

@@ -98,6 +98,7 @@ var verbs = map[string]string{
 	"service.applied": "applied a revision", "service.failed": "failed", "service.recovered": "recovered",
 	"cluster.created": "created", "cluster.registered": "registered", "cluster.deleted": "deleted",
 	"rollout.stopped": "stopped", "rollout.done": "finished", "rollout.aborted": "aborted",
+	"backup.failed": "failed",
 }
 
 // Title is one line about a message.

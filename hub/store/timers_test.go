@@ -14,6 +14,8 @@ import (
 // unlisted are the files of the hub with timers whose work sends the database
 // no query, or none about the fleet, with the reason.
 var unlisted = map[string]string{
+	"backup/bucket.go":                  "one download",
+	"backup/keeper.go":                  "one row; a backup reads all tables, at the times that the administrator sets",
 	"behind.go":                         "asks other replicas",
 	"config/migrate.go":                 "a migration between backends while it is under way, some documents at a time",
 	"event/audit/export.go":             "rows of the audit log after a cursor",

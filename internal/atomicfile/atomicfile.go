@@ -82,6 +82,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Unfinished reports whether a name is that of an unfinished file, for folders where
+// others may be writing one now.
+func Unfinished(name string) bool { return strings.HasPrefix(name, prefix) }
+
 // RemoveUnfinished deletes what killed writers left in a folder.
 func RemoveUnfinished(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -92,7 +96,7 @@ func RemoveUnfinished(dir string) error {
 		return fmt.Errorf("look for unfinished files: %w", err)
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
+		if Unfinished(e.Name()) {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return fmt.Errorf("remove unfinished file: %w", err)
 			}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// schedule is a cron line of five fields, a bit for each value.
-type schedule struct {
+// Schedule is a cron line of five fields, a bit for each value.
+type Schedule struct {
 	minute, hour, day, month, weekday uint64
 	// anyDay and anyWeekday say that the field was "*". If neither was, one of the
 	// two must match.
@@ -26,8 +26,9 @@ var shorthands = map[string]string{
 // maxSchedule bounds the length of a cron line.
 const maxSchedule = 200
 
-func parseSchedule(line string) (schedule, error) {
-	var s schedule
+// ParseSchedule parses a cron line. Errors have no code and begin with no name.
+func ParseSchedule(line string) (Schedule, error) {
+	var s Schedule
 	if len(line) > maxSchedule {
 		return s, fmt.Errorf("the cron line has more than %d characters", maxSchedule)
 	}
@@ -112,8 +113,12 @@ func parseValue(text string, low, high int, names []string) (int, error) {
 }
 
 // matches reports whether the schedule includes the minute of a wall clock.
-func (s schedule) matches(at time.Time) bool {
-	if s.minute&(1<<at.Minute()) == 0 || s.hour&(1<<at.Hour()) == 0 || s.month&(1<<int(at.Month())) == 0 {
+func (s Schedule) matches(at time.Time) bool {
+	return s.minute&(1<<at.Minute()) != 0 && s.hour&(1<<at.Hour()) != 0 && s.matchesDay(at)
+}
+
+func (s Schedule) matchesDay(at time.Time) bool {
+	if s.month&(1<<int(at.Month())) == 0 {
 		return false
 	}
 	day, weekday := s.day&(1<<at.Day()) != 0, s.weekday&(1<<int(at.Weekday())) != 0
@@ -121,4 +126,28 @@ func (s schedule) matches(at time.Time) bool {
 		return day && weekday
 	}
 	return day || weekday
+}
+
+// never bounds the search of Next: a 29 February comes within eight years.
+const never = 8 * 366
+
+// Next returns the first minute of UTC after a time that the schedule includes; the zero
+// time if there is none, such as for 30 February.
+func (s Schedule) Next(after time.Time) time.Time {
+	at := after.UTC().Truncate(time.Minute).Add(time.Minute)
+	for days := 0; days < never; {
+		if s.matches(at) {
+			return at
+		}
+		next := at.Add(time.Minute)
+		if !s.matchesDay(at) {
+			y, m, d := at.Date()
+			next = time.Date(y, m, d+1, 0, 0, 0, 0, time.UTC)
+		}
+		if next.Day() != at.Day() {
+			days++
+		}
+		at = next
+	}
+	return time.Time{}
 }

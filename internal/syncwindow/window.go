@@ -3,7 +3,7 @@
 //
 // It knows no service, keeps no clock and waits for nothing. The hub uses it to
 // reject windows that can never open, and the agent to obey them, so that they also
-// apply while the hub is unavailable.
+// apply while the hub is unavailable. The hub's backups use its cron lines.
 //
 // Rules: an open deny window wins. Where a level has allow windows, one of them must
 // be open; this is required at each such level: a service's own window does not open
@@ -50,7 +50,7 @@ type Spec struct {
 // Window is a parsed Spec.
 type Window struct {
 	spec     Spec
-	schedule schedule
+	schedule Schedule
 	length   time.Duration
 	zone     *time.Location
 }
@@ -62,7 +62,7 @@ func Parse(s Spec) (Window, error) {
 		return w, errcode.New(errcode.Invalid, "kind: %.80q does not exist; use allow or deny", s.Kind)
 	}
 	var err error
-	if w.schedule, err = parseSchedule(s.Schedule); err != nil {
+	if w.schedule, err = ParseSchedule(s.Schedule); err != nil {
 		return w, errcode.New(errcode.Invalid, "schedule: %w", err)
 	}
 	if w.length, err = time.ParseDuration(s.Duration); err != nil || w.length < minDuration || w.length > maxDuration {

@@ -117,3 +117,26 @@ func FuzzSchedule(f *testing.F) {
 		}
 	})
 }
+
+func TestNextOfASchedule(t *testing.T) {
+	for _, c := range []struct{ line, after, want string }{
+		{"17 2 * * *", "2026-01-05T02:16:59Z", "2026-01-05T02:17:00Z"},
+		{"17 2 * * *", "2026-01-05T02:17:00Z", "2026-01-06T02:17:00Z"},
+		{"17 2 * * *", "2026-01-05T03:17:00+01:00", "2026-01-06T02:17:00Z"},
+		{"0 0 1 1 *", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{"0 12 29 2 *", "2096-03-01T00:00:00Z", "2104-02-29T12:00:00Z"},
+		{"*/20 9 * * mon-fri", "2026-01-09T09:40:00Z", "2026-01-12T09:00:00Z"},
+	} {
+		s, err := syncwindow.ParseSchedule(c.line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Next(at(t, c.after)); !got.Equal(at(t, c.want)) {
+			t.Errorf("%q after %s is %v, want %s", c.line, c.after, got, c.want)
+		}
+	}
+	s, err := syncwindow.ParseSchedule("0 0 30 2 *")
+	if err != nil || !s.Next(at(t, "2026-01-01T00:00:00Z")).IsZero() {
+		t.Errorf("30 February comes: %v", err)
+	}
+}

@@ -91,7 +91,8 @@ func TestChartGrantsTheOperatorsRights(t *testing.T) {
 	}
 }
 
-// The chart holds a copy of the alert rules, because it can read only its own files.
+// The chart holds copies of the alert rules and the dashboards, because it can read only
+// its own files.
 func TestChartHasTheAlertRules(t *testing.T) {
 	want, err := os.ReadFile("../../deploy/alerts/axle.rules.yaml")
 	must(t, err)
@@ -99,6 +100,28 @@ func TestChartHasTheAlertRules(t *testing.T) {
 	must(t, err)
 	if string(want) != string(have) {
 		t.Error("run: cp deploy/alerts/axle.rules.yaml deploy/charts/axle/files/")
+	}
+	files, err := filepath.Glob("../../deploy/dashboards/*.json")
+	must(t, err)
+	values := filepath.Join(t.TempDir(), "values.yaml")
+	must(t, os.WriteFile(values, []byte("url: https://hub.example.org\nmonitoring: {rules: true, dashboards: {enabled: true}}\n"), 0o600))
+	rendered := byName(t, renderedFile(t, values))
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		must(t, err)
+		name := filepath.Base(file)
+		object := rendered["ConfigMap axle-dashboard-"+strings.TrimSuffix(name, ".json")]
+		if have, _, _ := unstructured.NestedString(object, "data", "axle-"+name); have != string(want) {
+			t.Errorf("%s is not in the chart: run: cp deploy/dashboards/*.json deploy/charts/axle/files/dashboards/", name)
+		}
+		if label, _, _ := unstructured.NestedString(object, "metadata", "labels", "grafana_dashboard"); label != "1" {
+			t.Errorf("%s has no label of Grafana's sidecar", name)
+		}
+	}
+	rules, err := yaml.Marshal(rendered["PrometheusRule axle"])
+	must(t, err)
+	if !strings.Contains(string(rules), "https://hub.example.org/docs/runbooks/axle-hub-absent/") || strings.Contains(string(rules), "axle.example.com") || len(files) < 4 {
+		t.Errorf("%d dashboards, or runbooks of another hub: %.2000s", len(files), rules)
 	}
 }
 

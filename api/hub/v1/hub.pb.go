@@ -6943,7 +6943,9 @@ type HubStatus struct {
 	StartedAt    int64      `protobuf:"varint,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	Replicas     []*Replica `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	// The highest sequence in the change feed that any replica knows.
-	FeedSequence  int64 `protobuf:"varint,20,opt,name=feed_sequence,json=feedSequence,proto3" json:"feed_sequence,omitempty"`
+	FeedSequence int64 `protobuf:"varint,20,opt,name=feed_sequence,json=feedSequence,proto3" json:"feed_sequence,omitempty"`
+	// Unset when no backups are scheduled.
+	Backups       *Backups `protobuf:"bytes,21,opt,name=backups,proto3" json:"backups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7041,6 +7043,128 @@ func (x *HubStatus) GetFeedSequence() int64 {
 	return 0
 }
 
+func (x *HubStatus) GetBackups() *Backups {
+	if x != nil {
+		return x.Backups
+	}
+	return nil
+}
+
+// The backups that the hub makes on a schedule. Times are 0 for never.
+type Backups struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The folder or bucket that they go to.
+	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// A cron line in UTC.
+	Schedule string `protobuf:"bytes,2,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// When the next one is made, or should have been.
+	DueAt int64 `protobuf:"varint,3,opt,name=due_at,json=dueAt,proto3" json:"due_at,omitempty"`
+	// When the one began that is being made.
+	RunningSince int64 `protobuf:"varint,4,opt,name=running_since,json=runningSince,proto3" json:"running_since,omitempty"`
+	// The last complete one.
+	LastName  string `protobuf:"bytes,5,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	LastAt    int64  `protobuf:"varint,6,opt,name=last_at,json=lastAt,proto3" json:"last_at,omitempty"`
+	LastBytes int64  `protobuf:"varint,7,opt,name=last_bytes,json=lastBytes,proto3" json:"last_bytes,omitempty"`
+	// When the last attempt failed, if none succeeded since, and why.
+	FailedAt      int64  `protobuf:"varint,8,opt,name=failed_at,json=failedAt,proto3" json:"failed_at,omitempty"`
+	Failure       string `protobuf:"bytes,9,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Backups) Reset() {
+	*x = Backups{}
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backups) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backups) ProtoMessage() {}
+
+func (x *Backups) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backups.ProtoReflect.Descriptor instead.
+func (*Backups) Descriptor() ([]byte, []int) {
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *Backups) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Backups) GetSchedule() string {
+	if x != nil {
+		return x.Schedule
+	}
+	return ""
+}
+
+func (x *Backups) GetDueAt() int64 {
+	if x != nil {
+		return x.DueAt
+	}
+	return 0
+}
+
+func (x *Backups) GetRunningSince() int64 {
+	if x != nil {
+		return x.RunningSince
+	}
+	return 0
+}
+
+func (x *Backups) GetLastName() string {
+	if x != nil {
+		return x.LastName
+	}
+	return ""
+}
+
+func (x *Backups) GetLastAt() int64 {
+	if x != nil {
+		return x.LastAt
+	}
+	return 0
+}
+
+func (x *Backups) GetLastBytes() int64 {
+	if x != nil {
+		return x.LastBytes
+	}
+	return 0
+}
+
+func (x *Backups) GetFailedAt() int64 {
+	if x != nil {
+		return x.FailedAt
+	}
+	return 0
+}
+
+func (x *Backups) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
 type Replica struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Name         string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -7071,7 +7195,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7083,7 +7207,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[94]
+	mi := &file_hub_v1_hub_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7096,7 +7220,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{94}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Replica) GetName() string {
@@ -7215,7 +7339,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7227,7 +7351,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[95]
+	mi := &file_hub_v1_hub_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7240,7 +7364,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{95}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *DrainRequest) GetReplica() string {
@@ -7265,7 +7389,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7277,7 +7401,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[96]
+	mi := &file_hub_v1_hub_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7290,7 +7414,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{96}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
 }
 
 type RotateSigningKeyRequest struct {
@@ -7301,7 +7425,7 @@ type RotateSigningKeyRequest struct {
 
 func (x *RotateSigningKeyRequest) Reset() {
 	*x = RotateSigningKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7313,7 +7437,7 @@ func (x *RotateSigningKeyRequest) String() string {
 func (*RotateSigningKeyRequest) ProtoMessage() {}
 
 func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[97]
+	mi := &file_hub_v1_hub_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7326,7 +7450,7 @@ func (x *RotateSigningKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{97}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
 }
 
 type RotateSigningKeyResponse struct {
@@ -7340,7 +7464,7 @@ type RotateSigningKeyResponse struct {
 
 func (x *RotateSigningKeyResponse) Reset() {
 	*x = RotateSigningKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7352,7 +7476,7 @@ func (x *RotateSigningKeyResponse) String() string {
 func (*RotateSigningKeyResponse) ProtoMessage() {}
 
 func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[98]
+	mi := &file_hub_v1_hub_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7365,7 +7489,7 @@ func (x *RotateSigningKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateSigningKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateSigningKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{98}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RotateSigningKeyResponse) GetKeyId() string {
@@ -7390,7 +7514,7 @@ type ConfirmRestoreRequest struct {
 
 func (x *ConfirmRestoreRequest) Reset() {
 	*x = ConfirmRestoreRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7402,7 +7526,7 @@ func (x *ConfirmRestoreRequest) String() string {
 func (*ConfirmRestoreRequest) ProtoMessage() {}
 
 func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[99]
+	mi := &file_hub_v1_hub_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7415,7 +7539,7 @@ func (x *ConfirmRestoreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{99}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
 }
 
 type ConfirmRestoreResponse struct {
@@ -7427,7 +7551,7 @@ type ConfirmRestoreResponse struct {
 
 func (x *ConfirmRestoreResponse) Reset() {
 	*x = ConfirmRestoreResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7439,7 +7563,7 @@ func (x *ConfirmRestoreResponse) String() string {
 func (*ConfirmRestoreResponse) ProtoMessage() {}
 
 func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[100]
+	mi := &file_hub_v1_hub_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7452,7 +7576,7 @@ func (x *ConfirmRestoreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmRestoreResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmRestoreResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{100}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *ConfirmRestoreResponse) GetIncarnation() string {
@@ -7470,7 +7594,7 @@ type UpgradeStatusRequest struct {
 
 func (x *UpgradeStatusRequest) Reset() {
 	*x = UpgradeStatusRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7482,7 +7606,7 @@ func (x *UpgradeStatusRequest) String() string {
 func (*UpgradeStatusRequest) ProtoMessage() {}
 
 func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[101]
+	mi := &file_hub_v1_hub_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7495,7 +7619,7 @@ func (x *UpgradeStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeStatusRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{101}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
 }
 
 type StartUpgradeRequest struct {
@@ -7519,7 +7643,7 @@ type StartUpgradeRequest struct {
 
 func (x *StartUpgradeRequest) Reset() {
 	*x = StartUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7531,7 +7655,7 @@ func (x *StartUpgradeRequest) String() string {
 func (*StartUpgradeRequest) ProtoMessage() {}
 
 func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[102]
+	mi := &file_hub_v1_hub_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7544,7 +7668,7 @@ func (x *StartUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*StartUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{102}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *StartUpgradeRequest) GetVersion() string {
@@ -7597,7 +7721,7 @@ type PauseUpgradeRequest struct {
 
 func (x *PauseUpgradeRequest) Reset() {
 	*x = PauseUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7609,7 +7733,7 @@ func (x *PauseUpgradeRequest) String() string {
 func (*PauseUpgradeRequest) ProtoMessage() {}
 
 func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[103]
+	mi := &file_hub_v1_hub_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7622,7 +7746,7 @@ func (x *PauseUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*PauseUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{103}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
 }
 
 type ResumeUpgradeRequest struct {
@@ -7633,7 +7757,7 @@ type ResumeUpgradeRequest struct {
 
 func (x *ResumeUpgradeRequest) Reset() {
 	*x = ResumeUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7645,7 +7769,7 @@ func (x *ResumeUpgradeRequest) String() string {
 func (*ResumeUpgradeRequest) ProtoMessage() {}
 
 func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[104]
+	mi := &file_hub_v1_hub_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7658,7 +7782,7 @@ func (x *ResumeUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{104}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
 }
 
 type AbortUpgradeRequest struct {
@@ -7669,7 +7793,7 @@ type AbortUpgradeRequest struct {
 
 func (x *AbortUpgradeRequest) Reset() {
 	*x = AbortUpgradeRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7681,7 +7805,7 @@ func (x *AbortUpgradeRequest) String() string {
 func (*AbortUpgradeRequest) ProtoMessage() {}
 
 func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[105]
+	mi := &file_hub_v1_hub_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7694,7 +7818,7 @@ func (x *AbortUpgradeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbortUpgradeRequest.ProtoReflect.Descriptor instead.
 func (*AbortUpgradeRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{105}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
 }
 
 type AgentUpgrade struct {
@@ -7724,7 +7848,7 @@ type AgentUpgrade struct {
 
 func (x *AgentUpgrade) Reset() {
 	*x = AgentUpgrade{}
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7736,7 +7860,7 @@ func (x *AgentUpgrade) String() string {
 func (*AgentUpgrade) ProtoMessage() {}
 
 func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[106]
+	mi := &file_hub_v1_hub_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7749,7 +7873,7 @@ func (x *AgentUpgrade) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgrade.ProtoReflect.Descriptor instead.
 func (*AgentUpgrade) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{106}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *AgentUpgrade) GetId() string {
@@ -7866,7 +7990,7 @@ type AgentUpgradeTarget struct {
 
 func (x *AgentUpgradeTarget) Reset() {
 	*x = AgentUpgradeTarget{}
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7878,7 +8002,7 @@ func (x *AgentUpgradeTarget) String() string {
 func (*AgentUpgradeTarget) ProtoMessage() {}
 
 func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[107]
+	mi := &file_hub_v1_hub_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7891,7 +8015,7 @@ func (x *AgentUpgradeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentUpgradeTarget.ProtoReflect.Descriptor instead.
 func (*AgentUpgradeTarget) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{107}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *AgentUpgradeTarget) GetCluster() string {
@@ -7952,7 +8076,7 @@ type GetServiceConfigRequest struct {
 
 func (x *GetServiceConfigRequest) Reset() {
 	*x = GetServiceConfigRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7964,7 +8088,7 @@ func (x *GetServiceConfigRequest) String() string {
 func (*GetServiceConfigRequest) ProtoMessage() {}
 
 func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[108]
+	mi := &file_hub_v1_hub_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7977,7 +8101,7 @@ func (x *GetServiceConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServiceConfigRequest.ProtoReflect.Descriptor instead.
 func (*GetServiceConfigRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{108}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *GetServiceConfigRequest) GetRef() *ServiceRef {
@@ -7997,7 +8121,7 @@ type ServiceConfig struct {
 
 func (x *ServiceConfig) Reset() {
 	*x = ServiceConfig{}
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8009,7 +8133,7 @@ func (x *ServiceConfig) String() string {
 func (*ServiceConfig) ProtoMessage() {}
 
 func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[109]
+	mi := &file_hub_v1_hub_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8022,7 +8146,7 @@ func (x *ServiceConfig) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceConfig.ProtoReflect.Descriptor instead.
 func (*ServiceConfig) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{109}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ServiceConfig) GetRevision() int64 {
@@ -8051,7 +8175,7 @@ type ConfigValue struct {
 
 func (x *ConfigValue) Reset() {
 	*x = ConfigValue{}
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8063,7 +8187,7 @@ func (x *ConfigValue) String() string {
 func (*ConfigValue) ProtoMessage() {}
 
 func (x *ConfigValue) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[110]
+	mi := &file_hub_v1_hub_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8076,7 +8200,7 @@ func (x *ConfigValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigValue.ProtoReflect.Descriptor instead.
 func (*ConfigValue) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{110}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ConfigValue) GetKey() string {
@@ -8110,7 +8234,7 @@ type ConfigLayer struct {
 
 func (x *ConfigLayer) Reset() {
 	*x = ConfigLayer{}
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8122,7 +8246,7 @@ func (x *ConfigLayer) String() string {
 func (*ConfigLayer) ProtoMessage() {}
 
 func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[111]
+	mi := &file_hub_v1_hub_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8135,7 +8259,7 @@ func (x *ConfigLayer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigLayer.ProtoReflect.Descriptor instead.
 func (*ConfigLayer) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{111}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ConfigLayer) GetLayer() string {
@@ -8197,7 +8321,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8209,7 +8333,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[112]
+	mi := &file_hub_v1_hub_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8222,7 +8346,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{112}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *Context) GetName() string {
@@ -8298,7 +8422,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8310,7 +8434,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[113]
+	mi := &file_hub_v1_hub_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8323,7 +8447,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{113}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ListContextsRequest) GetManagedByTool() string {
@@ -8342,7 +8466,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8354,7 +8478,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[114]
+	mi := &file_hub_v1_hub_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8367,7 +8491,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{114}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ListContextsResponse) GetContexts() []*Context {
@@ -8386,7 +8510,7 @@ type GetContextRequest struct {
 
 func (x *GetContextRequest) Reset() {
 	*x = GetContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8398,7 +8522,7 @@ func (x *GetContextRequest) String() string {
 func (*GetContextRequest) ProtoMessage() {}
 
 func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[115]
+	mi := &file_hub_v1_hub_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8411,7 +8535,7 @@ func (x *GetContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetContextRequest.ProtoReflect.Descriptor instead.
 func (*GetContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{115}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *GetContextRequest) GetName() string {
@@ -8431,7 +8555,7 @@ type CreateContextRequest struct {
 
 func (x *CreateContextRequest) Reset() {
 	*x = CreateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8443,7 +8567,7 @@ func (x *CreateContextRequest) String() string {
 func (*CreateContextRequest) ProtoMessage() {}
 
 func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[116]
+	mi := &file_hub_v1_hub_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8456,7 +8580,7 @@ func (x *CreateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateContextRequest.ProtoReflect.Descriptor instead.
 func (*CreateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{116}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *CreateContextRequest) GetContext() *Context {
@@ -8489,7 +8613,7 @@ type UpdateContextRequest struct {
 
 func (x *UpdateContextRequest) Reset() {
 	*x = UpdateContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8501,7 +8625,7 @@ func (x *UpdateContextRequest) String() string {
 func (*UpdateContextRequest) ProtoMessage() {}
 
 func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[117]
+	mi := &file_hub_v1_hub_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8514,7 +8638,7 @@ func (x *UpdateContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateContextRequest.ProtoReflect.Descriptor instead.
 func (*UpdateContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{117}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *UpdateContextRequest) GetContext() *Context {
@@ -8562,7 +8686,7 @@ type DeleteContextRequest struct {
 
 func (x *DeleteContextRequest) Reset() {
 	*x = DeleteContextRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8574,7 +8698,7 @@ func (x *DeleteContextRequest) String() string {
 func (*DeleteContextRequest) ProtoMessage() {}
 
 func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[118]
+	mi := &file_hub_v1_hub_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8587,7 +8711,7 @@ func (x *DeleteContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextRequest.ProtoReflect.Descriptor instead.
 func (*DeleteContextRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{118}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *DeleteContextRequest) GetName() string {
@@ -8612,7 +8736,7 @@ type DeleteContextResponse struct {
 
 func (x *DeleteContextResponse) Reset() {
 	*x = DeleteContextResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8624,7 +8748,7 @@ func (x *DeleteContextResponse) String() string {
 func (*DeleteContextResponse) ProtoMessage() {}
 
 func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[119]
+	mi := &file_hub_v1_hub_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8637,7 +8761,7 @@ func (x *DeleteContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteContextResponse.ProtoReflect.Descriptor instead.
 func (*DeleteContextResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{119}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
 }
 
 type ListOutputsRequest struct {
@@ -8652,7 +8776,7 @@ type ListOutputsRequest struct {
 
 func (x *ListOutputsRequest) Reset() {
 	*x = ListOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8664,7 +8788,7 @@ func (x *ListOutputsRequest) String() string {
 func (*ListOutputsRequest) ProtoMessage() {}
 
 func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[120]
+	mi := &file_hub_v1_hub_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8677,7 +8801,7 @@ func (x *ListOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsRequest.ProtoReflect.Descriptor instead.
 func (*ListOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{120}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ListOutputsRequest) GetManagedByTool() string {
@@ -8703,7 +8827,7 @@ type ListOutputsResponse struct {
 
 func (x *ListOutputsResponse) Reset() {
 	*x = ListOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8715,7 +8839,7 @@ func (x *ListOutputsResponse) String() string {
 func (*ListOutputsResponse) ProtoMessage() {}
 
 func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[121]
+	mi := &file_hub_v1_hub_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8728,7 +8852,7 @@ func (x *ListOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOutputsResponse.ProtoReflect.Descriptor instead.
 func (*ListOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{121}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ListOutputsResponse) GetOutputs() []*Context {
@@ -8751,7 +8875,7 @@ type PutOutputsRequest struct {
 
 func (x *PutOutputsRequest) Reset() {
 	*x = PutOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8763,7 +8887,7 @@ func (x *PutOutputsRequest) String() string {
 func (*PutOutputsRequest) ProtoMessage() {}
 
 func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[122]
+	mi := &file_hub_v1_hub_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8776,7 +8900,7 @@ func (x *PutOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOutputsRequest.ProtoReflect.Descriptor instead.
 func (*PutOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{122}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *PutOutputsRequest) GetOutputs() *Context {
@@ -8810,7 +8934,7 @@ type DeleteOutputsRequest struct {
 
 func (x *DeleteOutputsRequest) Reset() {
 	*x = DeleteOutputsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8822,7 +8946,7 @@ func (x *DeleteOutputsRequest) String() string {
 func (*DeleteOutputsRequest) ProtoMessage() {}
 
 func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[123]
+	mi := &file_hub_v1_hub_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8835,7 +8959,7 @@ func (x *DeleteOutputsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsRequest.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{123}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *DeleteOutputsRequest) GetName() string {
@@ -8860,7 +8984,7 @@ type DeleteOutputsResponse struct {
 
 func (x *DeleteOutputsResponse) Reset() {
 	*x = DeleteOutputsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8872,7 +8996,7 @@ func (x *DeleteOutputsResponse) String() string {
 func (*DeleteOutputsResponse) ProtoMessage() {}
 
 func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[124]
+	mi := &file_hub_v1_hub_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8885,7 +9009,7 @@ func (x *DeleteOutputsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteOutputsResponse.ProtoReflect.Descriptor instead.
 func (*DeleteOutputsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{124}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
 }
 
 type Backend struct {
@@ -8904,7 +9028,7 @@ type Backend struct {
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8916,7 +9040,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[125]
+	mi := &file_hub_v1_hub_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8929,7 +9053,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{125}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *Backend) GetName() string {
@@ -8982,7 +9106,7 @@ type ListBackendsRequest struct {
 
 func (x *ListBackendsRequest) Reset() {
 	*x = ListBackendsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8994,7 +9118,7 @@ func (x *ListBackendsRequest) String() string {
 func (*ListBackendsRequest) ProtoMessage() {}
 
 func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[126]
+	mi := &file_hub_v1_hub_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9007,7 +9131,7 @@ func (x *ListBackendsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsRequest.ProtoReflect.Descriptor instead.
 func (*ListBackendsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{126}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
 }
 
 type ListBackendsResponse struct {
@@ -9019,7 +9143,7 @@ type ListBackendsResponse struct {
 
 func (x *ListBackendsResponse) Reset() {
 	*x = ListBackendsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9031,7 +9155,7 @@ func (x *ListBackendsResponse) String() string {
 func (*ListBackendsResponse) ProtoMessage() {}
 
 func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[127]
+	mi := &file_hub_v1_hub_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9044,7 +9168,7 @@ func (x *ListBackendsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBackendsResponse.ProtoReflect.Descriptor instead.
 func (*ListBackendsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{127}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ListBackendsResponse) GetBackends() []*Backend {
@@ -9064,7 +9188,7 @@ type MigrateRequest struct {
 
 func (x *MigrateRequest) Reset() {
 	*x = MigrateRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9076,7 +9200,7 @@ func (x *MigrateRequest) String() string {
 func (*MigrateRequest) ProtoMessage() {}
 
 func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[128]
+	mi := &file_hub_v1_hub_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9089,7 +9213,7 @@ func (x *MigrateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MigrateRequest.ProtoReflect.Descriptor instead.
 func (*MigrateRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{128}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *MigrateRequest) GetFrom() string {
@@ -9114,7 +9238,7 @@ type GetMigrationRequest struct {
 
 func (x *GetMigrationRequest) Reset() {
 	*x = GetMigrationRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9126,7 +9250,7 @@ func (x *GetMigrationRequest) String() string {
 func (*GetMigrationRequest) ProtoMessage() {}
 
 func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[129]
+	mi := &file_hub_v1_hub_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9139,7 +9263,7 @@ func (x *GetMigrationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMigrationRequest.ProtoReflect.Descriptor instead.
 func (*GetMigrationRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{129}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
 }
 
 type Migration struct {
@@ -9160,7 +9284,7 @@ type Migration struct {
 
 func (x *Migration) Reset() {
 	*x = Migration{}
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9172,7 +9296,7 @@ func (x *Migration) String() string {
 func (*Migration) ProtoMessage() {}
 
 func (x *Migration) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[130]
+	mi := &file_hub_v1_hub_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9185,7 +9309,7 @@ func (x *Migration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Migration.ProtoReflect.Descriptor instead.
 func (*Migration) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{130}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *Migration) GetFrom() string {
@@ -9259,7 +9383,7 @@ type RotateKeyRequest struct {
 
 func (x *RotateKeyRequest) Reset() {
 	*x = RotateKeyRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9271,7 +9395,7 @@ func (x *RotateKeyRequest) String() string {
 func (*RotateKeyRequest) ProtoMessage() {}
 
 func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[131]
+	mi := &file_hub_v1_hub_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9284,7 +9408,7 @@ func (x *RotateKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyRequest.ProtoReflect.Descriptor instead.
 func (*RotateKeyRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{131}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
 }
 
 type RotateKeyResponse struct {
@@ -9297,7 +9421,7 @@ type RotateKeyResponse struct {
 
 func (x *RotateKeyResponse) Reset() {
 	*x = RotateKeyResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9309,7 +9433,7 @@ func (x *RotateKeyResponse) String() string {
 func (*RotateKeyResponse) ProtoMessage() {}
 
 func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[132]
+	mi := &file_hub_v1_hub_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9322,7 +9446,7 @@ func (x *RotateKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateKeyResponse.ProtoReflect.Descriptor instead.
 func (*RotateKeyResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{132}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *RotateKeyResponse) GetValues() int64 {
@@ -9350,7 +9474,7 @@ type ListTestsRequest struct {
 
 func (x *ListTestsRequest) Reset() {
 	*x = ListTestsRequest{}
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9362,7 +9486,7 @@ func (x *ListTestsRequest) String() string {
 func (*ListTestsRequest) ProtoMessage() {}
 
 func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[133]
+	mi := &file_hub_v1_hub_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9375,7 +9499,7 @@ func (x *ListTestsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsRequest.ProtoReflect.Descriptor instead.
 func (*ListTestsRequest) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{133}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *ListTestsRequest) GetRef() *ServiceRef {
@@ -9401,7 +9525,7 @@ type ListTestsResponse struct {
 
 func (x *ListTestsResponse) Reset() {
 	*x = ListTestsResponse{}
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9413,7 +9537,7 @@ func (x *ListTestsResponse) String() string {
 func (*ListTestsResponse) ProtoMessage() {}
 
 func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[134]
+	mi := &file_hub_v1_hub_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9426,7 +9550,7 @@ func (x *ListTestsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTestsResponse.ProtoReflect.Descriptor instead.
 func (*ListTestsResponse) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{134}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *ListTestsResponse) GetRuns() []*TestRun {
@@ -9459,7 +9583,7 @@ type TestRun struct {
 
 func (x *TestRun) Reset() {
 	*x = TestRun{}
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9471,7 +9595,7 @@ func (x *TestRun) String() string {
 func (*TestRun) ProtoMessage() {}
 
 func (x *TestRun) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[135]
+	mi := &file_hub_v1_hub_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9484,7 +9608,7 @@ func (x *TestRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestRun.ProtoReflect.Descriptor instead.
 func (*TestRun) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{135}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *TestRun) GetRevision() int64 {
@@ -9579,7 +9703,7 @@ type TestResult struct {
 
 func (x *TestResult) Reset() {
 	*x = TestResult{}
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9591,7 +9715,7 @@ func (x *TestResult) String() string {
 func (*TestResult) ProtoMessage() {}
 
 func (x *TestResult) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[136]
+	mi := &file_hub_v1_hub_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9604,7 +9728,7 @@ func (x *TestResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestResult.ProtoReflect.Descriptor instead.
 func (*TestResult) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{136}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *TestResult) GetNamespace() string {
@@ -9698,7 +9822,7 @@ type TestReport struct {
 
 func (x *TestReport) Reset() {
 	*x = TestReport{}
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9710,7 +9834,7 @@ func (x *TestReport) String() string {
 func (*TestReport) ProtoMessage() {}
 
 func (x *TestReport) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[137]
+	mi := &file_hub_v1_hub_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9723,7 +9847,7 @@ func (x *TestReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestReport.ProtoReflect.Descriptor instead.
 func (*TestReport) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{137}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *TestReport) GetTests() int32 {
@@ -9779,7 +9903,7 @@ type TestCase struct {
 
 func (x *TestCase) Reset() {
 	*x = TestCase{}
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9791,7 +9915,7 @@ func (x *TestCase) String() string {
 func (*TestCase) ProtoMessage() {}
 
 func (x *TestCase) ProtoReflect() protoreflect.Message {
-	mi := &file_hub_v1_hub_proto_msgTypes[138]
+	mi := &file_hub_v1_hub_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9804,7 +9928,7 @@ func (x *TestCase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestCase.ProtoReflect.Descriptor instead.
 func (*TestCase) Descriptor() ([]byte, []int) {
-	return file_hub_v1_hub_proto_rawDescGZIP(), []int{138}
+	return file_hub_v1_hub_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *TestCase) GetSuite() string {
@@ -10463,7 +10587,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"management\x123\n" +
 	"\n" +
 	"managed_by\x18\x03 \x01(\v2\x14.axle.hub.v1.ManagerR\tmanagedBy\"\x12\n" +
-	"\x10HubStatusRequest\"\xbd\x02\n" +
+	"\x10HubStatusRequest\"\xed\x02\n" +
 	"\tHubStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -10474,7 +10598,19 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\n" +
 	"started_at\x18\a \x01(\x03R\tstartedAt\x120\n" +
 	"\breplicas\x18\b \x03(\v2\x14.axle.hub.v1.ReplicaR\breplicas\x12#\n" +
-	"\rfeed_sequence\x18\x14 \x01(\x03R\ffeedSequence\"\xba\x03\n" +
+	"\rfeed_sequence\x18\x14 \x01(\x03R\ffeedSequence\x12.\n" +
+	"\abackups\x18\x15 \x01(\v2\x14.axle.hub.v1.BackupsR\abackups\"\xfd\x01\n" +
+	"\aBackups\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x1a\n" +
+	"\bschedule\x18\x02 \x01(\tR\bschedule\x12\x15\n" +
+	"\x06due_at\x18\x03 \x01(\x03R\x05dueAt\x12#\n" +
+	"\rrunning_since\x18\x04 \x01(\x03R\frunningSince\x12\x1b\n" +
+	"\tlast_name\x18\x05 \x01(\tR\blastName\x12\x17\n" +
+	"\alast_at\x18\x06 \x01(\x03R\x06lastAt\x12\x1d\n" +
+	"\n" +
+	"last_bytes\x18\a \x01(\x03R\tlastBytes\x12\x1b\n" +
+	"\tfailed_at\x18\b \x01(\x03R\bfailedAt\x12\x18\n" +
+	"\afailure\x18\t \x01(\tR\afailure\"\xba\x03\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x17\n" +
@@ -10791,7 +10927,7 @@ func file_hub_v1_hub_proto_rawDescGZIP() []byte {
 	return file_hub_v1_hub_proto_rawDescData
 }
 
-var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 145)
+var file_hub_v1_hub_proto_msgTypes = make([]protoimpl.MessageInfo, 146)
 var file_hub_v1_hub_proto_goTypes = []any{
 	(*ErrorDetail)(nil),                 // 0: axle.hub.v1.ErrorDetail
 	(*Manager)(nil),                     // 1: axle.hub.v1.Manager
@@ -10887,80 +11023,81 @@ var file_hub_v1_hub_proto_goTypes = []any{
 	(*SyncWindowList)(nil),              // 91: axle.hub.v1.SyncWindowList
 	(*HubStatusRequest)(nil),            // 92: axle.hub.v1.HubStatusRequest
 	(*HubStatus)(nil),                   // 93: axle.hub.v1.HubStatus
-	(*Replica)(nil),                     // 94: axle.hub.v1.Replica
-	(*DrainRequest)(nil),                // 95: axle.hub.v1.DrainRequest
-	(*DrainResponse)(nil),               // 96: axle.hub.v1.DrainResponse
-	(*RotateSigningKeyRequest)(nil),     // 97: axle.hub.v1.RotateSigningKeyRequest
-	(*RotateSigningKeyResponse)(nil),    // 98: axle.hub.v1.RotateSigningKeyResponse
-	(*ConfirmRestoreRequest)(nil),       // 99: axle.hub.v1.ConfirmRestoreRequest
-	(*ConfirmRestoreResponse)(nil),      // 100: axle.hub.v1.ConfirmRestoreResponse
-	(*UpgradeStatusRequest)(nil),        // 101: axle.hub.v1.UpgradeStatusRequest
-	(*StartUpgradeRequest)(nil),         // 102: axle.hub.v1.StartUpgradeRequest
-	(*PauseUpgradeRequest)(nil),         // 103: axle.hub.v1.PauseUpgradeRequest
-	(*ResumeUpgradeRequest)(nil),        // 104: axle.hub.v1.ResumeUpgradeRequest
-	(*AbortUpgradeRequest)(nil),         // 105: axle.hub.v1.AbortUpgradeRequest
-	(*AgentUpgrade)(nil),                // 106: axle.hub.v1.AgentUpgrade
-	(*AgentUpgradeTarget)(nil),          // 107: axle.hub.v1.AgentUpgradeTarget
-	(*GetServiceConfigRequest)(nil),     // 108: axle.hub.v1.GetServiceConfigRequest
-	(*ServiceConfig)(nil),               // 109: axle.hub.v1.ServiceConfig
-	(*ConfigValue)(nil),                 // 110: axle.hub.v1.ConfigValue
-	(*ConfigLayer)(nil),                 // 111: axle.hub.v1.ConfigLayer
-	(*Context)(nil),                     // 112: axle.hub.v1.Context
-	(*ListContextsRequest)(nil),         // 113: axle.hub.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),        // 114: axle.hub.v1.ListContextsResponse
-	(*GetContextRequest)(nil),           // 115: axle.hub.v1.GetContextRequest
-	(*CreateContextRequest)(nil),        // 116: axle.hub.v1.CreateContextRequest
-	(*UpdateContextRequest)(nil),        // 117: axle.hub.v1.UpdateContextRequest
-	(*DeleteContextRequest)(nil),        // 118: axle.hub.v1.DeleteContextRequest
-	(*DeleteContextResponse)(nil),       // 119: axle.hub.v1.DeleteContextResponse
-	(*ListOutputsRequest)(nil),          // 120: axle.hub.v1.ListOutputsRequest
-	(*ListOutputsResponse)(nil),         // 121: axle.hub.v1.ListOutputsResponse
-	(*PutOutputsRequest)(nil),           // 122: axle.hub.v1.PutOutputsRequest
-	(*DeleteOutputsRequest)(nil),        // 123: axle.hub.v1.DeleteOutputsRequest
-	(*DeleteOutputsResponse)(nil),       // 124: axle.hub.v1.DeleteOutputsResponse
-	(*Backend)(nil),                     // 125: axle.hub.v1.Backend
-	(*ListBackendsRequest)(nil),         // 126: axle.hub.v1.ListBackendsRequest
-	(*ListBackendsResponse)(nil),        // 127: axle.hub.v1.ListBackendsResponse
-	(*MigrateRequest)(nil),              // 128: axle.hub.v1.MigrateRequest
-	(*GetMigrationRequest)(nil),         // 129: axle.hub.v1.GetMigrationRequest
-	(*Migration)(nil),                   // 130: axle.hub.v1.Migration
-	(*RotateKeyRequest)(nil),            // 131: axle.hub.v1.RotateKeyRequest
-	(*RotateKeyResponse)(nil),           // 132: axle.hub.v1.RotateKeyResponse
-	(*ListTestsRequest)(nil),            // 133: axle.hub.v1.ListTestsRequest
-	(*ListTestsResponse)(nil),           // 134: axle.hub.v1.ListTestsResponse
-	(*TestRun)(nil),                     // 135: axle.hub.v1.TestRun
-	(*TestResult)(nil),                  // 136: axle.hub.v1.TestResult
-	(*TestReport)(nil),                  // 137: axle.hub.v1.TestReport
-	(*TestCase)(nil),                    // 138: axle.hub.v1.TestCase
-	nil,                                 // 139: axle.hub.v1.Cluster.TagsEntry
-	nil,                                 // 140: axle.hub.v1.ListClustersRequest.TagsEntry
-	nil,                                 // 141: axle.hub.v1.CreateClusterRequest.TagsEntry
-	nil,                                 // 142: axle.hub.v1.UpdateClusterRequest.TagsEntry
-	nil,                                 // 143: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
-	nil,                                 // 144: axle.hub.v1.Context.SecretsEntry
-	(*SyncWindow)(nil),                  // 145: axle.hub.v1.SyncWindow
-	(*ServiceSpec)(nil),                 // 146: axle.hub.v1.ServiceSpec
+	(*Backups)(nil),                     // 94: axle.hub.v1.Backups
+	(*Replica)(nil),                     // 95: axle.hub.v1.Replica
+	(*DrainRequest)(nil),                // 96: axle.hub.v1.DrainRequest
+	(*DrainResponse)(nil),               // 97: axle.hub.v1.DrainResponse
+	(*RotateSigningKeyRequest)(nil),     // 98: axle.hub.v1.RotateSigningKeyRequest
+	(*RotateSigningKeyResponse)(nil),    // 99: axle.hub.v1.RotateSigningKeyResponse
+	(*ConfirmRestoreRequest)(nil),       // 100: axle.hub.v1.ConfirmRestoreRequest
+	(*ConfirmRestoreResponse)(nil),      // 101: axle.hub.v1.ConfirmRestoreResponse
+	(*UpgradeStatusRequest)(nil),        // 102: axle.hub.v1.UpgradeStatusRequest
+	(*StartUpgradeRequest)(nil),         // 103: axle.hub.v1.StartUpgradeRequest
+	(*PauseUpgradeRequest)(nil),         // 104: axle.hub.v1.PauseUpgradeRequest
+	(*ResumeUpgradeRequest)(nil),        // 105: axle.hub.v1.ResumeUpgradeRequest
+	(*AbortUpgradeRequest)(nil),         // 106: axle.hub.v1.AbortUpgradeRequest
+	(*AgentUpgrade)(nil),                // 107: axle.hub.v1.AgentUpgrade
+	(*AgentUpgradeTarget)(nil),          // 108: axle.hub.v1.AgentUpgradeTarget
+	(*GetServiceConfigRequest)(nil),     // 109: axle.hub.v1.GetServiceConfigRequest
+	(*ServiceConfig)(nil),               // 110: axle.hub.v1.ServiceConfig
+	(*ConfigValue)(nil),                 // 111: axle.hub.v1.ConfigValue
+	(*ConfigLayer)(nil),                 // 112: axle.hub.v1.ConfigLayer
+	(*Context)(nil),                     // 113: axle.hub.v1.Context
+	(*ListContextsRequest)(nil),         // 114: axle.hub.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),        // 115: axle.hub.v1.ListContextsResponse
+	(*GetContextRequest)(nil),           // 116: axle.hub.v1.GetContextRequest
+	(*CreateContextRequest)(nil),        // 117: axle.hub.v1.CreateContextRequest
+	(*UpdateContextRequest)(nil),        // 118: axle.hub.v1.UpdateContextRequest
+	(*DeleteContextRequest)(nil),        // 119: axle.hub.v1.DeleteContextRequest
+	(*DeleteContextResponse)(nil),       // 120: axle.hub.v1.DeleteContextResponse
+	(*ListOutputsRequest)(nil),          // 121: axle.hub.v1.ListOutputsRequest
+	(*ListOutputsResponse)(nil),         // 122: axle.hub.v1.ListOutputsResponse
+	(*PutOutputsRequest)(nil),           // 123: axle.hub.v1.PutOutputsRequest
+	(*DeleteOutputsRequest)(nil),        // 124: axle.hub.v1.DeleteOutputsRequest
+	(*DeleteOutputsResponse)(nil),       // 125: axle.hub.v1.DeleteOutputsResponse
+	(*Backend)(nil),                     // 126: axle.hub.v1.Backend
+	(*ListBackendsRequest)(nil),         // 127: axle.hub.v1.ListBackendsRequest
+	(*ListBackendsResponse)(nil),        // 128: axle.hub.v1.ListBackendsResponse
+	(*MigrateRequest)(nil),              // 129: axle.hub.v1.MigrateRequest
+	(*GetMigrationRequest)(nil),         // 130: axle.hub.v1.GetMigrationRequest
+	(*Migration)(nil),                   // 131: axle.hub.v1.Migration
+	(*RotateKeyRequest)(nil),            // 132: axle.hub.v1.RotateKeyRequest
+	(*RotateKeyResponse)(nil),           // 133: axle.hub.v1.RotateKeyResponse
+	(*ListTestsRequest)(nil),            // 134: axle.hub.v1.ListTestsRequest
+	(*ListTestsResponse)(nil),           // 135: axle.hub.v1.ListTestsResponse
+	(*TestRun)(nil),                     // 136: axle.hub.v1.TestRun
+	(*TestResult)(nil),                  // 137: axle.hub.v1.TestResult
+	(*TestReport)(nil),                  // 138: axle.hub.v1.TestReport
+	(*TestCase)(nil),                    // 139: axle.hub.v1.TestCase
+	nil,                                 // 140: axle.hub.v1.Cluster.TagsEntry
+	nil,                                 // 141: axle.hub.v1.ListClustersRequest.TagsEntry
+	nil,                                 // 142: axle.hub.v1.CreateClusterRequest.TagsEntry
+	nil,                                 // 143: axle.hub.v1.UpdateClusterRequest.TagsEntry
+	nil,                                 // 144: axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	nil,                                 // 145: axle.hub.v1.Context.SecretsEntry
+	(*SyncWindow)(nil),                  // 146: axle.hub.v1.SyncWindow
+	(*ServiceSpec)(nil),                 // 147: axle.hub.v1.ServiceSpec
 }
 var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 0: axle.hub.v1.Management.by:type_name -> axle.hub.v1.Manager
 	7,   // 1: axle.hub.v1.Project.limits:type_name -> axle.hub.v1.ProjectLimits
 	1,   // 2: axle.hub.v1.Project.managed_by:type_name -> axle.hub.v1.Manager
 	1,   // 3: axle.hub.v1.Project.limits_managed_by:type_name -> axle.hub.v1.Manager
-	145, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	146, // 4: axle.hub.v1.ProjectLimits.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	6,   // 5: axle.hub.v1.ListProjectsResponse.projects:type_name -> axle.hub.v1.Project
 	7,   // 6: axle.hub.v1.CreateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 7: axle.hub.v1.CreateProjectRequest.management:type_name -> axle.hub.v1.Management
 	7,   // 8: axle.hub.v1.UpdateProjectRequest.limits:type_name -> axle.hub.v1.ProjectLimits
 	2,   // 9: axle.hub.v1.UpdateProjectRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 10: axle.hub.v1.DeleteProjectRequest.management:type_name -> axle.hub.v1.Management
-	139, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
+	140, // 11: axle.hub.v1.Cluster.tags:type_name -> axle.hub.v1.Cluster.TagsEntry
 	1,   // 12: axle.hub.v1.Cluster.managed_by:type_name -> axle.hub.v1.Manager
-	140, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
+	141, // 13: axle.hub.v1.ListClustersRequest.tags:type_name -> axle.hub.v1.ListClustersRequest.TagsEntry
 	15,  // 14: axle.hub.v1.ListClustersResponse.clusters:type_name -> axle.hub.v1.Cluster
-	141, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
+	142, // 15: axle.hub.v1.CreateClusterRequest.tags:type_name -> axle.hub.v1.CreateClusterRequest.TagsEntry
 	2,   // 16: axle.hub.v1.CreateClusterRequest.management:type_name -> axle.hub.v1.Management
 	15,  // 17: axle.hub.v1.CreateClusterResponse.cluster:type_name -> axle.hub.v1.Cluster
-	142, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
+	143, // 18: axle.hub.v1.UpdateClusterRequest.tags:type_name -> axle.hub.v1.UpdateClusterRequest.TagsEntry
 	2,   // 19: axle.hub.v1.UpdateClusterRequest.management:type_name -> axle.hub.v1.Management
 	2,   // 20: axle.hub.v1.DeleteClusterRequest.management:type_name -> axle.hub.v1.Management
 	30,  // 21: axle.hub.v1.Repository.heads:type_name -> axle.hub.v1.Head
@@ -10980,7 +11117,7 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	2,   // 35: axle.hub.v1.CreateWebhookRequest.management:type_name -> axle.hub.v1.Management
 	40,  // 36: axle.hub.v1.CreatedWebhook.webhook:type_name -> axle.hub.v1.Webhook
 	2,   // 37: axle.hub.v1.DeleteWebhookRequest.management:type_name -> axle.hub.v1.Management
-	146, // 38: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
+	147, // 38: axle.hub.v1.Service.spec:type_name -> axle.hub.v1.ServiceSpec
 	49,  // 39: axle.hub.v1.Service.errors:type_name -> axle.hub.v1.ServiceError
 	50,  // 40: axle.hub.v1.Service.components:type_name -> axle.hub.v1.Component
 	53,  // 41: axle.hub.v1.Service.counts:type_name -> axle.hub.v1.ComponentCounts
@@ -10995,13 +11132,13 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	47,  // 50: axle.hub.v1.ListServicesResponse.services:type_name -> axle.hub.v1.Service
 	57,  // 51: axle.hub.v1.GetServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
 	57,  // 52: axle.hub.v1.CreateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	146, // 53: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	147, // 53: axle.hub.v1.CreateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 54: axle.hub.v1.CreateServiceRequest.management:type_name -> axle.hub.v1.Management
 	57,  // 55: axle.hub.v1.UpdateServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	146, // 56: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	147, // 56: axle.hub.v1.UpdateServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 57: axle.hub.v1.UpdateServiceRequest.management:type_name -> axle.hub.v1.Management
 	57,  // 58: axle.hub.v1.ApplyServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	146, // 59: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
+	147, // 59: axle.hub.v1.ApplyServiceRequest.spec:type_name -> axle.hub.v1.ServiceSpec
 	2,   // 60: axle.hub.v1.ApplyServiceRequest.management:type_name -> axle.hub.v1.Management
 	47,  // 61: axle.hub.v1.ApplyServiceResponse.service:type_name -> axle.hub.v1.Service
 	57,  // 62: axle.hub.v1.SyncServiceRequest.ref:type_name -> axle.hub.v1.ServiceRef
@@ -11021,178 +11158,179 @@ var file_hub_v1_hub_proto_depIdxs = []int32{
 	1,   // 76: axle.hub.v1.Token.managed_by:type_name -> axle.hub.v1.Manager
 	79,  // 77: axle.hub.v1.CreatedToken.token:type_name -> axle.hub.v1.Token
 	79,  // 78: axle.hub.v1.ListTokensResponse.tokens:type_name -> axle.hub.v1.Token
-	143, // 79: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
+	144, // 79: axle.hub.v1.CreateBootstrapTokenRequest.allowed_tags:type_name -> axle.hub.v1.CreateBootstrapTokenRequest.AllowedTagsEntry
 	2,   // 80: axle.hub.v1.CreateBootstrapTokenRequest.management:type_name -> axle.hub.v1.Management
 	87,  // 81: axle.hub.v1.ListEventsResponse.events:type_name -> axle.hub.v1.Event
-	145, // 82: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
+	146, // 82: axle.hub.v1.SyncWindowList.sync_windows:type_name -> axle.hub.v1.SyncWindow
 	2,   // 83: axle.hub.v1.SyncWindowList.management:type_name -> axle.hub.v1.Management
 	1,   // 84: axle.hub.v1.SyncWindowList.managed_by:type_name -> axle.hub.v1.Manager
-	94,  // 85: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
-	2,   // 86: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
-	107, // 87: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
-	1,   // 88: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
-	57,  // 89: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	110, // 90: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
-	111, // 91: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
-	144, // 92: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
-	1,   // 93: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
-	112, // 94: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
-	112, // 95: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 96: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
-	112, // 97: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
-	2,   // 98: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 99: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
-	112, // 100: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
-	112, // 101: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
-	2,   // 102: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
-	2,   // 103: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
-	125, // 104: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
-	57,  // 105: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
-	135, // 106: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
-	136, // 107: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
-	137, // 108: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
-	138, // 109: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
-	3,   // 110: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
-	4,   // 111: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
-	8,   // 112: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
-	10,  // 113: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
-	11,  // 114: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
-	12,  // 115: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
-	13,  // 116: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
-	16,  // 117: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
-	18,  // 118: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
-	19,  // 119: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
-	23,  // 120: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
-	24,  // 121: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
-	25,  // 122: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
-	21,  // 123: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
-	31,  // 124: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
-	33,  // 125: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
-	35,  // 126: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
-	36,  // 127: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
-	37,  // 128: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
-	38,  // 129: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
-	41,  // 130: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
-	43,  // 131: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
-	45,  // 132: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
-	58,  // 133: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
-	60,  // 134: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
-	61,  // 135: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
-	62,  // 136: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
-	63,  // 137: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
-	65,  // 138: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
-	71,  // 139: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
-	72,  // 140: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
-	73,  // 141: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
-	74,  // 142: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
-	77,  // 143: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
-	66,  // 144: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
-	67,  // 145: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
-	78,  // 146: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
-	133, // 147: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
-	108, // 148: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
-	54,  // 149: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
-	113, // 150: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
-	115, // 151: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
-	116, // 152: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
-	117, // 153: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
-	118, // 154: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
-	120, // 155: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
-	122, // 156: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
-	123, // 157: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
-	126, // 158: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
-	128, // 159: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
-	129, // 160: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
-	131, // 161: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
-	81,  // 162: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
-	83,  // 163: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
-	84,  // 164: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
-	85,  // 165: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
-	88,  // 166: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
-	101, // 167: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
-	102, // 168: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
-	103, // 169: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
-	104, // 170: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
-	105, // 171: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
-	92,  // 172: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
-	99,  // 173: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
-	95,  // 174: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
-	97,  // 175: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
-	90,  // 176: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
-	91,  // 177: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
-	80,  // 178: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
-	5,   // 179: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
-	9,   // 180: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
-	6,   // 181: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
-	6,   // 182: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
-	6,   // 183: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
-	14,  // 184: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
-	17,  // 185: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
-	15,  // 186: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
-	20,  // 187: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
-	15,  // 188: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
-	15,  // 189: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
-	26,  // 190: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
-	22,  // 191: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
-	32,  // 192: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
-	27,  // 193: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
-	27,  // 194: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
-	27,  // 195: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
-	27,  // 196: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
-	39,  // 197: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
-	42,  // 198: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
-	44,  // 199: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
-	46,  // 200: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
-	59,  // 201: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
-	47,  // 202: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
-	47,  // 203: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
-	47,  // 204: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
-	64,  // 205: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
-	47,  // 206: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
-	47,  // 207: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
-	47,  // 208: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
-	47,  // 209: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
-	75,  // 210: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
-	47,  // 211: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
-	68,  // 212: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
-	68,  // 213: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
-	47,  // 214: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
-	134, // 215: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
-	109, // 216: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
-	55,  // 217: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
-	114, // 218: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
-	112, // 219: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
-	112, // 220: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
-	112, // 221: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
-	119, // 222: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
-	121, // 223: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
-	112, // 224: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
-	124, // 225: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
-	127, // 226: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
-	130, // 227: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
-	130, // 228: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
-	132, // 229: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
-	82,  // 230: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
-	80,  // 231: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
-	80,  // 232: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
-	86,  // 233: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
-	89,  // 234: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
-	106, // 235: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
-	106, // 236: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	106, // 237: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	106, // 238: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	106, // 239: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
-	93,  // 240: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
-	100, // 241: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
-	96,  // 242: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
-	98,  // 243: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
-	91,  // 244: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	91,  // 245: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
-	178, // [178:246] is the sub-list for method output_type
-	110, // [110:178] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	95,  // 85: axle.hub.v1.HubStatus.replicas:type_name -> axle.hub.v1.Replica
+	94,  // 86: axle.hub.v1.HubStatus.backups:type_name -> axle.hub.v1.Backups
+	2,   // 87: axle.hub.v1.StartUpgradeRequest.management:type_name -> axle.hub.v1.Management
+	108, // 88: axle.hub.v1.AgentUpgrade.targets:type_name -> axle.hub.v1.AgentUpgradeTarget
+	1,   // 89: axle.hub.v1.AgentUpgrade.managed_by:type_name -> axle.hub.v1.Manager
+	57,  // 90: axle.hub.v1.GetServiceConfigRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	111, // 91: axle.hub.v1.ServiceConfig.values:type_name -> axle.hub.v1.ConfigValue
+	112, // 92: axle.hub.v1.ConfigValue.layers:type_name -> axle.hub.v1.ConfigLayer
+	145, // 93: axle.hub.v1.Context.secrets:type_name -> axle.hub.v1.Context.SecretsEntry
+	1,   // 94: axle.hub.v1.Context.managed_by:type_name -> axle.hub.v1.Manager
+	113, // 95: axle.hub.v1.ListContextsResponse.contexts:type_name -> axle.hub.v1.Context
+	113, // 96: axle.hub.v1.CreateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 97: axle.hub.v1.CreateContextRequest.management:type_name -> axle.hub.v1.Management
+	113, // 98: axle.hub.v1.UpdateContextRequest.context:type_name -> axle.hub.v1.Context
+	2,   // 99: axle.hub.v1.UpdateContextRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 100: axle.hub.v1.DeleteContextRequest.management:type_name -> axle.hub.v1.Management
+	113, // 101: axle.hub.v1.ListOutputsResponse.outputs:type_name -> axle.hub.v1.Context
+	113, // 102: axle.hub.v1.PutOutputsRequest.outputs:type_name -> axle.hub.v1.Context
+	2,   // 103: axle.hub.v1.PutOutputsRequest.management:type_name -> axle.hub.v1.Management
+	2,   // 104: axle.hub.v1.DeleteOutputsRequest.management:type_name -> axle.hub.v1.Management
+	126, // 105: axle.hub.v1.ListBackendsResponse.backends:type_name -> axle.hub.v1.Backend
+	57,  // 106: axle.hub.v1.ListTestsRequest.ref:type_name -> axle.hub.v1.ServiceRef
+	136, // 107: axle.hub.v1.ListTestsResponse.runs:type_name -> axle.hub.v1.TestRun
+	137, // 108: axle.hub.v1.TestRun.tests:type_name -> axle.hub.v1.TestResult
+	138, // 109: axle.hub.v1.TestResult.report:type_name -> axle.hub.v1.TestReport
+	139, // 110: axle.hub.v1.TestReport.failed:type_name -> axle.hub.v1.TestCase
+	3,   // 111: axle.hub.v1.Sessions.Setup:input_type -> axle.hub.v1.SetupRequest
+	4,   // 112: axle.hub.v1.Sessions.WhoAmI:input_type -> axle.hub.v1.WhoAmIRequest
+	8,   // 113: axle.hub.v1.Projects.List:input_type -> axle.hub.v1.ListProjectsRequest
+	10,  // 114: axle.hub.v1.Projects.Get:input_type -> axle.hub.v1.GetProjectRequest
+	11,  // 115: axle.hub.v1.Projects.Create:input_type -> axle.hub.v1.CreateProjectRequest
+	12,  // 116: axle.hub.v1.Projects.Update:input_type -> axle.hub.v1.UpdateProjectRequest
+	13,  // 117: axle.hub.v1.Projects.Delete:input_type -> axle.hub.v1.DeleteProjectRequest
+	16,  // 118: axle.hub.v1.Clusters.List:input_type -> axle.hub.v1.ListClustersRequest
+	18,  // 119: axle.hub.v1.Clusters.Get:input_type -> axle.hub.v1.GetClusterRequest
+	19,  // 120: axle.hub.v1.Clusters.Create:input_type -> axle.hub.v1.CreateClusterRequest
+	23,  // 121: axle.hub.v1.Clusters.Update:input_type -> axle.hub.v1.UpdateClusterRequest
+	24,  // 122: axle.hub.v1.Clusters.Approve:input_type -> axle.hub.v1.ApproveClusterRequest
+	25,  // 123: axle.hub.v1.Clusters.Delete:input_type -> axle.hub.v1.DeleteClusterRequest
+	21,  // 124: axle.hub.v1.Clusters.AgentManifests:input_type -> axle.hub.v1.AgentManifestsRequest
+	31,  // 125: axle.hub.v1.Repositories.List:input_type -> axle.hub.v1.ListRepositoriesRequest
+	33,  // 126: axle.hub.v1.Repositories.Get:input_type -> axle.hub.v1.GetRepositoryRequest
+	35,  // 127: axle.hub.v1.Repositories.Create:input_type -> axle.hub.v1.CreateRepositoryRequest
+	36,  // 128: axle.hub.v1.Repositories.Update:input_type -> axle.hub.v1.UpdateRepositoryRequest
+	37,  // 129: axle.hub.v1.Repositories.Refresh:input_type -> axle.hub.v1.RefreshRepositoryRequest
+	38,  // 130: axle.hub.v1.Repositories.Delete:input_type -> axle.hub.v1.DeleteRepositoryRequest
+	41,  // 131: axle.hub.v1.Webhooks.List:input_type -> axle.hub.v1.ListWebhooksRequest
+	43,  // 132: axle.hub.v1.Webhooks.Create:input_type -> axle.hub.v1.CreateWebhookRequest
+	45,  // 133: axle.hub.v1.Webhooks.Delete:input_type -> axle.hub.v1.DeleteWebhookRequest
+	58,  // 134: axle.hub.v1.Services.List:input_type -> axle.hub.v1.ListServicesRequest
+	60,  // 135: axle.hub.v1.Services.Get:input_type -> axle.hub.v1.GetServiceRequest
+	61,  // 136: axle.hub.v1.Services.Create:input_type -> axle.hub.v1.CreateServiceRequest
+	62,  // 137: axle.hub.v1.Services.Update:input_type -> axle.hub.v1.UpdateServiceRequest
+	63,  // 138: axle.hub.v1.Services.Apply:input_type -> axle.hub.v1.ApplyServiceRequest
+	65,  // 139: axle.hub.v1.Services.Sync:input_type -> axle.hub.v1.SyncServiceRequest
+	71,  // 140: axle.hub.v1.Services.Pause:input_type -> axle.hub.v1.PauseServiceRequest
+	72,  // 141: axle.hub.v1.Services.Resume:input_type -> axle.hub.v1.ResumeServiceRequest
+	73,  // 142: axle.hub.v1.Services.Rollback:input_type -> axle.hub.v1.RollbackServiceRequest
+	74,  // 143: axle.hub.v1.Services.ListRevisions:input_type -> axle.hub.v1.ListRevisionsRequest
+	77,  // 144: axle.hub.v1.Services.ApprovePrune:input_type -> axle.hub.v1.ApprovePruneRequest
+	66,  // 145: axle.hub.v1.Services.Diff:input_type -> axle.hub.v1.DiffServiceRequest
+	67,  // 146: axle.hub.v1.Services.Preview:input_type -> axle.hub.v1.PreviewServiceRequest
+	78,  // 147: axle.hub.v1.Services.Delete:input_type -> axle.hub.v1.DeleteServiceRequest
+	134, // 148: axle.hub.v1.Services.ListTests:input_type -> axle.hub.v1.ListTestsRequest
+	109, // 149: axle.hub.v1.Services.Config:input_type -> axle.hub.v1.GetServiceConfigRequest
+	54,  // 150: axle.hub.v1.Services.GetTree:input_type -> axle.hub.v1.GetServiceTreeRequest
+	114, // 151: axle.hub.v1.Contexts.List:input_type -> axle.hub.v1.ListContextsRequest
+	116, // 152: axle.hub.v1.Contexts.Get:input_type -> axle.hub.v1.GetContextRequest
+	117, // 153: axle.hub.v1.Contexts.Create:input_type -> axle.hub.v1.CreateContextRequest
+	118, // 154: axle.hub.v1.Contexts.Update:input_type -> axle.hub.v1.UpdateContextRequest
+	119, // 155: axle.hub.v1.Contexts.Delete:input_type -> axle.hub.v1.DeleteContextRequest
+	121, // 156: axle.hub.v1.Outputs.List:input_type -> axle.hub.v1.ListOutputsRequest
+	123, // 157: axle.hub.v1.Outputs.Put:input_type -> axle.hub.v1.PutOutputsRequest
+	124, // 158: axle.hub.v1.Outputs.Delete:input_type -> axle.hub.v1.DeleteOutputsRequest
+	127, // 159: axle.hub.v1.Backends.List:input_type -> axle.hub.v1.ListBackendsRequest
+	129, // 160: axle.hub.v1.Backends.Migrate:input_type -> axle.hub.v1.MigrateRequest
+	130, // 161: axle.hub.v1.Backends.GetMigration:input_type -> axle.hub.v1.GetMigrationRequest
+	132, // 162: axle.hub.v1.Backends.RotateKey:input_type -> axle.hub.v1.RotateKeyRequest
+	81,  // 163: axle.hub.v1.Tokens.List:input_type -> axle.hub.v1.ListTokensRequest
+	83,  // 164: axle.hub.v1.Tokens.Create:input_type -> axle.hub.v1.CreateTokenRequest
+	84,  // 165: axle.hub.v1.Tokens.CreateBootstrap:input_type -> axle.hub.v1.CreateBootstrapTokenRequest
+	85,  // 166: axle.hub.v1.Tokens.Revoke:input_type -> axle.hub.v1.RevokeTokenRequest
+	88,  // 167: axle.hub.v1.Events.List:input_type -> axle.hub.v1.ListEventsRequest
+	102, // 168: axle.hub.v1.Agents.UpgradeStatus:input_type -> axle.hub.v1.UpgradeStatusRequest
+	103, // 169: axle.hub.v1.Agents.StartUpgrade:input_type -> axle.hub.v1.StartUpgradeRequest
+	104, // 170: axle.hub.v1.Agents.PauseUpgrade:input_type -> axle.hub.v1.PauseUpgradeRequest
+	105, // 171: axle.hub.v1.Agents.ResumeUpgrade:input_type -> axle.hub.v1.ResumeUpgradeRequest
+	106, // 172: axle.hub.v1.Agents.AbortUpgrade:input_type -> axle.hub.v1.AbortUpgradeRequest
+	92,  // 173: axle.hub.v1.Hub.Status:input_type -> axle.hub.v1.HubStatusRequest
+	100, // 174: axle.hub.v1.Hub.ConfirmRestore:input_type -> axle.hub.v1.ConfirmRestoreRequest
+	96,  // 175: axle.hub.v1.Hub.Drain:input_type -> axle.hub.v1.DrainRequest
+	98,  // 176: axle.hub.v1.Hub.RotateSigningKey:input_type -> axle.hub.v1.RotateSigningKeyRequest
+	90,  // 177: axle.hub.v1.Hub.GetSyncWindows:input_type -> axle.hub.v1.GetSyncWindowsRequest
+	91,  // 178: axle.hub.v1.Hub.SetSyncWindows:input_type -> axle.hub.v1.SyncWindowList
+	80,  // 179: axle.hub.v1.Sessions.Setup:output_type -> axle.hub.v1.CreatedToken
+	5,   // 180: axle.hub.v1.Sessions.WhoAmI:output_type -> axle.hub.v1.Identity
+	9,   // 181: axle.hub.v1.Projects.List:output_type -> axle.hub.v1.ListProjectsResponse
+	6,   // 182: axle.hub.v1.Projects.Get:output_type -> axle.hub.v1.Project
+	6,   // 183: axle.hub.v1.Projects.Create:output_type -> axle.hub.v1.Project
+	6,   // 184: axle.hub.v1.Projects.Update:output_type -> axle.hub.v1.Project
+	14,  // 185: axle.hub.v1.Projects.Delete:output_type -> axle.hub.v1.DeleteProjectResponse
+	17,  // 186: axle.hub.v1.Clusters.List:output_type -> axle.hub.v1.ListClustersResponse
+	15,  // 187: axle.hub.v1.Clusters.Get:output_type -> axle.hub.v1.Cluster
+	20,  // 188: axle.hub.v1.Clusters.Create:output_type -> axle.hub.v1.CreateClusterResponse
+	15,  // 189: axle.hub.v1.Clusters.Update:output_type -> axle.hub.v1.Cluster
+	15,  // 190: axle.hub.v1.Clusters.Approve:output_type -> axle.hub.v1.Cluster
+	26,  // 191: axle.hub.v1.Clusters.Delete:output_type -> axle.hub.v1.DeleteClusterResponse
+	22,  // 192: axle.hub.v1.Clusters.AgentManifests:output_type -> axle.hub.v1.AgentManifestsResponse
+	32,  // 193: axle.hub.v1.Repositories.List:output_type -> axle.hub.v1.ListRepositoriesResponse
+	27,  // 194: axle.hub.v1.Repositories.Get:output_type -> axle.hub.v1.Repository
+	27,  // 195: axle.hub.v1.Repositories.Create:output_type -> axle.hub.v1.Repository
+	27,  // 196: axle.hub.v1.Repositories.Update:output_type -> axle.hub.v1.Repository
+	27,  // 197: axle.hub.v1.Repositories.Refresh:output_type -> axle.hub.v1.Repository
+	39,  // 198: axle.hub.v1.Repositories.Delete:output_type -> axle.hub.v1.DeleteRepositoryResponse
+	42,  // 199: axle.hub.v1.Webhooks.List:output_type -> axle.hub.v1.ListWebhooksResponse
+	44,  // 200: axle.hub.v1.Webhooks.Create:output_type -> axle.hub.v1.CreatedWebhook
+	46,  // 201: axle.hub.v1.Webhooks.Delete:output_type -> axle.hub.v1.DeleteWebhookResponse
+	59,  // 202: axle.hub.v1.Services.List:output_type -> axle.hub.v1.ListServicesResponse
+	47,  // 203: axle.hub.v1.Services.Get:output_type -> axle.hub.v1.Service
+	47,  // 204: axle.hub.v1.Services.Create:output_type -> axle.hub.v1.Service
+	47,  // 205: axle.hub.v1.Services.Update:output_type -> axle.hub.v1.Service
+	64,  // 206: axle.hub.v1.Services.Apply:output_type -> axle.hub.v1.ApplyServiceResponse
+	47,  // 207: axle.hub.v1.Services.Sync:output_type -> axle.hub.v1.Service
+	47,  // 208: axle.hub.v1.Services.Pause:output_type -> axle.hub.v1.Service
+	47,  // 209: axle.hub.v1.Services.Resume:output_type -> axle.hub.v1.Service
+	47,  // 210: axle.hub.v1.Services.Rollback:output_type -> axle.hub.v1.Service
+	75,  // 211: axle.hub.v1.Services.ListRevisions:output_type -> axle.hub.v1.ListRevisionsResponse
+	47,  // 212: axle.hub.v1.Services.ApprovePrune:output_type -> axle.hub.v1.Service
+	68,  // 213: axle.hub.v1.Services.Diff:output_type -> axle.hub.v1.ServiceDiff
+	68,  // 214: axle.hub.v1.Services.Preview:output_type -> axle.hub.v1.ServiceDiff
+	47,  // 215: axle.hub.v1.Services.Delete:output_type -> axle.hub.v1.Service
+	135, // 216: axle.hub.v1.Services.ListTests:output_type -> axle.hub.v1.ListTestsResponse
+	110, // 217: axle.hub.v1.Services.Config:output_type -> axle.hub.v1.ServiceConfig
+	55,  // 218: axle.hub.v1.Services.GetTree:output_type -> axle.hub.v1.ServiceTree
+	115, // 219: axle.hub.v1.Contexts.List:output_type -> axle.hub.v1.ListContextsResponse
+	113, // 220: axle.hub.v1.Contexts.Get:output_type -> axle.hub.v1.Context
+	113, // 221: axle.hub.v1.Contexts.Create:output_type -> axle.hub.v1.Context
+	113, // 222: axle.hub.v1.Contexts.Update:output_type -> axle.hub.v1.Context
+	120, // 223: axle.hub.v1.Contexts.Delete:output_type -> axle.hub.v1.DeleteContextResponse
+	122, // 224: axle.hub.v1.Outputs.List:output_type -> axle.hub.v1.ListOutputsResponse
+	113, // 225: axle.hub.v1.Outputs.Put:output_type -> axle.hub.v1.Context
+	125, // 226: axle.hub.v1.Outputs.Delete:output_type -> axle.hub.v1.DeleteOutputsResponse
+	128, // 227: axle.hub.v1.Backends.List:output_type -> axle.hub.v1.ListBackendsResponse
+	131, // 228: axle.hub.v1.Backends.Migrate:output_type -> axle.hub.v1.Migration
+	131, // 229: axle.hub.v1.Backends.GetMigration:output_type -> axle.hub.v1.Migration
+	133, // 230: axle.hub.v1.Backends.RotateKey:output_type -> axle.hub.v1.RotateKeyResponse
+	82,  // 231: axle.hub.v1.Tokens.List:output_type -> axle.hub.v1.ListTokensResponse
+	80,  // 232: axle.hub.v1.Tokens.Create:output_type -> axle.hub.v1.CreatedToken
+	80,  // 233: axle.hub.v1.Tokens.CreateBootstrap:output_type -> axle.hub.v1.CreatedToken
+	86,  // 234: axle.hub.v1.Tokens.Revoke:output_type -> axle.hub.v1.RevokeTokenResponse
+	89,  // 235: axle.hub.v1.Events.List:output_type -> axle.hub.v1.ListEventsResponse
+	107, // 236: axle.hub.v1.Agents.UpgradeStatus:output_type -> axle.hub.v1.AgentUpgrade
+	107, // 237: axle.hub.v1.Agents.StartUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	107, // 238: axle.hub.v1.Agents.PauseUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	107, // 239: axle.hub.v1.Agents.ResumeUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	107, // 240: axle.hub.v1.Agents.AbortUpgrade:output_type -> axle.hub.v1.AgentUpgrade
+	93,  // 241: axle.hub.v1.Hub.Status:output_type -> axle.hub.v1.HubStatus
+	101, // 242: axle.hub.v1.Hub.ConfirmRestore:output_type -> axle.hub.v1.ConfirmRestoreResponse
+	97,  // 243: axle.hub.v1.Hub.Drain:output_type -> axle.hub.v1.DrainResponse
+	99,  // 244: axle.hub.v1.Hub.RotateSigningKey:output_type -> axle.hub.v1.RotateSigningKeyResponse
+	91,  // 245: axle.hub.v1.Hub.GetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	91,  // 246: axle.hub.v1.Hub.SetSyncWindows:output_type -> axle.hub.v1.SyncWindowList
+	179, // [179:247] is the sub-list for method output_type
+	111, // [111:179] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_hub_proto_init() }
@@ -11208,7 +11346,7 @@ func file_hub_v1_hub_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_hub_proto_rawDesc), len(file_hub_v1_hub_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   145,
+			NumMessages:   146,
 			NumExtensions: 0,
 			NumServices:   13,
 		},

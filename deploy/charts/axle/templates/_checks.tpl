@@ -16,6 +16,11 @@
 {{- if and (ne $v.tls.mode "ingress") (hasPrefix "http://" $v.url) }}{{ fail (printf "with tls.mode %s the hub speaks HTTPS: set url to https://…" $v.tls.mode) }}{{ end -}}
 {{- if and $v.agentsUrl (eq (include "axle.host" $v.agentsUrl) (include "axle.host" $v.url)) }}{{ fail "agentsUrl has the host of url: leave agentsUrl empty, or give agents a host of their own" }}{{ end -}}
 {{- if and $v.crds.hook (not $v.operator.enabled) }}{{ fail "crds.hook installs the definitions of what the operator reads: set crds.hook=false when operator.enabled is false" }}{{ end -}}
+{{- $b := $v.backup -}}
+{{- if and (not $b.to) (or $b.schedule $b.keepFor $b.endpoint $b.region $b.credentialsSecret.name $b.claim) }}{{ fail "backup has settings and no place: set backup.to to a bucket, such as s3://backups/axle, or to a path with backup.claim" }}{{ end -}}
+{{- if and (hasPrefix "s3://" $b.to) $b.claim }}{{ fail "backup.to is a bucket, and backup.claim is the volume of a folder: leave one out" }}{{ end -}}
+{{- if and (hasPrefix "/" $b.to) (or $b.endpoint $b.region $b.credentialsSecret.name) }}{{ fail "backup.endpoint, backup.region and backup.credentialsSecret are for a bucket: set backup.to to one, such as s3://backups/axle" }}{{ end -}}
+{{- if and (hasPrefix "/" $b.to) (not $b.claim) }}{{ fail "backup.to is a path, and the pod has no volume there but the hub's own: set backup.claim to a PersistentVolumeClaim, in shape ha one that several nodes can mount" }}{{ end -}}
 {{- $have := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "axle.name" .) -}}
 {{- if $have -}}
 {{- $container := index $have.spec.template.spec.containers 0 -}}
