@@ -148,6 +148,24 @@ func (h *ha) populate(played int) {
 	}
 	h.live()
 	h.delivered()
+	h.rested()
+}
+
+// rested waits until no repository was placed anew for longer than the hub pauses
+// between two moves: the first placement is put right when all replicas are there.
+func (h *ha) rested() {
+	h.t.Helper()
+	var last map[string]placed
+	since := time.Now()
+	eventually.For(h.t, limit, "the repositories come to rest", func() error {
+		if now := h.settled(); !maps.Equal(now, last) {
+			last, since = now, time.Now()
+		}
+		if rest := time.Since(since); rest < 15*time.Second {
+			return fmt.Errorf("nothing moved for %s", rest)
+		}
+		return nil
+	})
 }
 
 // live lets the simulated agents poll until the test ends.
