@@ -50,6 +50,8 @@ state = "NODE/containerd-state"
   capabilities = ["pull", "resolve"]
 `,
 	"certs.d/" + ElsewhereRegistry + "/hosts.toml": `server = "http://` + ElsewhereRegistry + `"
+[host."http://` + ElsewhereRegistry + `"]
+  capabilities = ["pull", "resolve"]
 `,
 	// Each pod has a link of its own: a bridge would answer a pod that asked a Service
 	// from the address of another pod, unless the kernel filters bridges.

@@ -134,9 +134,11 @@ func sockets(dir string) {
 // records removes what others keep of the node's pods: the kubelet's links to logs, and
 // what each pod got from the network.
 func records(dir string) {
-	results, _ := filepath.Glob("/var/lib/cni/results/" + namespace + "-*")
+	results, _ := filepath.Glob("/var/lib/cni/results/*")
 	for _, file := range results {
-		_ = os.Remove(file)
+		if text, err := os.ReadFile(file); err == nil && bytes.Contains(text, []byte(`"`+dir+"/")) {
+			_ = os.Remove(file)
+		}
 	}
 	links, _ := filepath.Glob("/var/log/containers/*")
 	for _, file := range links {

@@ -131,7 +131,7 @@ func leftovers(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var found []string
-	for _, pattern := range []string{"/run/netns/axle-node", "/sys/class/net/axle-node", "/sys/fs/cgroup/axle-node", "/sys/fs/cgroup/*/axle-node", "/var/lib/cni/results/axle-node-*", "/var/log/containers/axle-*", filepath.Join(cache, "axle", "node")} {
+	for _, pattern := range []string{"/run/netns/axle-node", "/sys/class/net/axle-node", "/sys/fs/cgroup/axle-node", "/sys/fs/cgroup/*/axle-node", "/var/log/containers/axle-*", filepath.Join(cache, "axle", "node")} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +142,11 @@ func leftovers(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(mounts)) {
+	results, err := exec.CommandContext(t.Context(), "sh", "-c", "cat /var/lib/cni/results/* 2>/dev/null || true").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts) + string(results)) {
 		if strings.Contains(line, filepath.Join(cache, "axle", "node")+"/") {
 			found = append(found, strings.TrimSpace(line))
 		}
