@@ -27,6 +27,9 @@ const (
 	// baseWeight is the load of a repository beside its bytes: polls, heads,
 	// tarballs. It also spreads many small ones evenly.
 	baseWeight = 64 << 20
+	// smallBytes is the size below which mirrors weigh the same: many small ones are on
+	// the edge of what fits, and each commit changes their bytes.
+	smallBytes = 16 << 20
 )
 
 // Placement says which replica owns a repository, and which should.
@@ -72,6 +75,9 @@ type Assignment struct {
 // weight returns the load of a repository: its bytes rounded to powers of two,
 // so that a mirror that grows a little moves nothing.
 func (p Placement) weight() int64 {
+	if p.Bytes < smallBytes {
+		return baseWeight
+	}
 	return baseWeight + int64(1)<<bits.Len64(uint64(max(p.Bytes, 1)))
 }
 
@@ -116,7 +122,8 @@ func Candidates(known []peer.Replica) []string {
 
 // Plan returns the changes to make. Repositories without a healthy owner are
 // placed at once. Of the others at most one moves, and none while two moves are
-// running or the last was less than 10 s ago. A drained replica is the
+// running, the last was less than 10 s ago, or a replica is away that may be back in a
+// moment, as in an upgrade. A drained replica is the
 // exception: it is emptied two at a time without that pause.
 func Plan(known []peer.Replica, rows []Placement) []Assignment {
 	p := newPlanner(known, rows)
@@ -137,9 +144,11 @@ type planner struct {
 	names   []string // candidates
 	here    map[string]bool
 	leaving map[string]bool
-	rows    []Placement
-	load    map[string]int64
-	limit   int64
+	// restarts is set while a candidate is away that may be back in a moment.
+	restarts bool
+	rows     []Placement
+	load     map[string]int64
+	limit    int64
 }
 
 func newPlanner(known []peer.Replica, rows []Placement) *planner {
@@ -151,6 +160,7 @@ func newPlanner(known []peer.Replica, rows []Placement) *planner {
 		if r.Leaving && r.Alive {
 			p.leaving[r.Name] = true
 		}
+		p.restarts = p.restarts || r.Present && !r.Leaving && !r.Alive
 	}
 	// The heaviest come first, so that small ones fill the gaps.
 	slices.SortFunc(p.rows, func(a, b Placement) int {
@@ -243,7 +253,7 @@ func (p *planner) moves() []Assignment {
 			moving++
 		}
 	}
-	if moving > 0 || pause < MoveEvery {
+	if moving > 0 || pause < MoveEvery || p.restarts {
 		return out
 	}
 	// Those that can return to their first choice come first; they may free

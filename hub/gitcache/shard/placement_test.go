@@ -270,3 +270,40 @@ func TestRankIsStable(t *testing.T) {
 		}
 	}
 }
+
+// Commits change the sizes of mirrors all the time. Those of small ones move nothing,
+// even where a replica is as full as it may be.
+func TestSmallMirrorsThatGrowMoveNothing(t *testing.T) {
+	h := newHub(t, 3, 6)
+	h.rest()
+	before := h.placed()
+	for grown := range int64(15) {
+		for i := range h.rows {
+			h.rows[i].Bytes = (grown + int64(i)) % 15 << 20
+		}
+		h.round()
+	}
+	if after := h.placed(); !maps.Equal(before, after) {
+		t.Errorf("placed on %v, and after some commits on %v", before, after)
+	}
+}
+
+// Replicas that restart one after the other, as in an upgrade, are no time to balance.
+func TestNothingIsBalancedWhileAReplicaRestarts(t *testing.T) {
+	h := newHub(t, 3, 30)
+	h.rest()
+	h.join("hub-3")
+	h.replica("hub-1").Alive = false
+	h.moves = 0
+	for range 5 {
+		h.round()
+	}
+	if h.moves != 0 {
+		t.Errorf("%d repositories moved while hub-1 was away", h.moves)
+	}
+	h.replica("hub-1").Alive = true
+	h.rest()
+	if h.moves == 0 {
+		t.Error("nothing moved after it was back")
+	}
+}
