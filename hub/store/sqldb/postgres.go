@@ -97,6 +97,10 @@ func (db *DB) holdAlive(ctx context.Context) error {
 	db.release = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
+		// Postgres ends a session some time after the connection is closed, and whoever
+		// opens the database next would still find the lock. A connection that is broken
+		// has none.
+		_, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock_all()")
 		return conn.Close(ctx)
 	}
 	if err := pgcheck.Suitable(ctx, conn.PgConn()); err != nil {
