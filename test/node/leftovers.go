@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ const endLimit = 20 * time.Second
 func remove(ctx context.Context, dir string) error {
 	// Shims first: they would report the end of their pods to a containerd that is gone.
 	err := eventually.Wait(ctx, endLimit, func() error {
-		left := append(shims(dir), members()...)
+		left := slices.Concat(shims(dir), members(), inside(ctx))
 		for _, pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
@@ -57,6 +58,21 @@ func remove(ctx context.Context, dir string) error {
 		return fmt.Errorf("the network namespace %s stays: ip netns delete %s says why", namespace, namespace)
 	}
 	return os.RemoveAll(dir)
+}
+
+// inside are the processes in the network namespace. dnsmasq changes its rights, which
+// clears the signal that the others get when their owner is killed.
+func inside(ctx context.Context) (pids []int) {
+	out, err := exec.CommandContext(ctx, "ip", "netns", "pids", namespace).Output()
+	if err != nil {
+		return nil // there is no namespace
+	}
+	for _, word := range strings.Fields(string(out)) {
+		if pid, err := strconv.Atoi(word); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // shims are the processes that hold containers of a node in dir.
