@@ -618,6 +618,305 @@ func (x *ClusterObjectEvent) GetJson() []byte {
 	return nil
 }
 
+type WriteClusterObjectRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Exactly one namespace for namespaced kinds; selectors stay empty.
+	Objects *ClusterObjects `protobuf:"bytes,1,opt,name=objects,proto3" json:"objects,omitempty"`
+	Name    string          `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// create, update, apply (server-side), patch (a JSON merge patch) or delete.
+	Verb string `protobuf:"bytes,3,opt,name=verb,proto3" json:"verb,omitempty"`
+	// The object, as YAML or JSON; for patch the patch, for delete empty.
+	Object string `protobuf:"bytes,4,opt,name=object,proto3" json:"object,omitempty"`
+	// scale, status, or empty for the object itself.
+	Subresource string `protobuf:"bytes,5,opt,name=subresource,proto3" json:"subresource,omitempty"`
+	// Checks on the server and stores nothing.
+	DryRun bool `protobuf:"varint,6,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// For apply: takes fields of other managers.
+	Force         bool `protobuf:"varint,7,opt,name=force,proto3" json:"force,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteClusterObjectRequest) Reset() {
+	*x = WriteClusterObjectRequest{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteClusterObjectRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteClusterObjectRequest) ProtoMessage() {}
+
+func (x *WriteClusterObjectRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteClusterObjectRequest.ProtoReflect.Descriptor instead.
+func (*WriteClusterObjectRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *WriteClusterObjectRequest) GetObjects() *ClusterObjects {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *WriteClusterObjectRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WriteClusterObjectRequest) GetVerb() string {
+	if x != nil {
+		return x.Verb
+	}
+	return ""
+}
+
+func (x *WriteClusterObjectRequest) GetObject() string {
+	if x != nil {
+		return x.Object
+	}
+	return ""
+}
+
+func (x *WriteClusterObjectRequest) GetSubresource() string {
+	if x != nil {
+		return x.Subresource
+	}
+	return ""
+}
+
+func (x *WriteClusterObjectRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *WriteClusterObjectRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+type WriteClusterObjectResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The API server's answer, as JSON.
+	Json []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	// Warnings of the API server.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteClusterObjectResponse) Reset() {
+	*x = WriteClusterObjectResponse{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteClusterObjectResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteClusterObjectResponse) ProtoMessage() {}
+
+func (x *WriteClusterObjectResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteClusterObjectResponse.ProtoReflect.Descriptor instead.
+func (*WriteClusterObjectResponse) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WriteClusterObjectResponse) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+func (x *WriteClusterObjectResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+type ReadClusterLogsRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Cluster   string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Namespace string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Pod       string                 `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
+	Container string                 `protobuf:"bytes,4,opt,name=container,proto3" json:"container,omitempty"`
+	Follow    bool                   `protobuf:"varint,5,opt,name=follow,proto3" json:"follow,omitempty"`
+	// The log of the container's previous run.
+	Previous bool `protobuf:"varint,6,opt,name=previous,proto3" json:"previous,omitempty"`
+	// The last lines; 0 is all, the maximum 50,000.
+	TailLines     int64 `protobuf:"varint,7,opt,name=tail_lines,json=tailLines,proto3" json:"tail_lines,omitempty"`
+	SinceSeconds  int64 `protobuf:"varint,8,opt,name=since_seconds,json=sinceSeconds,proto3" json:"since_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadClusterLogsRequest) Reset() {
+	*x = ReadClusterLogsRequest{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadClusterLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadClusterLogsRequest) ProtoMessage() {}
+
+func (x *ReadClusterLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadClusterLogsRequest.ProtoReflect.Descriptor instead.
+func (*ReadClusterLogsRequest) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ReadClusterLogsRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ReadClusterLogsRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ReadClusterLogsRequest) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *ReadClusterLogsRequest) GetContainer() string {
+	if x != nil {
+		return x.Container
+	}
+	return ""
+}
+
+func (x *ReadClusterLogsRequest) GetFollow() bool {
+	if x != nil {
+		return x.Follow
+	}
+	return false
+}
+
+func (x *ReadClusterLogsRequest) GetPrevious() bool {
+	if x != nil {
+		return x.Previous
+	}
+	return false
+}
+
+func (x *ReadClusterLogsRequest) GetTailLines() int64 {
+	if x != nil {
+		return x.TailLines
+	}
+	return 0
+}
+
+func (x *ReadClusterLogsRequest) GetSinceSeconds() int64 {
+	if x != nil {
+		return x.SinceSeconds
+	}
+	return 0
+}
+
+type ClusterLogs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whole lines, each with its time in RFC 3339 in front.
+	Lines         string `protobuf:"bytes,1,opt,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterLogs) Reset() {
+	*x = ClusterLogs{}
+	mi := &file_hub_v1_proxy_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterLogs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterLogs) ProtoMessage() {}
+
+func (x *ClusterLogs) ProtoReflect() protoreflect.Message {
+	mi := &file_hub_v1_proxy_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterLogs.ProtoReflect.Descriptor instead.
+func (*ClusterLogs) Descriptor() ([]byte, []int) {
+	return file_hub_v1_proxy_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ClusterLogs) GetLines() string {
+	if x != nil {
+		return x.Lines
+	}
+	return ""
+}
+
 var File_hub_v1_proxy_proto protoreflect.FileDescriptor
 
 const file_hub_v1_proxy_proto_rawDesc = "" +
@@ -664,13 +963,38 @@ const file_hub_v1_proxy_proto_rawDesc = "" +
 	"\x05table\x18\x03 \x01(\bR\x05table\"<\n" +
 	"\x12ClusterObjectEvent\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x12\n" +
-	"\x04json\x18\x02 \x01(\fR\x04json2\xfe\x02\n" +
+	"\x04json\x18\x02 \x01(\fR\x04json\"\xe3\x01\n" +
+	"\x19WriteClusterObjectRequest\x125\n" +
+	"\aobjects\x18\x01 \x01(\v2\x1b.axle.hub.v1.ClusterObjectsR\aobjects\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04verb\x18\x03 \x01(\tR\x04verb\x12\x16\n" +
+	"\x06object\x18\x04 \x01(\tR\x06object\x12 \n" +
+	"\vsubresource\x18\x05 \x01(\tR\vsubresource\x12\x17\n" +
+	"\adry_run\x18\x06 \x01(\bR\x06dryRun\x12\x14\n" +
+	"\x05force\x18\a \x01(\bR\x05force\"L\n" +
+	"\x1aWriteClusterObjectResponse\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"\xf8\x01\n" +
+	"\x16ReadClusterLogsRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x10\n" +
+	"\x03pod\x18\x03 \x01(\tR\x03pod\x12\x1c\n" +
+	"\tcontainer\x18\x04 \x01(\tR\tcontainer\x12\x16\n" +
+	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\x1a\n" +
+	"\bprevious\x18\x06 \x01(\bR\bprevious\x12\x1d\n" +
+	"\n" +
+	"tail_lines\x18\a \x01(\x03R\ttailLines\x12#\n" +
+	"\rsince_seconds\x18\b \x01(\x03R\fsinceSeconds\"#\n" +
+	"\vClusterLogs\x12\x14\n" +
+	"\x05lines\x18\x01 \x01(\tR\x05lines2\xab\x04\n" +
 	"\n" +
 	"ClusterAPI\x12_\n" +
 	"\x10CreateCredential\x12+.axle.hub.v1.CreateClusterCredentialRequest\x1a\x1e.axle.hub.v1.ClusterCredential\x12S\n" +
 	"\fCreateTicket\x12'.axle.hub.v1.CreateClusterTicketRequest\x1a\x1a.axle.hub.v1.ClusterTicket\x12^\n" +
 	"\vListObjects\x12&.axle.hub.v1.ListClusterObjectsRequest\x1a'.axle.hub.v1.ListClusterObjectsResponse\x12Z\n" +
-	"\fWatchObjects\x12'.axle.hub.v1.WatchClusterObjectsRequest\x1a\x1f.axle.hub.v1.ClusterObjectEvent0\x01B*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
+	"\fWatchObjects\x12'.axle.hub.v1.WatchClusterObjectsRequest\x1a\x1f.axle.hub.v1.ClusterObjectEvent0\x01\x12^\n" +
+	"\vWriteObject\x12&.axle.hub.v1.WriteClusterObjectRequest\x1a'.axle.hub.v1.WriteClusterObjectResponse\x12K\n" +
+	"\bReadLogs\x12#.axle.hub.v1.ReadClusterLogsRequest\x1a\x18.axle.hub.v1.ClusterLogs0\x01B*Z(github.com/axle-cd/axle/api/hub/v1;hubv1b\x06proto3"
 
 var (
 	file_hub_v1_proxy_proto_rawDescOnce sync.Once
@@ -684,7 +1008,7 @@ func file_hub_v1_proxy_proto_rawDescGZIP() []byte {
 	return file_hub_v1_proxy_proto_rawDescData
 }
 
-var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_hub_v1_proxy_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_hub_v1_proxy_proto_goTypes = []any{
 	(*CreateClusterCredentialRequest)(nil), // 0: axle.hub.v1.CreateClusterCredentialRequest
 	(*ClusterCredential)(nil),              // 1: axle.hub.v1.ClusterCredential
@@ -695,23 +1019,32 @@ var file_hub_v1_proxy_proto_goTypes = []any{
 	(*ListClusterObjectsResponse)(nil),     // 6: axle.hub.v1.ListClusterObjectsResponse
 	(*WatchClusterObjectsRequest)(nil),     // 7: axle.hub.v1.WatchClusterObjectsRequest
 	(*ClusterObjectEvent)(nil),             // 8: axle.hub.v1.ClusterObjectEvent
+	(*WriteClusterObjectRequest)(nil),      // 9: axle.hub.v1.WriteClusterObjectRequest
+	(*WriteClusterObjectResponse)(nil),     // 10: axle.hub.v1.WriteClusterObjectResponse
+	(*ReadClusterLogsRequest)(nil),         // 11: axle.hub.v1.ReadClusterLogsRequest
+	(*ClusterLogs)(nil),                    // 12: axle.hub.v1.ClusterLogs
 }
 var file_hub_v1_proxy_proto_depIdxs = []int32{
-	4, // 0: axle.hub.v1.ListClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
-	4, // 1: axle.hub.v1.WatchClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
-	0, // 2: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
-	2, // 3: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
-	5, // 4: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
-	7, // 5: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
-	1, // 6: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
-	3, // 7: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
-	6, // 8: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
-	8, // 9: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
-	6, // [6:10] is the sub-list for method output_type
-	2, // [2:6] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	4,  // 0: axle.hub.v1.ListClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
+	4,  // 1: axle.hub.v1.WatchClusterObjectsRequest.objects:type_name -> axle.hub.v1.ClusterObjects
+	4,  // 2: axle.hub.v1.WriteClusterObjectRequest.objects:type_name -> axle.hub.v1.ClusterObjects
+	0,  // 3: axle.hub.v1.ClusterAPI.CreateCredential:input_type -> axle.hub.v1.CreateClusterCredentialRequest
+	2,  // 4: axle.hub.v1.ClusterAPI.CreateTicket:input_type -> axle.hub.v1.CreateClusterTicketRequest
+	5,  // 5: axle.hub.v1.ClusterAPI.ListObjects:input_type -> axle.hub.v1.ListClusterObjectsRequest
+	7,  // 6: axle.hub.v1.ClusterAPI.WatchObjects:input_type -> axle.hub.v1.WatchClusterObjectsRequest
+	9,  // 7: axle.hub.v1.ClusterAPI.WriteObject:input_type -> axle.hub.v1.WriteClusterObjectRequest
+	11, // 8: axle.hub.v1.ClusterAPI.ReadLogs:input_type -> axle.hub.v1.ReadClusterLogsRequest
+	1,  // 9: axle.hub.v1.ClusterAPI.CreateCredential:output_type -> axle.hub.v1.ClusterCredential
+	3,  // 10: axle.hub.v1.ClusterAPI.CreateTicket:output_type -> axle.hub.v1.ClusterTicket
+	6,  // 11: axle.hub.v1.ClusterAPI.ListObjects:output_type -> axle.hub.v1.ListClusterObjectsResponse
+	8,  // 12: axle.hub.v1.ClusterAPI.WatchObjects:output_type -> axle.hub.v1.ClusterObjectEvent
+	10, // 13: axle.hub.v1.ClusterAPI.WriteObject:output_type -> axle.hub.v1.WriteClusterObjectResponse
+	12, // 14: axle.hub.v1.ClusterAPI.ReadLogs:output_type -> axle.hub.v1.ClusterLogs
+	9,  // [9:15] is the sub-list for method output_type
+	3,  // [3:9] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_hub_v1_proxy_proto_init() }
@@ -725,7 +1058,7 @@ func file_hub_v1_proxy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hub_v1_proxy_proto_rawDesc), len(file_hub_v1_proxy_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -94,6 +94,8 @@ const (
 	ClustersDeleteProcedure = "/axle.hub.v1.Clusters/Delete"
 	// ClustersAgentManifestsProcedure is the fully-qualified name of the Clusters's AgentManifests RPC.
 	ClustersAgentManifestsProcedure = "/axle.hub.v1.Clusters/AgentManifests"
+	// ClustersEnrollmentProcedure is the fully-qualified name of the Clusters's Enrollment RPC.
+	ClustersEnrollmentProcedure = "/axle.hub.v1.Clusters/Enrollment"
 	// RepositoriesListProcedure is the fully-qualified name of the Repositories's List RPC.
 	RepositoriesListProcedure = "/axle.hub.v1.Repositories/List"
 	// RepositoriesGetProcedure is the fully-qualified name of the Repositories's Get RPC.
@@ -498,6 +500,8 @@ type ClustersClient interface {
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
 	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
+	// Enrollment tells how far a new cluster's agent has come.
+	Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error)
 }
 
 // NewClustersClient constructs a client for the axle.hub.v1.Clusters service. By default, it uses
@@ -553,6 +557,12 @@ func NewClustersClient(httpClient connect.HTTPClient, baseURL string, opts ...co
 			connect.WithSchema(clustersMethods.ByName("AgentManifests")),
 			connect.WithClientOptions(opts...),
 		),
+		enrollment: connect.NewClient[v1.EnrollmentRequest, v1.EnrollmentResponse](
+			httpClient,
+			baseURL+ClustersEnrollmentProcedure,
+			connect.WithSchema(clustersMethods.ByName("Enrollment")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -565,6 +575,7 @@ type clustersClient struct {
 	approve        *connect.Client[v1.ApproveClusterRequest, v1.Cluster]
 	delete         *connect.Client[v1.DeleteClusterRequest, v1.DeleteClusterResponse]
 	agentManifests *connect.Client[v1.AgentManifestsRequest, v1.AgentManifestsResponse]
+	enrollment     *connect.Client[v1.EnrollmentRequest, v1.EnrollmentResponse]
 }
 
 // List calls axle.hub.v1.Clusters.List.
@@ -602,6 +613,11 @@ func (c *clustersClient) AgentManifests(ctx context.Context, req *connect.Reques
 	return c.agentManifests.CallUnary(ctx, req)
 }
 
+// Enrollment calls axle.hub.v1.Clusters.Enrollment.
+func (c *clustersClient) Enrollment(ctx context.Context, req *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error) {
+	return c.enrollment.CallUnary(ctx, req)
+}
+
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
@@ -618,6 +634,8 @@ type ClustersHandler interface {
 	// with its URL, its certificate authority and its registry. It is the one source
 	// for the command line, the chart and every other tool, and changes nothing.
 	AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error)
+	// Enrollment tells how far a new cluster's agent has come.
+	Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error)
 }
 
 // NewClustersHandler builds an HTTP handler from the service implementation. It returns the path on
@@ -669,6 +687,12 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 		connect.WithSchema(clustersMethods.ByName("AgentManifests")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clustersEnrollmentHandler := connect.NewUnaryHandler(
+		ClustersEnrollmentProcedure,
+		svc.Enrollment,
+		connect.WithSchema(clustersMethods.ByName("Enrollment")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.Clusters/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClustersListProcedure:
@@ -685,6 +709,8 @@ func NewClustersHandler(svc ClustersHandler, opts ...connect.HandlerOption) (str
 			clustersDeleteHandler.ServeHTTP(w, r)
 		case ClustersAgentManifestsProcedure:
 			clustersAgentManifestsHandler.ServeHTTP(w, r)
+		case ClustersEnrollmentProcedure:
+			clustersEnrollmentHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -720,6 +746,10 @@ func (UnimplementedClustersHandler) Delete(context.Context, *connect.Request[v1.
 
 func (UnimplementedClustersHandler) AgentManifests(context.Context, *connect.Request[v1.AgentManifestsRequest]) (*connect.Response[v1.AgentManifestsResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.AgentManifests is not implemented"))
+}
+
+func (UnimplementedClustersHandler) Enrollment(context.Context, *connect.Request[v1.EnrollmentRequest]) (*connect.Response[v1.EnrollmentResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.Clusters.Enrollment is not implemented"))
 }
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.

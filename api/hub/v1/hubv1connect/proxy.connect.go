@@ -45,6 +45,10 @@ const (
 	ClusterAPIListObjectsProcedure = "/axle.hub.v1.ClusterAPI/ListObjects"
 	// ClusterAPIWatchObjectsProcedure is the fully-qualified name of the ClusterAPI's WatchObjects RPC.
 	ClusterAPIWatchObjectsProcedure = "/axle.hub.v1.ClusterAPI/WatchObjects"
+	// ClusterAPIWriteObjectProcedure is the fully-qualified name of the ClusterAPI's WriteObject RPC.
+	ClusterAPIWriteObjectProcedure = "/axle.hub.v1.ClusterAPI/WriteObject"
+	// ClusterAPIReadLogsProcedure is the fully-qualified name of the ClusterAPI's ReadLogs RPC.
+	ClusterAPIReadLogsProcedure = "/axle.hub.v1.ClusterAPI/ReadLogs"
 )
 
 // ClusterAPIClient is a client for the axle.hub.v1.ClusterAPI service.
@@ -59,6 +63,11 @@ type ClusterAPIClient interface {
 	ListObjects(context.Context, *connect.Request[v1.ListClusterObjectsRequest]) (*connect.Response[v1.ListClusterObjectsResponse], error)
 	// WatchObjects sends an event for each change until it is cancelled.
 	WatchObjects(context.Context, *connect.Request[v1.WatchClusterObjectsRequest]) (*connect.ServerStreamForClient[v1.ClusterObjectEvent], error)
+	// WriteObject changes one object as the caller; the cluster's API server
+	// decides and its error is returned verbatim.
+	WriteObject(context.Context, *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error)
+	// ReadLogs sends the log of one container.
+	ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest]) (*connect.ServerStreamForClient[v1.ClusterLogs], error)
 }
 
 // NewClusterAPIClient constructs a client for the axle.hub.v1.ClusterAPI service. By default, it
@@ -96,6 +105,18 @@ func NewClusterAPIClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(clusterAPIMethods.ByName("WatchObjects")),
 			connect.WithClientOptions(opts...),
 		),
+		writeObject: connect.NewClient[v1.WriteClusterObjectRequest, v1.WriteClusterObjectResponse](
+			httpClient,
+			baseURL+ClusterAPIWriteObjectProcedure,
+			connect.WithSchema(clusterAPIMethods.ByName("WriteObject")),
+			connect.WithClientOptions(opts...),
+		),
+		readLogs: connect.NewClient[v1.ReadClusterLogsRequest, v1.ClusterLogs](
+			httpClient,
+			baseURL+ClusterAPIReadLogsProcedure,
+			connect.WithSchema(clusterAPIMethods.ByName("ReadLogs")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -105,6 +126,8 @@ type clusterAPIClient struct {
 	createTicket     *connect.Client[v1.CreateClusterTicketRequest, v1.ClusterTicket]
 	listObjects      *connect.Client[v1.ListClusterObjectsRequest, v1.ListClusterObjectsResponse]
 	watchObjects     *connect.Client[v1.WatchClusterObjectsRequest, v1.ClusterObjectEvent]
+	writeObject      *connect.Client[v1.WriteClusterObjectRequest, v1.WriteClusterObjectResponse]
+	readLogs         *connect.Client[v1.ReadClusterLogsRequest, v1.ClusterLogs]
 }
 
 // CreateCredential calls axle.hub.v1.ClusterAPI.CreateCredential.
@@ -127,6 +150,16 @@ func (c *clusterAPIClient) WatchObjects(ctx context.Context, req *connect.Reques
 	return c.watchObjects.CallServerStream(ctx, req)
 }
 
+// WriteObject calls axle.hub.v1.ClusterAPI.WriteObject.
+func (c *clusterAPIClient) WriteObject(ctx context.Context, req *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error) {
+	return c.writeObject.CallUnary(ctx, req)
+}
+
+// ReadLogs calls axle.hub.v1.ClusterAPI.ReadLogs.
+func (c *clusterAPIClient) ReadLogs(ctx context.Context, req *connect.Request[v1.ReadClusterLogsRequest]) (*connect.ServerStreamForClient[v1.ClusterLogs], error) {
+	return c.readLogs.CallServerStream(ctx, req)
+}
+
 // ClusterAPIHandler is an implementation of the axle.hub.v1.ClusterAPI service.
 type ClusterAPIHandler interface {
 	// CreateCredential creates a bearer token for one cluster that lives at most
@@ -139,6 +172,11 @@ type ClusterAPIHandler interface {
 	ListObjects(context.Context, *connect.Request[v1.ListClusterObjectsRequest]) (*connect.Response[v1.ListClusterObjectsResponse], error)
 	// WatchObjects sends an event for each change until it is cancelled.
 	WatchObjects(context.Context, *connect.Request[v1.WatchClusterObjectsRequest], *connect.ServerStream[v1.ClusterObjectEvent]) error
+	// WriteObject changes one object as the caller; the cluster's API server
+	// decides and its error is returned verbatim.
+	WriteObject(context.Context, *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error)
+	// ReadLogs sends the log of one container.
+	ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest], *connect.ServerStream[v1.ClusterLogs]) error
 }
 
 // NewClusterAPIHandler builds an HTTP handler from the service implementation. It returns the path
@@ -172,6 +210,18 @@ func NewClusterAPIHandler(svc ClusterAPIHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(clusterAPIMethods.ByName("WatchObjects")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterAPIWriteObjectHandler := connect.NewUnaryHandler(
+		ClusterAPIWriteObjectProcedure,
+		svc.WriteObject,
+		connect.WithSchema(clusterAPIMethods.ByName("WriteObject")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterAPIReadLogsHandler := connect.NewServerStreamHandler(
+		ClusterAPIReadLogsProcedure,
+		svc.ReadLogs,
+		connect.WithSchema(clusterAPIMethods.ByName("ReadLogs")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/axle.hub.v1.ClusterAPI/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterAPICreateCredentialProcedure:
@@ -182,6 +232,10 @@ func NewClusterAPIHandler(svc ClusterAPIHandler, opts ...connect.HandlerOption) 
 			clusterAPIListObjectsHandler.ServeHTTP(w, r)
 		case ClusterAPIWatchObjectsProcedure:
 			clusterAPIWatchObjectsHandler.ServeHTTP(w, r)
+		case ClusterAPIWriteObjectProcedure:
+			clusterAPIWriteObjectHandler.ServeHTTP(w, r)
+		case ClusterAPIReadLogsProcedure:
+			clusterAPIReadLogsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -205,4 +259,12 @@ func (UnimplementedClusterAPIHandler) ListObjects(context.Context, *connect.Requ
 
 func (UnimplementedClusterAPIHandler) WatchObjects(context.Context, *connect.Request[v1.WatchClusterObjectsRequest], *connect.ServerStream[v1.ClusterObjectEvent]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ClusterAPI.WatchObjects is not implemented"))
+}
+
+func (UnimplementedClusterAPIHandler) WriteObject(context.Context, *connect.Request[v1.WriteClusterObjectRequest]) (*connect.Response[v1.WriteClusterObjectResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ClusterAPI.WriteObject is not implemented"))
+}
+
+func (UnimplementedClusterAPIHandler) ReadLogs(context.Context, *connect.Request[v1.ReadClusterLogsRequest], *connect.ServerStream[v1.ClusterLogs]) error {
+	return connect.NewError(connect.CodeUnimplemented, errors.New("axle.hub.v1.ClusterAPI.ReadLogs is not implemented"))
 }
