@@ -24,6 +24,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/depend"
 	"github.com/axle-cd/axle/hub/fleet/follow"
 	"github.com/axle-cd/axle/hub/fleet/globals"
+	"github.com/axle-cd/axle/hub/fleet/index"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/fleet/namespaces"
 	"github.com/axle-cd/axle/hub/gitcache"
@@ -66,6 +67,7 @@ type Hub struct {
 	callers  wiring.Parts
 	audit    *audit.Log
 	desired  *desired.Index
+	index    *index.Index
 	heads    *heads
 	globals  *globals.Globals
 	rollouts *globals.Rollouts
@@ -196,11 +198,14 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.proxy, err = h.newProxy(); err != nil {
 		return err
 	}
+	if h.index, err = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: c.Log}); err != nil {
+		return err
+	}
 	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
 	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
 		h.feed.Subscribe(s)
 	}
 	return nil

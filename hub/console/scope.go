@@ -106,6 +106,16 @@ var scopes = map[string]finder{
 	hubv1connect.ClusterAPIListObjectsProcedure:      ofUsedCluster,
 	hubv1connect.ClusterAPIWatchObjectsProcedure:     ofUsedCluster,
 
+	hubv1connect.FleetSummaryProcedure:       anywhere,
+	hubv1connect.FleetHeatMapProcedure:       anywhere,
+	hubv1connect.FleetNeedsYouProcedure:      anywhere,
+	hubv1connect.FleetRecentChangesProcedure: anywhere,
+	hubv1connect.FleetQueryClustersProcedure: anywhere,
+	hubv1connect.FleetQueryServicesProcedure: anywhere,
+	hubv1connect.FleetSearchProcedure:        anywhere,
+	hubv1connect.FleetWatchProcedure:         anywhere,
+	hubv1connect.FleetSetTopicsProcedure:     anywhere,
+
 	hubv1connect.TokensCreateBootstrapProcedure: inProject,
 	hubv1connect.EventsListProcedure:            ofEvents,
 	hubv1connect.AgentsUpgradeStatusProcedure:   anywhere,

@@ -30,6 +30,20 @@ func (f *clusters) ClusterByID(ctx context.Context, id string) (ClusterView, err
 	return f.viewCluster(ctx, c)
 }
 
+// ClustersByID returns those of the clusters that exist, by id, with counts from
+// tally.
+func (f *clusters) ClustersByID(ctx context.Context, ids []string, tally func(id string) Tally) (map[string]ClusterView, error) {
+	all, err := f.store.ClustersByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	views := make(map[string]ClusterView, len(all))
+	for _, c := range all {
+		views[c.ID] = f.clusterView(c, tally(c.ID))
+	}
+	return views, nil
+}
+
 func (f *clusters) viewCluster(ctx context.Context, c Cluster) (ClusterView, error) {
 	tallies, err := f.store.ClusterTallies(ctx, c.ID)
 	if err != nil {

@@ -85,6 +85,27 @@ func (f *serviceViews) Services(ctx context.Context, filter ServiceFilter) (Serv
 	return page, err
 }
 
+// ServicesByID returns those of the services that exist, by id, without components.
+func (f *serviceViews) ServicesByID(ctx context.Context, ids []string) (map[string]ServiceView, error) {
+	stored, err := f.store.ServicesByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	services := make([]Service, len(stored))
+	for i, s := range stored {
+		services[i] = s.Service
+	}
+	views, err := f.views(ctx, services)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]ServiceView, len(views))
+	for _, v := range views {
+		byID[v.ID] = v
+	}
+	return byID, nil
+}
+
 // views adds the current state to services.
 func (f *serviceViews) views(ctx context.Context, services []Service) ([]ServiceView, error) {
 	var ids, sources, repositories, clusterIDs []string

@@ -52,7 +52,7 @@ func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatu
 	if len(failed) > 0 {
 		v.SourceError, v.SourceErrorAt = failed[0].Message, failed[0].Since
 	}
-	if v.Undelivered && v.PinnedRevision == 0 && v.Deleting == "" && !v.Paused {
+	if v.waits() {
 		v.Sync, v.Reason, v.Message = Pending, "", waits+"the declared spec waits for its source, which has no content yet"
 	}
 	if v.Deleting != "" {
@@ -60,7 +60,7 @@ func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatu
 	}
 	v.Status.Errors = append(append(failed, notes...), v.Status.Errors...)
 	switch {
-	case len(failed) > 0 && (v.Desired.Digest == "" || v.Undelivered):
+	case len(failed) > 0 && v.cannotBegin():
 		v.Sync, v.Reason, v.Message = Failed, ReasonSourceError, v.SourceError
 	case len(failed) > 0 && !status.bad():
 		v.Reason, v.Message = ReasonSourceError, v.SourceError
@@ -70,6 +70,32 @@ func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatu
 	case len(notes) > 0 && v.Message == "":
 		v.Message = notes[0].Message
 	}
+}
+
+// waits reports whether the declared spec waits for its source, which has no
+// content yet.
+func (s Service) waits() bool {
+	return s.Undelivered && s.PinnedRevision == 0 && s.Deleting == "" && !s.Paused
+}
+
+// cannotBegin reports whether the service has nothing to deliver until its sources
+// can be used.
+func (s Service) cannotBegin() bool {
+	return s.Deleting == "" && (s.Desired.Digest == "" || s.Undelivered)
+}
+
+// SyncNow returns the sync that a service is shown with. failing is whether a source
+// in its current state cannot be used. It does not know what services of other
+// clusters and outputs a service waits for; such a service may be Pending instead.
+func SyncNow(s Service, status StoredStatus, failing bool) Sync {
+	sync, _, _ := effective(s, Cluster{}, status)
+	switch {
+	case failing && s.cannotBegin():
+		return Failed
+	case s.waits():
+		return Pending
+	}
+	return sync
 }
 
 // needsNewerAgent reports whether the agent was given parts and did not

@@ -1,0 +1,357 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/axle-cd/axle/hub/event"
+	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/logkey"
+)
+
+// followersPage is how many services of a source are read at once.
+const followersPage = 500
+
+// Config configures an Index. All but Log are required.
+type Config struct {
+	Store Store
+	// Freshness returns how fresh a cluster is, and when it polled last.
+	Freshness func(clusterID string) (fleet.Freshness, int64)
+	// Tunnel returns Up, Down or Off, and since when.
+	Tunnel func(clusterID string) (string, int64)
+	Log    *slog.Logger
+}
+
+// Change is what one batch of feed rows changed.
+type Change struct {
+	Services, Clusters []string
+	// Hints are the words of what changed, see Hints.
+	Hints []string
+	// All is set when everything may have changed.
+	All bool
+}
+
+// Hints are the kinds of changes that Change names.
+var Hints = []string{"fleet", "clusters", "services", "repositories", "rollouts", "events", "operations", "notifications"}
+
+// Index is the read model. It is an event.Subscriber, and safe for concurrent use.
+type Index struct {
+	store     Store
+	freshness func(string) (fleet.Freshness, int64)
+	tunnel    func(string) (string, int64)
+	log       *slog.Logger
+	listeners []func(Change)
+
+	mu sync.RWMutex
+	// table is nil until the first Rebuild.
+	table *table
+}
+
+var _ event.Subscriber = (*Index)(nil)
+
+// New returns an Index that answers nothing before Rebuild.
+func New(c Config) (*Index, error) {
+	if c.Store == (Store{}) || c.Freshness == nil || c.Tunnel == nil {
+		return nil, errors.New("index: a store, the freshness and the tunnels are needed")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Index{store: c.Store, freshness: c.Freshness, tunnel: c.Tunnel, log: c.Log}, nil
+}
+
+// Listen adds a function that is called after each change. It must be added before the
+// feed runs, and must not block: the feed waits for it.
+func (x *Index) Listen(fn func(Change)) { x.listeners = append(x.listeners, fn) }
+
+func (x *Index) tell(c Change) {
+	for _, fn := range x.listeners {
+		fn(c)
+	}
+}
+
+// Rebuild loads everything again, while the old table still answers.
+func (x *Index) Rebuild(ctx context.Context) error {
+	start := time.Now()
+	t := newTable()
+	if err := x.loadObjects(ctx, t); err != nil {
+		return err
+	}
+	if err := x.store.EachService(ctx, nil, func(f Facts) error {
+		t.put(f, 0)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("load services: %w", err)
+	}
+	for _, c := range t.clusters {
+		t.count(c)
+	}
+	x.mu.Lock()
+	x.table = t
+	x.mu.Unlock()
+	x.tell(Change{All: true})
+	x.log.Info("the index of the fleet is loaded", logkey.Count, len(t.services), logkey.Duration, time.Since(start))
+	return nil
+}
+
+func (x *Index) loadObjects(ctx context.Context, t *table) error {
+	clusters, err := x.store.IndexedClusters(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("load clusters: %w", err)
+	}
+	for _, c := range clusters {
+		t.putCluster(c, 0)
+	}
+	repositories, err := x.store.IndexedRepositories(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("load repositories: %w", err)
+	}
+	for _, r := range repositories {
+		t.repositories[r.ID] = r
+	}
+	projects, err := x.store.IndexedProjects(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("load projects: %w", err)
+	}
+	for _, p := range projects {
+		t.projects[p.ID] = p
+	}
+	failing, err := x.store.FailingSources(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("load failing sources: %w", err)
+	}
+	for _, id := range failing {
+		t.failing[id] = true
+	}
+	return nil
+}
+
+// batch is what some feed rows are about: ids with the sequence of the last row.
+type batch struct {
+	services, clusters, repositories, projects, sources, reports map[string]int64
+	hints                                                        map[string]bool
+	last                                                         int64
+}
+
+func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
+
+// hintsOf are the hints of a row's kind.
+var hintsOf = map[event.Kind][]string{
+	event.KindCluster: {"fleet", "clusters", "events"}, event.KindService: {"fleet", "services", "events"}, event.KindStatus: {"fleet", "services", "clusters", "events"},
+	event.KindRepository: {"repositories"}, event.KindHead: {"repositories"}, event.KindSource: {"repositories"}, event.KindGlobal: {"rollouts"},
+}
+
+func batchOf(rows []event.Row) batch {
+	b := batch{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]bool{}, 0}
+	for _, r := range rows {
+		b.last = r.Sequence
+		for _, hint := range hintsOf[r.Kind] {
+			b.hints[hint] = true
+		}
+		switch r.Kind {
+		case event.KindService:
+			b.services[r.Key] = r.Sequence
+		case event.KindStatus:
+			if r.Key != "" {
+				b.services[r.Key] = r.Sequence
+			} else {
+				b.reports[r.Cluster] = r.Sequence
+			}
+		case event.KindCluster:
+			b.clusters[r.Key] = r.Sequence
+		case event.KindRepository:
+			b.repositories[r.Key] = r.Sequence
+		case event.KindHead:
+			b.sources[r.Key] = r.Sequence
+		case event.KindProject:
+			b.projects[r.Key] = r.Sequence
+		}
+	}
+	return b
+}
+
+// Apply reads the objects again that the rows name.
+func (x *Index) Apply(ctx context.Context, rows []event.Row) error {
+	b := batchOf(rows)
+	x.reported(b)
+	if err := x.applySources(ctx, b); err != nil {
+		return err
+	}
+	if err := x.applyObjects(ctx, b); err != nil {
+		return err
+	}
+	touched := map[string]int64{}
+	if err := x.applyServices(ctx, b, touched); err != nil {
+		return err
+	}
+	for id, at := range b.clusters {
+		touched[id] = at
+	}
+	x.mu.Lock()
+	for id, at := range touched {
+		if c := x.table.clusters[id]; c != nil {
+			x.table.count(c)
+			c.changed = max(c.changed, at)
+		}
+	}
+	for _, hint := range Hints {
+		if b.hints[hint] {
+			x.table.hinted[hint] = b.last
+		}
+	}
+	x.mu.Unlock()
+	if len(b.hints)+len(touched) > 0 {
+		x.tell(Change{Services: sorted(b.services), Clusters: sorted(touched), Hints: slices.Sorted(maps.Keys(b.hints))})
+	}
+	return nil
+}
+
+// reported adds the services of clusters that reported as a whole.
+func (x *Index) reported(b batch) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for id, at := range b.reports {
+		if c := x.table.clusters[id]; c != nil {
+			for _, s := range c.services {
+				b.services[s.id] = max(b.services[s.id], at)
+			}
+		}
+	}
+}
+
+// applySources adds the services of sources that can be used again, or no longer.
+func (x *Index) applySources(ctx context.Context, b batch) error {
+	if len(b.sources) == 0 {
+		return nil
+	}
+	failing, err := x.store.FailingSources(ctx, sorted(b.sources))
+	if err != nil {
+		return fmt.Errorf("load failing sources: %w", err)
+	}
+	for id, at := range b.sources {
+		is := slices.Contains(failing, id)
+		x.mu.RLock()
+		was := x.table.failing[id]
+		x.mu.RUnlock()
+		if is == was {
+			continue
+		}
+		for after := ""; ; {
+			page, err := x.store.ServicesOfSource(ctx, id, after, followersPage)
+			if err != nil {
+				return fmt.Errorf("load the services of source %s: %w", id, err)
+			}
+			for _, service := range page {
+				b.services[service], after = max(b.services[service], at), service
+			}
+			if len(page) < followersPage {
+				break
+			}
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id := range b.sources {
+		delete(x.table.failing, id)
+	}
+	for _, id := range failing {
+		x.table.failing[id] = true
+	}
+	return nil
+}
+
+// applyObjects reads clusters, repositories and projects again.
+func (x *Index) applyObjects(ctx context.Context, b batch) error {
+	var clusters []fleet.Cluster
+	var repositories []Repository
+	var projects []Project
+	var errs [3]error
+	if len(b.clusters) > 0 {
+		clusters, errs[0] = x.store.IndexedClusters(ctx, sorted(b.clusters))
+	}
+	if len(b.repositories) > 0 {
+		repositories, errs[1] = x.store.IndexedRepositories(ctx, sorted(b.repositories))
+	}
+	if len(b.projects) > 0 {
+		projects, errs[2] = x.store.IndexedProjects(ctx, sorted(b.projects))
+	}
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	gone := maps.Clone(b.clusters)
+	for _, c := range clusters {
+		x.table.putCluster(c, b.clusters[c.ID])
+		delete(gone, c.ID)
+	}
+	for id := range gone {
+		x.table.dropCluster(id)
+	}
+	for id := range b.repositories {
+		delete(x.table.repositories, id)
+	}
+	for _, r := range repositories {
+		x.table.repositories[r.ID] = r
+	}
+	for id := range b.projects {
+		delete(x.table.projects, id)
+	}
+	for _, p := range projects {
+		x.table.projects[p.ID] = p
+	}
+	return nil
+}
+
+// applyServices reads services again, and adds their clusters to touched.
+func (x *Index) applyServices(ctx context.Context, b batch, touched map[string]int64) error {
+	if len(b.services) == 0 {
+		return nil
+	}
+	var facts []Facts
+	if err := x.store.EachService(ctx, sorted(b.services), func(f Facts) error {
+		facts = append(facts, f)
+		return nil
+	}); err != nil {
+		return fmt.Errorf("load services: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	gone := maps.Clone(b.services)
+	touch := func(id string, at int64) {
+		if s := x.table.services[id]; s != nil {
+			touched[s.cluster.ID] = max(touched[s.cluster.ID], at)
+		}
+	}
+	for _, f := range facts {
+		delete(gone, f.ID)
+		touch(f.ID, b.services[f.ID])
+		x.table.put(f, b.services[f.ID])
+		touch(f.ID, b.services[f.ID])
+	}
+	for id, at := range gone {
+		touch(id, at)
+		x.table.drop(id)
+	}
+	return nil
+}
+
+var errLoading = errcode.New(errcode.Unavailable, "the hub is loading the index of the fleet; try again in a second").After(time.Second)
+
+// view gives fn the table, which must not be used afterwards.
+func (x *Index) view(fn func(t *table)) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.table == nil {
+		return errLoading
+	}
+	fn(x.table)
+	return nil
+}
