@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
@@ -41,7 +42,10 @@ type ClusterQuery struct {
 }
 
 // clusterAPI answers calls that read the live state of a cluster.
-type clusterAPI struct{ *Server }
+type clusterAPI struct {
+	*Server
+	hubv1connect.UnimplementedClusterAPIHandler
+}
 
 func (s *clusterAPI) cluster(ctx context.Context, name string) (fleet.Cluster, error) {
 	if s.config.ClusterReader == nil {

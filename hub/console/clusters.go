@@ -7,6 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -14,7 +15,10 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-type clusters struct{ *Server }
+type clusters struct {
+	*Server
+	hubv1connect.UnimplementedClustersHandler
+}
 
 // off is the tunnel of a cluster that has no agent yet.
 const off = "Off"

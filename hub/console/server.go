@@ -174,7 +174,7 @@ func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{Server: s}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
@@ -210,6 +210,6 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
-	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{s}))
+	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{Server: s}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

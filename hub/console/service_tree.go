@@ -47,7 +47,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
-	cluster, err := (&clusterAPI{s.Server}).cluster(ctx, v.Cluster)
+	cluster, err := (&clusterAPI{Server: s.Server}).cluster(ctx, v.Cluster)
 	if err != nil {
 		return nil, err
 	}
