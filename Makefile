@@ -19,14 +19,14 @@ REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cm
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
 
-demo: deps kubedev build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
+demo: deps kubedev web build ## the whole world on one machine (ARGS=--exit ends it; ARGS='--repo PATH --folder F' takes your own)
 	@go run ./cmd/dev demo $(ARGS)
 
 node: deps kubedev nodedev ## a real node with images of this checkout: kubelet, containerd, a registry; needs root (ARGS=--help tells more)
 	@./test/deps.sh node
 	@go run ./cmd/dev node $(ARGS)
 
-test: deps kubedev ## everything that must hold (RUN=Name runs one test by name)
+test: deps kubedev web ## everything that must hold (RUN=Name runs one test by name)
 	@echo "== vet"
 	go vet $(RACE) $(REST)
 	@echo "== tests under the race detector"
@@ -34,11 +34,15 @@ test: deps kubedev ## everything that must hold (RUN=Name runs one test by name)
 	@echo "== the other tests"
 	go test -timeout 20m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
 
-build: ## build the programs into bin/
+build: web ## build the programs into bin/
 	@mkdir -p bin
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
 
-release: docs ## everything that a release publishes, into dist/release (KEY signs; TARGETS=linux/amd64 VERSION=1.4.2; ARGS=--help tells more)
+web: ## build the console into web/dist, which the hub serves (skipped while nothing changed)
+	@./web/build.sh
+
+release: export AXLE_WEB_REQUIRED := 1
+release: docs web ## everything that a release publishes, into dist/release (KEY signs; TARGETS=linux/amd64 VERSION=1.4.2; ARGS=--help tells more)
 	go run ./cmd/release make $(if $(KEY),--key '$(KEY)') $(if $(TARGETS),--targets '$(TARGETS)') $(if $(filter command line environment,$(origin VERSION)),--version '$(VERSION)') $(ARGS)
 
 image-lock: ## take the newest Debian packages into the images: deploy/images/hub.lock
@@ -144,4 +148,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

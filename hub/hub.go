@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -286,18 +285,9 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, hooks)
 	people.Register(mux)
 	h.login.Register(mux)
-	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), spanName))
+	kind := consoleRoute(mux, h.URL())
+	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), kind))
 	return nil
-}
-
-// spanName returns a request's kind, without variable parts such as a digest or
-// a webhook's ID.
-func spanName(r *http.Request) string {
-	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 4)
-	if probe := parts[0] == "healthz" || parts[0] == "readyz" || parts[0] == "metrics"; probe {
-		return ""
-	}
-	return r.Method + " /" + strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // URL returns the hub's URL.

@@ -36,6 +36,7 @@ func TestLoginThroughAProviderGivesMappedGroupsAlone(t *testing.T) {
 	p := b.provider("idp", withGroups, bob, carol)
 	v := b.visitor("198.51.100.2")
 	v.through("idp", p, bob)
+	v.get("/login/account")
 	v.wants(http.StatusOK, bob.Email)
 	v.wants(http.StatusOK, "platform")
 	if strings.Contains(v.page, "everybody") || strings.Contains(v.page, "eng-platform") {
@@ -49,10 +50,11 @@ func TestLoginThroughAProviderGivesMappedGroupsAlone(t *testing.T) {
 	p.SetUsers(moved)
 	again := b.visitor("198.51.100.3")
 	again.through("idp", p, moved)
-	if again.wants(http.StatusOK, bob.Email); strings.Contains(again.page, "platform") || strings.Contains(again.page, "administrator") {
+	again.get("/login/account")
+	if again.wants(http.StatusOK, bob.Email); strings.Contains(again.page, "platform") || strings.Contains(again.page, "Administrator") {
 		t.Errorf("groups of before, or claimed ones: %s", again.page)
 	}
-	v.get("/")
+	v.get("/login/account")
 	if v.wants(http.StatusOK, bob.Email); strings.Contains(v.page, "platform") {
 		t.Errorf("an open session keeps a group that was taken away: %s", v.page)
 	}

@@ -33,7 +33,7 @@ func TestLoginThroughASecondImplementation(t *testing.T) {
 	}
 	p.QueueUser(&mockoidc.MockUser{Subject: "dora", Email: "dora@example.com", EmailVerified: true, Groups: []string{"eng-platform", "everybody"}})
 	v := b.visitor("198.51.100.40")
-	v.get("/login/oidc/second?next=%2F")
+	v.get("/login/oidc/second?next=%2Flogin%2Faccount")
 	v.wants(http.StatusOK, "dora@example.com")
 	v.wants(http.StatusOK, "platform")
 	if strings.Contains(v.page, "everybody") {

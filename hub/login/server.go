@@ -114,7 +114,6 @@ type page func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) Register(mux routes.Adder) {
 	own, once := &accountPages{s}, &again{s}
 	for pattern, p := range map[string]page{
-		"GET /{$}":                         s.home,
 		"GET /setup":                       s.showSetup,
 		"POST /setup":                      s.setUp,
 		"GET /login":                       s.showLogin,
