@@ -1,0 +1,48 @@
+import { Code, type Interceptor, type Transport, createClient } from '@connectrpc/connect'
+import { createConnectTransport } from '@connectrpc/connect-web'
+import type { DescService } from '@bufbuild/protobuf'
+import { isCode } from './errors'
+import { lastSeen, note } from './position'
+import { loadSession, logIn, session } from './session'
+
+const csrfHeader = 'Axle-Csrf'
+const seenHeader = 'Axle-Seen'
+const positionHeader = 'Axle-Position'
+
+// carry adds what every call needs, keeps the answer's position, and begins a
+// new login when the session has ended.
+const carry: Interceptor = (next) => async (request) => {
+  request.header.set(csrfHeader, session().csrf)
+  const seen = lastSeen()
+  if (seen) request.header.set(seenHeader, seen)
+  try {
+    const response = await next(request)
+    note(response.header.get(positionHeader))
+    return response
+  } catch (error) {
+    if (isCode(error, Code.Unauthenticated)) return logIn()
+    throw error
+  }
+}
+
+// renew repeats a call once with a new token: another tab logged in again.
+const renew: Interceptor = (next) => async (request) => {
+  try {
+    return await next(request)
+  } catch (error) {
+    if (request.stream || !isCode(error, Code.PermissionDenied) || !(error as Error).message.includes(csrfHeader)) throw error
+    await loadSession()
+    return next(request)
+  }
+}
+
+export const transport: Transport = createConnectTransport({
+  baseUrl: location.origin,
+  useBinaryFormat: import.meta.env.PROD,
+  interceptors: [renew, carry],
+})
+
+// clientOf is for streams; pages use useCall and useAction.
+export function clientOf<S extends DescService>(service: S) {
+  return createClient(service, transport)
+}

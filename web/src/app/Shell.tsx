@@ -1,0 +1,50 @@
+import { Outlet, useRouterState } from '@tanstack/react-router'
+import { Suspense, lazy, useEffect, useState } from 'react'
+import { LiveBanner } from './LiveBanner'
+import { Sidebar } from './Sidebar'
+import styles from './Shell.module.css'
+import { TopBar } from './TopBar'
+import { handle, setLetters } from './keys'
+import { usePreferences } from './preferences'
+import { useGlobalKeys } from './useGlobalKeys'
+import { Toasts } from '#/ds/Toasts'
+
+const Palette = lazy(() => import('./palette/Palette').then((m) => ({ default: m.Palette })))
+const KeySheet = lazy(() => import('./KeySheet').then((m) => ({ default: m.KeySheet })))
+
+export type Overlay = 'palette' | 'keys' | undefined
+
+// Shell is the frame of every page.
+export function Shell() {
+  const [overlay, setOverlay] = useState<Overlay>()
+  const [drawer, setDrawer] = useState(false)
+  const { letters, sidebar } = usePreferences()
+  const path = useRouterState({ select: (s) => s.location.pathname })
+  useGlobalKeys(setOverlay)
+  useEffect(() => setLetters(letters), [letters])
+  useEffect(() => {
+    window.addEventListener('keydown', handle)
+    return () => window.removeEventListener('keydown', handle)
+  }, [])
+  useEffect(() => setDrawer(false), [path])
+  return (
+    <div className={styles.shell} data-sidebar={sidebar} data-drawer={drawer || undefined}>
+      <a href="#main" className={styles.skip}>
+        Skip to the page
+      </a>
+      <Sidebar open={drawer} onClose={() => setDrawer(false)} />
+      <div className={styles.column}>
+        <TopBar onOverlay={setOverlay} onMenu={() => setDrawer(true)} />
+        <LiveBanner />
+        <main id="main" className={styles.main} tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+      <Toasts />
+      <Suspense fallback={null}>
+        {overlay === 'palette' && <Palette onClose={() => setOverlay(undefined)} />}
+        {overlay === 'keys' && <KeySheet onClose={() => setOverlay(undefined)} />}
+      </Suspense>
+    </div>
+  )
+}

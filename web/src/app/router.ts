@@ -1,0 +1,30 @@
+import { createRouter } from '@tanstack/react-router'
+import { NotFound } from './NotFound'
+import { PageError } from './PageError'
+import { rootRoute, shellRoute } from './root'
+import { parseSearch, stringifySearch } from './search'
+import { activityRoutes } from '#/pages/activity/route'
+import { auditRoutes } from '#/pages/audit/route'
+import { clusterRoutes } from '#/pages/clusters/route'
+import { fleetRoutes } from '#/pages/fleet/route'
+import { galleryRoutes } from '#/gallery/route'
+import { repositoryRoutes } from '#/pages/repositories/route'
+import { rolloutRoutes } from '#/pages/rollouts/route'
+import { serviceRoutes } from '#/pages/services/route'
+import { settingsRoutes } from '#/pages/settings/route'
+
+const routeTree = rootRoute.addChildren([
+  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...settingsRoutes, ...galleryRoutes]),
+])
+
+export const router = createRouter({
+  routeTree,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  defaultPreloadStaleTime: 0,
+  defaultNotFoundComponent: NotFound,
+  defaultErrorComponent: PageError,
+  scrollRestoration: true,
+  scrollToTopSelectors: ['#main'],
+})

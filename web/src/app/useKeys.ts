@@ -1,0 +1,19 @@
+import { useEffect, useRef } from 'react'
+import { type Binding, addScope } from './keys'
+
+// useKeys binds keys while the component is on the screen. The bindings may be
+// new functions at every render.
+export function useKeys(name: string, bindings: Binding[], enabled = true): void {
+  const latest = useRef(bindings)
+  useEffect(() => {
+    latest.current = bindings
+  })
+  const shape = bindings.map((b) => `${b.keys}\n${b.does}`).join('\n\n')
+  useEffect(() => {
+    if (!enabled) return undefined
+    return addScope({
+      name,
+      bindings: latest.current.map((b, i) => ({ ...b, run: (event: KeyboardEvent) => latest.current[i]?.run(event) })),
+    })
+  }, [name, shape, enabled])
+}

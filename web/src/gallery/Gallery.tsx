@@ -1,0 +1,5 @@
+import { PageHeader } from '#/ds/PageHeader'
+
+export function Page() {
+  return <PageHeader title="Gallery" />
+}

@@ -1,0 +1,231 @@
+import { RotateCw } from 'lucide-react'
+import { type KeyboardEvent, type ReactElement, type ReactNode, Suspense, lazy, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import styles from './DataGrid.module.css'
+import { GridHead } from './GridHead'
+import { GridRow } from './GridRow'
+import { type Column, fitting, template } from './layout'
+import { rowAfter } from './navigate'
+import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './select'
+import type { Source } from './source'
+import { useSize } from './useSize'
+import { scrollTo, visibleRows } from './window'
+import { useKeys } from '#/app/useKeys'
+import { usePreferences } from '#/app/preferences'
+import { Button } from '#/ds/Button'
+import { ErrorPanel } from '#/ds/State'
+import { count } from '#/ds/Text'
+import type { Item } from '#/ds/Menu'
+
+const MenuAt = lazy(() => import('#/ds/Menu').then((m) => ({ default: m.MenuAt })))
+
+export interface GridProps<Row> {
+  // What the rows are: "Clusters".
+  label: string
+  source: Source<Row>
+  columns: Column<Row>[]
+  idOf: (row: Row) => string
+  // Opens a row.
+  onOpen?: (row: Row) => void
+  sort?: string
+  onSort?: (sort: string) => void
+  selection?: Selection
+  onSelection?: (s: Selection) => void
+  actions?: (row: Row) => Item[]
+  // The row shown in the side panel, and how to change it.
+  peek?: string | undefined
+  onPeek?: (row: Row | undefined) => void
+  // Instead of rows when there are none.
+  empty: ReactNode
+  // As high as its rows, up to this, instead of filling the page.
+  maxHeight?: number
+}
+
+// DataGrid is a windowed ARIA grid; see the README beside it.
+export function DataGrid<Row>(props: GridProps<Row>) {
+  const { label, source, columns, idOf, onOpen, sort = '', onSort, selection, onSelection, actions, peek, onPeek, empty, maxHeight } = props
+  const body = useRef<HTMLDivElement>(null)
+  const { width, height } = useSize(body)
+  const { density } = usePreferences()
+  const [rowHeight, setRowHeight] = useState(32)
+  const [scroll, setScroll] = useState(0)
+  const [active, setActive] = useState(0)
+  const [anchor, setAnchor] = useState(0)
+  const [menu, setMenu] = useState<{ row: Row; at: Element } | undefined>()
+  const menuAt = useRef<Element>(null)
+  const wantsFocus = useRef(false)
+
+  useLayoutEffect(() => {
+    const read = Number.parseFloat(getComputedStyle(document.documentElement).getPropertyValue('--row'))
+    if (read > 0) setRowHeight(read)
+  }, [density, width])
+
+  const { total } = source
+  const range = visibleRows(scroll, height || 600, rowHeight, total)
+  const { show } = source
+  useEffect(() => show({ from: range.from, to: range.to }), [show, range.from, range.to])
+  useEffect(() => {
+    if (active >= total && total > 0) setActive(total - 1)
+  }, [active, total])
+
+  const shownColumns = width ? fitting(columns, width) : columns
+  const go = useCallback(
+    (to: number | undefined) => {
+      if (to === undefined || to < 0) return
+      const top = scrollTo(to, body.current?.scrollTop ?? 0, height, rowHeight)
+      if (top !== undefined && body.current) {
+        body.current.scrollTop = top
+        setScroll(top)
+      }
+      wantsFocus.current = true
+      setActive(to)
+    },
+    [height, rowHeight],
+  )
+  useEffect(() => {
+    if (!wantsFocus.current) return
+    wantsFocus.current = false
+    body.current?.querySelector<HTMLElement>(`[data-index="${active}"]`)?.focus({ preventScroll: true })
+  })
+
+  const rowOf = (i: number) => source.rowAt(i)
+  const choose = useCallback(
+    (index: number, ranged: boolean) => {
+      if (!selection || !onSelection) return
+      const row = source.rowAt(index)
+      if (!row) return
+      if (ranged) {
+        const ids = []
+        for (let i = Math.min(anchor, index); i <= Math.max(anchor, index); i++) {
+          const r = source.rowAt(i)
+          if (r) ids.push(idOf(r))
+        }
+        onSelection(add(selection, ids))
+      } else onSelection(toggle(selection, idOf(row)))
+      setAnchor(index)
+    },
+    [selection, onSelection, source, anchor, idOf],
+  )
+  const openMenu = useCallback(
+    (index: number, at: Element) => {
+      const row = source.rowAt(index)
+      if (!row) return
+      menuAt.current = at
+      setMenu({ row, at })
+    },
+    [source],
+  )
+  const peekAt = (i: number) => {
+    const row = rowOf(i)
+    if (row && onPeek) onPeek(peek === idOf(row) ? undefined : row)
+  }
+  // What acts on the active row works from anywhere on the page, once a row is.
+  const step = (key: 'j' | 'k') => () => {
+    const inside = body.current?.contains(document.activeElement)
+    const to = inside ? rowAfter(key, active, total, 0) : active
+    go(to)
+    const row = to === undefined ? undefined : rowOf(to)
+    if (peek !== undefined && row) onPeek?.(row)
+  }
+  useKeys(
+    'List',
+    [
+      { keys: 'j', does: 'next row', run: step('j') },
+      { keys: 'k', does: 'previous row', run: step('k') },
+      ...(onSelection ? [{ keys: 'x', does: 'select the row', run: () => choose(active, false) }, { keys: 'Shift+x', does: 'select up to the row', run: () => choose(active, true) }] : []),
+      ...(onPeek ? [{ keys: 'o', does: 'look at the row beside the list', run: () => peekAt(active) }] : []),
+      ...(actions ? [{ keys: '.', does: 'actions of the row', run: () => openMenu(active, body.current?.querySelector(`[data-index="${active}"]`) ?? document.body) }] : []),
+      { keys: 'r', does: 'refresh the order', run: source.refresh },
+      {
+        keys: 'Escape',
+        does: 'close, then clear the selection',
+        run: () => {
+          if (peek !== undefined) onPeek?.(undefined)
+          else if (selection && sizeOf(selection, total) > 0) onSelection?.(nobody)
+        },
+      },
+    ],
+    total > 0,
+  )
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey || !(event.target instanceof HTMLElement) || event.target.getAttribute('role') !== 'row') return
+    const row = rowOf(active)
+    if (event.key === 'Enter' && row && onOpen) onOpen(row)
+    else if (event.key === ' ' && onSelection) choose(active, event.shiftKey)
+    else {
+      const to = event.key.length > 1 ? rowAfter(event.key, active, total, Math.floor(height / rowHeight)) : undefined
+      if (to === undefined) return
+      if (event.shiftKey && selection && onSelection && to !== active) onSelection(add(selection, [row, rowOf(to)].flatMap((r) => (r ? [idOf(r)] : []))))
+      go(to)
+    }
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  const rows: ReactElement<{ row: Row | undefined; id: string }>[] = []
+  for (let i = range.from; i < range.to; i++) {
+    const row = rowOf(i)
+    const id = row ? idOf(row) : ''
+    rows.push(
+      <GridRow
+        key={i}
+        index={i}
+        row={row}
+        id={id}
+        top={i * rowHeight}
+        columns={shownColumns}
+        active={i === active}
+        selected={onSelection ? row !== undefined && isSelected(selection ?? nobody, id) : undefined}
+        off={row !== undefined && !source.matches(row)}
+        peeked={peek !== undefined && peek === id}
+        onActive={setActive}
+        onToggle={choose}
+        onActions={actions ? openMenu : undefined}
+      />,
+    )
+  }
+  const visibleIds = () => rows.flatMap((r) => (r.props.row === undefined ? [] : [r.props.id]))
+  const allVisible = selection !== undefined && rows.length > 0 && rows.every((r) => r.props.row === undefined || isSelected(selection, r.props.id))
+  const busy = source.loading && total === 0
+  const nothing = !busy && total === 0
+  return (
+    <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, 34 + Math.max(1, total) * rowHeight) }}>
+      {source.error !== undefined && source.error !== null && <ErrorPanel title={`Can't read: ${label}`} error={source.error} retry={source.retry} />}
+      {source.changed > 0 && (
+        <div className={styles.pill}>
+          <Button icon={RotateCw} keys="r" onClick={source.refresh}>
+            {count(source.changed)} changed · Refresh
+          </Button>
+        </div>
+      )}
+      {nothing ? (
+        !source.error && empty
+      ) : (
+        <div
+          ref={body}
+          role="grid"
+          aria-label={label}
+          aria-rowcount={busy ? -1 : total + 1}
+          aria-multiselectable={onSelection ? true : undefined}
+          aria-busy={busy || source.stale || undefined}
+          tabIndex={active >= range.from && active < range.to ? -1 : 0}
+          className={styles.grid}
+          data-stale={source.stale || undefined}
+          onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
+          onKeyDown={onKeyDown}
+          onFocus={(e) => e.target === e.currentTarget && go(active)}
+          style={{ '--columns': template(shownColumns), '--row': `${rowHeight}px` } as React.CSSProperties}
+        >
+          <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
+          <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>
+            {busy ? Array.from({ length: 12 }, (_, i) => <GridRow key={i} index={i} row={undefined} id="" top={i * rowHeight} columns={shownColumns} active={i === 0} selected={undefined} off={false} peeked={false} onActive={() => {}} onToggle={() => {}} onActions={undefined} />) : rows}
+          </div>
+        </div>
+      )}
+      {menu && actions && (
+        <Suspense fallback={null}>
+          <MenuAt label="Actions" items={actions(menu.row)} at={menuAt} onClose={() => setMenu(undefined)} />
+        </Suspense>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,58 @@
+import { MoreHorizontal } from 'lucide-react'
+import { memo } from 'react'
+import type { Column } from './layout'
+import styles from './DataGrid.module.css'
+import { IconButton } from '#/ds/Button'
+import { Skeleton } from '#/ds/Skeleton'
+
+interface Props<Row> {
+  index: number
+  row: Row | undefined
+  id: string
+  top: number
+  columns: Column<Row>[]
+  active: boolean
+  selected: boolean | undefined
+  // It changed and no longer matches the filter.
+  off: boolean
+  peeked: boolean
+  onActive: (index: number) => void
+  onToggle: (index: number, range: boolean) => void
+  onActions: ((index: number, at: Element) => void) | undefined
+}
+
+function Inner<Row>({ index, row, id, top, columns, active, selected, off, peeked, onActive, onToggle, onActions }: Props<Row>) {
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={selected}
+      data-index={index}
+      data-id={id}
+      data-active={active || undefined}
+      data-off={off || undefined}
+      data-peeked={peeked || undefined}
+      tabIndex={active ? 0 : -1}
+      className={styles.row}
+      style={{ transform: `translateY(${top}px)` }}
+      onFocus={() => onActive(index)}
+    >
+      <div role="gridcell" className={styles.check}>
+        {selected !== undefined && row !== undefined && (
+          <input type="checkbox" tabIndex={-1} checked={selected} aria-label="Select" readOnly onClick={(e) => onToggle(index, e.shiftKey)} />
+        )}
+      </div>
+      {columns.map((c) => (
+        <div key={c.id} role="gridcell" className={styles.cell} data-align={c.align}>
+          {row === undefined ? <Skeleton width={`${50 + ((index * 37 + c.id.length * 13) % 40)}%`} /> : c.cell(row)}
+        </div>
+      ))}
+      <div role="gridcell" className={styles.end}>
+        {off && <span className="visually-hidden">no longer matches the filter</span>}
+        {onActions && row !== undefined && <IconButton icon={MoreHorizontal} label="Actions" tabIndex={-1} onClick={(e) => onActions(index, e.currentTarget)} />}
+      </div>
+    </div>
+  )
+}
+
+export const GridRow = memo(Inner) as typeof Inner

@@ -1,0 +1,3 @@
+import { pageAt } from '#/app/page'
+
+export const auditRoutes = [pageAt('/audit', () => import('./Page'))]

@@ -1,0 +1,10 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { clusterRoute } from './clusterRoute'
+import { pageAt } from '#/app/page'
+import { k8sRoutes } from '#/pages/k8s/route'
+
+const overview = createRoute({ getParentRoute: () => clusterRoute, path: '/', component: lazyRouteComponent(() => import('./OverviewTab'), 'Page') })
+const services = createRoute({ getParentRoute: () => clusterRoute, path: '/services', component: lazyRouteComponent(() => import('./ServicesTab'), 'Page') })
+const settings = createRoute({ getParentRoute: () => clusterRoute, path: '/settings', component: lazyRouteComponent(() => import('./SettingsTab'), 'Page') })
+
+export const clusterRoutes = [pageAt('/clusters', () => import('./ClustersPage')), pageAt('/clusters/new', () => import('./AddClusterPage')), clusterRoute.addChildren([overview, services, settings, ...k8sRoutes])]

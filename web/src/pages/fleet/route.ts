@@ -1,0 +1,3 @@
+import { pageAt } from '#/app/page'
+
+export const fleetRoutes = [pageAt('/', () => import('./FleetPage'))]

@@ -1,0 +1,56 @@
+import { Ban, CircleCheck, CircleHelp, CircleMinus, CirclePause, CircleX, Clock, CloudOff, GitCompare, Hand, Link2Off, type LucideIcon, Plug, RefreshCw, TriangleAlert } from 'lucide-react'
+
+// A tone is what a colour means, and it means nothing else.
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'stale' | 'idle'
+
+export interface Word {
+  tone: Tone
+  icon: LucideIcon
+  // What a person reads, where it differs from the API's word.
+  label?: string
+  meaning: string
+}
+
+const words: Record<string, Word> = {
+  Healthy: { tone: 'good', icon: CircleCheck, meaning: 'the last report is good and fresh' },
+  Synced: { tone: 'good', icon: CircleCheck, meaning: 'the cluster runs the desired revision' },
+  Fresh: { tone: 'good', icon: CircleCheck, meaning: 'the agent polls on time' },
+  Up: { tone: 'good', icon: Plug, meaning: 'the tunnel is open: live views work' },
+  Done: { tone: 'good', icon: CircleCheck, meaning: 'finished' },
+  Passed: { tone: 'good', icon: CircleCheck, meaning: 'the tests passed' },
+  Pullable: { tone: 'good', icon: CircleCheck, meaning: 'the last fetch worked' },
+  Progressing: { tone: 'busy', icon: RefreshCw, meaning: 'an apply or a rollout is under way' },
+  Applying: { tone: 'busy', icon: RefreshCw, meaning: 'the agent applies the desired revision' },
+  Running: { tone: 'busy', icon: RefreshCw, meaning: 'under way' },
+  Degraded: { tone: 'warn', icon: TriangleAlert, meaning: 'works partly' },
+  Drifted: { tone: 'warn', icon: GitCompare, meaning: 'the cluster differs from what was applied' },
+  Missing: { tone: 'warn', icon: CircleMinus, meaning: 'an object is not on the cluster' },
+  Down: { tone: 'warn', icon: Link2Off, meaning: 'the tunnel is closed: no live views, deploys go on' },
+  Held: { tone: 'warn', icon: Hand, meaning: 'not applied, because it cannot be done safely' },
+  NeedsYou: { tone: 'bad', icon: CircleX, label: 'Needs you', meaning: 'waits for a person' },
+  Failed: { tone: 'bad', icon: CircleX, meaning: 'needs a person' },
+  Stale: { tone: 'stale', icon: CloudOff, meaning: 'the agent has not polled for more than three intervals; the last values are shown' },
+  Paused: { tone: 'idle', icon: CirclePause, meaning: 'somebody paused it' },
+  Suspended: { tone: 'idle', icon: CirclePause, meaning: 'suspended' },
+  Pending: { tone: 'idle', icon: Clock, meaning: 'waits for approval or for the agent' },
+  Waiting: { tone: 'idle', icon: Clock, meaning: 'has not begun' },
+  NotYet: { tone: 'idle', icon: Clock, label: 'Not yet', meaning: 'an earlier step waits' },
+  Cancelled: { tone: 'idle', icon: Ban, meaning: 'somebody cancelled it' },
+  Off: { tone: 'idle', icon: Link2Off, meaning: 'the agent opens no tunnel' },
+  Unknown: { tone: 'idle', icon: CircleHelp, meaning: 'never reported' },
+}
+
+// wordOf explains a status word of the API; an unknown word is idle.
+export function wordOf(word: string): Word {
+  return words[word] ?? { tone: 'idle', icon: CircleHelp, meaning: word ? 'a state that this console does not know' : 'never reported' }
+}
+
+export function labelOf(word: string): string {
+  return wordOf(word).label ?? (word || 'Unknown')
+}
+
+export function toneOf(word: string): Tone {
+  return wordOf(word).tone
+}
+
+export const knownWords = Object.keys(words)
