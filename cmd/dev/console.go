@@ -21,8 +21,8 @@ type consoling struct {
 
 func consoleCommand() *cobra.Command {
 	var c consoling
-	names := []string{stack.Real}
-	lines := []string{"  real    two connected clusters with real pods, a third to add, a Git server"}
+	names := []string{stack.Real, stack.Fresh}
+	lines := []string{"  fresh   a hub that nobody has set up", "  real    two connected clusters with real pods, a third to add, a Git server"}
 	for _, p := range seed.Profiles() {
 		names = append(names, p[0])
 		lines = append(lines, fmt.Sprintf("  %-7s %s", p[0], p[1]))
@@ -56,6 +56,11 @@ func (c *consoling) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	f := s.Facts()
+	if f.Setup != "" {
+		fmt.Printf("\n  set it up at  %s\n  tests         AXLE_STACK=%s\n", f.Setup, s.File())
+		<-ctx.Done()
+		return nil
+	}
 	fmt.Printf(`
   console   %s
   e-mail    %s   (also %s, %s, %s)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/test/console/stack"
+	"github.com/axle-cd/axle/test/oidcserver"
 )
 
 // web is the console's source, from this folder.
@@ -23,6 +24,7 @@ const limit = 15 * time.Minute
 
 // profiles are the stacks, and where the tests are that need each of them.
 var profiles = []stack.Config{
+	{Profile: stack.Fresh},
 	{Profile: "empty"},
 	{Profile: "small"},
 	{Profile: "broken"},
@@ -42,7 +44,10 @@ func run(t *testing.T, config stack.Config) {
 	files := files(t, config.Profile)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
+	account := oidcserver.User{Subject: "s-kim", Name: "kim", Password: "kims password", Email: "kim@example.test", Groups: []string{"platform", "everybody"}}
+	provider := oidcserver.New(t, account)
 	config.Dir, config.Progress = t.TempDir(), t.Logf
+	config.OIDC = &stack.OIDC{Issuer: provider.URL, Client: "axle", Secret: "hush", User: account.Name, Password: account.Password, Email: account.Email}
 	s, err := stack.Start(ctx, config)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +57,7 @@ func run(t *testing.T, config stack.Config) {
 			t.Error(err)
 		}
 	})
+	provider.SetClient(oidcserver.Client{ID: "axle", Secret: "hush", Redirects: []string{s.World.Hub.URL + "/login/callback/sso"}, LoggedOut: []string{s.World.Hub.URL + "/logout/done"}})
 	args := append([]string{"--test", "--test-concurrency=1", "--test-reporter=tap"}, files...)
 	command := exec.CommandContext(ctx, "node", args...)
 	command.Dir = web

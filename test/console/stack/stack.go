@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,8 +23,12 @@ import (
 	"github.com/axle-cd/axle/test/world"
 )
 
-// Real is the profile with real clusters.
-const Real = "real"
+const (
+	// Real is the profile with real clusters.
+	Real = "real"
+	// Fresh is a hub that nobody has set up yet.
+	Fresh = "fresh"
+)
 
 // Password is that of every person.
 const Password = "correct horse battery staple"
@@ -46,8 +51,10 @@ type Config struct {
 	Dir string
 	// Clusters and Services shrink the profile huge; zero is its own size.
 	Clusters, Services int
-	// Hub are more flags of axle-hub serve, for the profile real.
+	// Hub are more flags of axle-hub serve, for the profiles real and fresh.
 	Hub []string
+	// OIDC is a provider that somebody else runs, for the tests to know.
+	OIDC *OIDC
 	// Progress is told of each step; nil is nobody.
 	Progress func(format string, args ...any)
 }
@@ -63,7 +70,19 @@ type Stack struct {
 
 	control   *control
 	temporary bool
+	setup     string
 	fleet     func() error // ends the simulated clusters
+}
+
+// OIDC is an OpenID Connect provider and an account of it. Its client may return to the
+// stack's /login/callback/sso.
+type OIDC struct {
+	Issuer   string `json:"issuer"`
+	Client   string `json:"client"`
+	Secret   string `json:"secret"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	Email    string `json:"email"`
 }
 
 // Facts is what tests in the browser's process know; File holds it as JSON.
@@ -82,7 +101,11 @@ type Facts struct {
 	Axle        string            `json:"axle"`
 	AxleConfig  string            `json:"axleConfig"`
 	CA          string            `json:"ca"`
-	Token       string            `json:"token"`
+	// Token is one of the first administrator, for the API.
+	Token string `json:"token"`
+	// Setup is the address that sets up a hub of the profile fresh.
+	Setup string `json:"setup,omitempty"`
+	OIDC  *OIDC  `json:"oidc,omitempty"`
 }
 
 // Start starts the stack. After an error nothing keeps running.
@@ -103,15 +126,19 @@ func Start(ctx context.Context, c Config) (s *Stack, err error) {
 			s = nil
 		}
 	}()
-	if c.Profile == Real {
-		err = s.startReal(ctx)
-	} else {
-		err = s.startSeeded(ctx)
+	switch c.Profile {
+	case Fresh:
+		err = s.startFresh(ctx)
+	case Real:
+		if err = s.startReal(ctx); err == nil {
+			err = s.addPeople(ctx)
+		}
+	default:
+		if err = s.startSeeded(ctx); err == nil {
+			err = s.addPeople(ctx)
+		}
 	}
 	if err != nil {
-		return s, err
-	}
-	if err = s.addPeople(ctx); err != nil {
 		return s, err
 	}
 	if s.control, err = startControl(s); err != nil {
@@ -137,6 +164,17 @@ func (s *Stack) startSeeded(ctx context.Context) (err error) {
 		return nil
 	}
 	return nil
+}
+
+func (s *Stack) startFresh(ctx context.Context) (err error) {
+	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Hub: s.Config.Hub, Progress: s.Progress})
+	if err != nil {
+		return err
+	}
+	token, err := os.ReadFile(s.World.Hub.SetupTokenFile())
+	s.setup = s.World.Hub.URL + "/setup?token=" + url.QueryEscape(strings.TrimSpace(string(token)))
+	s.People = &people.People{}
+	return err
 }
 
 // startReal starts three clusters with real pods, connects two, and delivers to them.
@@ -243,6 +281,7 @@ func (s *Stack) Facts() Facts {
 		Profile: s.Profile, URL: s.World.Hub.URL, Email: Admin, Password: Password,
 		People: map[string]string{"viewer": Viewer, "writer": Writer, "stranger": Stranger}, Control: s.control.url, Key: s.control.key,
 		Kubeconfigs: map[string]string{}, Axle: s.World.Programs["axle"], AxleConfig: s.World.Settings(), CA: s.World.Hub.CA, Token: s.Token,
+		Setup: s.setup, OIDC: s.OIDC,
 	}
 	for _, name := range s.World.Clusters {
 		f.Kubeconfigs[name] = s.World.Cluster(name).Kubeconfig()
