@@ -163,7 +163,7 @@ func newReset() *cobra.Command {
 		Use:     "reset EMAIL --data-dir DIR | --database-url URL",
 		Short:   "Reset a user's password, even while the hub runs",
 		Long:    "Reset a user's password: log the user out everywhere, revoke the tokens that they made, and print a URL where they can choose a new password, once and within an hour. This needs the hub's database and its key file, and is recorded in the audit log.",
-		Example: "  axle-hub admin reset you@example.com --data-dir /var/lib/axle --external-url https://axle.example.com\n  kubectl exec -n axle deploy/axle-hub -- axle-hub admin reset you@example.com",
+		Example: "  axle-hub admin reset you@example.com --data-dir /var/lib/axle --external-url https://axle.example.com\n  kubectl exec -n axle axle-0 -- axle-hub admin reset you@example.com",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.finish(cmd); err != nil {

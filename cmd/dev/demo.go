@@ -101,7 +101,10 @@ func (d *demo) story(ctx context.Context) error {
 		return err
 	}
 	if d.repo != "" {
-		return d.ownRepository(ctx)
+		if err := d.ownRepository(ctx); err != nil {
+			return err
+		}
+		return d.console(ctx)
 	}
 	if err := d.deliver(ctx); err != nil {
 		return err
@@ -117,6 +120,9 @@ func (d *demo) story(ctx context.Context) error {
 		return err
 	}
 	if err := d.outage(ctx); err != nil {
+		return err
+	}
+	if err := d.console(ctx); err != nil {
 		return err
 	}
 	return d.verdict(ctx, commit, seconds)

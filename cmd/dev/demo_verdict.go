@@ -169,19 +169,3 @@ func (d *demo) ownRepository(ctx context.Context) error {
 	fmt.Print(indent(out))
 	return err
 }
-
-func (d *demo) epilogue() {
-	fmt.Printf(`
-Everything stays up until Ctrl-C. In another terminal:
-
-  export AXLE_CONFIG=%s PATH=%s:$PATH
-  axle services list                 what runs where, and how old that is
-  axle services get edge-1/%s       one service and its objects
-  axle events                        what happened
-  kubectl --kubeconfig %s get deployments -A --show-labels
-
-`, d.world.Settings(), filepath.Dir(d.world.Programs["axle"]), d.services[0].name, d.world.Cluster("edge-1").Kubeconfig())
-	if d.repo == "" {
-		fmt.Printf("The Git server is still cut off. The repository is the folder %s.\n", d.world.Git.Path("fleet"))
-	}
-}

@@ -1,0 +1,11 @@
+// Package console runs the browser tests of web/test against the real hub: `go test`
+// starts a stack (test/console/stack) for each profile, and Node drives a real
+// Chromium. The tests are those files; this package only starts them, and fails when
+// one of them fails or is skipped.
+//
+//	go test ./test/console -run 'TestBrowser/broken'
+//	FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
+//
+// `make deps` installs Chromium, `make web` builds the console and installs Node's
+// packages.
+package console

@@ -1,0 +1,365 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"connectrpc.com/connect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/kube"
+	"github.com/axle-cd/axle/test/scale/people"
+	"github.com/axle-cd/axle/test/scale/seed"
+	"github.com/axle-cd/axle/test/world"
+)
+
+const (
+	// Real is the profile with real clusters.
+	Real = "real"
+	// Fresh is a hub that nobody has set up yet.
+	Fresh = "fresh"
+)
+
+// Password is that of every person.
+const Password = "correct horse battery staple"
+
+// Admin, Viewer, Writer and Stranger may do everything, read everything, write
+// everything, and nothing. None is the hub's first administrator, whose API token a
+// reset of the password would end.
+const (
+	Admin    = "you@example.test"
+	Viewer   = "viewer@example.test"
+	Writer   = "writer@example.test"
+	Stranger = "stranger@example.test"
+)
+
+// Config says what to start.
+type Config struct {
+	// Profile is Real or one of seed.Profiles.
+	Profile string
+	// Dir keeps everything; empty is a temporary folder that Close removes.
+	Dir string
+	// Clusters and Services shrink the profile huge; zero is its own size.
+	Clusters, Services int
+	// Hub are more flags of axle-hub serve, for the profiles real and fresh.
+	Hub []string
+	// OIDC is a provider that somebody else runs, for the tests to know.
+	OIDC *OIDC
+	// Progress is told of each step; nil is nobody.
+	Progress func(format string, args ...any)
+}
+
+// Stack is what runs.
+type Stack struct {
+	Config
+	World *world.World
+	// People call the API as the first administrator.
+	*people.People
+	// Seeded is set for the profiles with simulated clusters.
+	Seeded *seed.Seeded
+
+	control   *control
+	temporary bool
+	setup     string
+	fleet     func() error // ends the simulated clusters
+}
+
+// OIDC is an OpenID Connect provider and an account of it. Its client may return to the
+// stack's /login/callback/sso.
+type OIDC struct {
+	Issuer   string `json:"issuer"`
+	Client   string `json:"client"`
+	Secret   string `json:"secret"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	Email    string `json:"email"`
+}
+
+// Facts is what tests in the browser's process know; File holds it as JSON.
+type Facts struct {
+	Profile  string `json:"profile"`
+	URL      string `json:"url"`
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	// People are more logins by what they may do.
+	People map[string]string `json:"people"`
+	// Control is where to POST {"do": ...}, with Key as the bearer token.
+	Control string `json:"control"`
+	Key     string `json:"key"`
+	// Kubeconfigs are files by cluster, for kubectl as its administrator.
+	Kubeconfigs map[string]string `json:"kubeconfigs"`
+	Axle        string            `json:"axle"`
+	AxleConfig  string            `json:"axleConfig"`
+	CA          string            `json:"ca"`
+	// Token is one of the first administrator, for the API.
+	Token string `json:"token"`
+	// Setup is the address that sets up a hub of the profile fresh.
+	Setup string `json:"setup,omitempty"`
+	OIDC  *OIDC  `json:"oidc,omitempty"`
+}
+
+// Start starts the stack. After an error nothing keeps running.
+func Start(ctx context.Context, c Config) (s *Stack, err error) {
+	if c.Progress == nil {
+		c.Progress = func(string, ...any) {}
+	}
+	s = &Stack{Config: c}
+	if s.Dir == "" {
+		if s.Dir, err = os.MkdirTemp("", "axle-console-"); err != nil {
+			return nil, err
+		}
+		s.temporary = true
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+			s = nil
+		}
+	}()
+	switch c.Profile {
+	case Fresh:
+		err = s.startFresh(ctx)
+	case Real:
+		if err = s.startReal(ctx); err == nil {
+			err = s.addPeople(ctx)
+		}
+	default:
+		if err = s.startSeeded(ctx); err == nil {
+			err = s.addPeople(ctx)
+		}
+	}
+	if err != nil {
+		return s, err
+	}
+	if s.control, err = startControl(s); err != nil {
+		return s, err
+	}
+	return s, s.write()
+}
+
+func (s *Stack) startSeeded(ctx context.Context) (err error) {
+	s.Seeded, err = seed.Fill(ctx, seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress})
+	if err != nil {
+		return err
+	}
+	s.World, s.People = s.Seeded.World, s.Seeded.People
+	polling, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- s.Seeded.Run(polling) }()
+	s.fleet = func() error {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}
+	return nil
+}
+
+func (s *Stack) startFresh(ctx context.Context) (err error) {
+	s.World, err = world.Start(ctx, world.Config{Dir: filepath.Join(s.Dir, "world"), Only: []string{"axle"}, Hub: s.Config.Hub, Progress: s.Progress})
+	if err != nil {
+		return err
+	}
+	token, err := os.ReadFile(s.World.Hub.SetupTokenFile())
+	s.setup = s.World.Hub.URL + "/setup?token=" + url.QueryEscape(strings.TrimSpace(string(token)))
+	s.People = &people.People{}
+	return err
+}
+
+// startReal starts three clusters with real pods, connects two, and delivers to them.
+func (s *Stack) startReal(ctx context.Context) (err error) {
+	s.World, err = world.Start(ctx, world.Config{
+		Dir: filepath.Join(s.Dir, "world"), Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true,
+		Hub: append([]string{"--repo-poll-interval", "2s"}, s.Config.Hub...), Progress: s.Progress,
+	})
+	if err != nil {
+		return err
+	}
+	if s.People, err = people.SetUp(ctx, people.Hub{URL: s.World.Hub.URL}, s.World.Hub.SetupTokenFile()); err != nil {
+		return err
+	}
+	token := filepath.Join(s.Dir, "token")
+	if err := s.KeepToken(token); err != nil {
+		return err
+	}
+	if _, err := s.World.Axle(ctx, "login", s.World.Hub.URL, "--token-file", token, "--name", "console"); err != nil {
+		return err
+	}
+	greeter, err := bin.Path(ctx, "greeter", bin.Options{Package: "./test/kube/testdata/greeter"})
+	if err != nil {
+		return err
+	}
+	for _, name := range s.World.Clusters {
+		s.World.Cluster(name).SetBinary("talker", greeter)
+		s.World.Cluster(name).SetBinary("sh", "/bin/sh")
+	}
+	s.Progress("two clusters connect")
+	for _, name := range []string{"edge-1", "edge-2"} {
+		if err := s.World.ConnectPod(ctx, name, "--poll-interval", "5s", "--tag", "tier=edge", "--tag", "region=eu"); err != nil {
+			return err
+		}
+	}
+	s.Progress("services are delivered")
+	files := map[string]string{}
+	for name, text := range Apps() {
+		files[name] = text
+	}
+	if err := s.Repository(ctx, s.World.Git, "fleet", files); err != nil {
+		return err
+	}
+	for _, cluster := range []string{"edge-1", "edge-2"} {
+		for _, app := range []string{"talker", "web"} {
+			if err := s.Service(ctx, cluster, app, "fleet", "main", "apps/"+app); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = s.World.Axle(ctx, "services", "wait", "--all", "--timeout", "2m")
+	return err
+}
+
+var resetLink = regexp.MustCompile(`https?://\S+/login/reset\?token=\S+`)
+
+// setPassword gives a person Password by the link of `axle-hub admin reset`.
+func (s *Stack) setPassword(ctx context.Context, email string) error {
+	out, err := s.World.Hub.Run(ctx, "admin", "reset", email, "--external-url", s.World.Hub.URL)
+	if err != nil {
+		return err
+	}
+	link := resetLink.FindString(out)
+	if link == "" {
+		return fmt.Errorf("axle-hub admin reset prints no link: %s", out)
+	}
+	web, err := s.World.Hub.Client()
+	if err != nil {
+		return err
+	}
+	if err := people.SetPassword(ctx, web, link, Password); err != nil {
+		return fmt.Errorf("password of %s: %w", email, err)
+	}
+	return nil
+}
+
+// addPeople creates those who log in by password.
+func (s *Stack) addPeople(ctx context.Context) error {
+	for _, who := range []struct{ email, action string }{{Admin, "admin"}, {Viewer, "read"}, {Writer, "write"}, {Stranger, ""}} {
+		if _, err := s.API.Users.Create(ctx, connect.NewRequest(&hubv1.CreateUserRequest{Email: who.email, Admin: who.email == Admin})); err != nil {
+			return err
+		}
+		if who.action != "" && who.email != Admin {
+			_, err := s.API.Bindings.Create(ctx, connect.NewRequest(&hubv1.CreateBindingRequest{
+				SubjectKind: "user", Subject: who.email, Actions: []string{who.action}, Place: &hubv1.Place{Project: "default"},
+			}))
+			if err != nil {
+				return err
+			}
+		}
+		if err := s.setPassword(ctx, who.email); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// File is where the facts are.
+func (s *Stack) File() string { return filepath.Join(s.Dir, "stack.json") }
+
+// Facts returns what the tests need to know.
+func (s *Stack) Facts() Facts {
+	f := Facts{
+		Profile: s.Profile, URL: s.World.Hub.URL, Email: Admin, Password: Password,
+		People: map[string]string{"viewer": Viewer, "writer": Writer, "stranger": Stranger}, Control: s.control.url, Key: s.control.key,
+		Kubeconfigs: map[string]string{}, Axle: s.World.Programs["axle"], AxleConfig: s.World.Settings(), CA: s.World.Hub.CA, Token: s.Token,
+		Setup: s.setup, OIDC: s.OIDC,
+	}
+	for _, name := range s.World.Clusters {
+		f.Kubeconfigs[name] = s.World.Cluster(name).Kubeconfig()
+	}
+	return f
+}
+
+func (s *Stack) write() error {
+	data, err := json.MarshalIndent(s.Facts(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(s.File(), append(data, '\n'), 0o600)
+}
+
+// Close ends everything.
+func (s *Stack) Close() error {
+	var errs []error
+	if s.control != nil {
+		errs = append(errs, s.control.close())
+	}
+	if s.fleet != nil {
+		errs = append(errs, s.fleet())
+	}
+	switch {
+	case s.Seeded != nil:
+		errs = append(errs, s.Seeded.Close())
+	case s.World != nil:
+		errs = append(errs, s.World.Close())
+	}
+	if s.temporary {
+		errs = append(errs, os.RemoveAll(s.Dir))
+	}
+	return errors.Join(errs...)
+}
+
+// patience bounds one act of the control address.
+const patience = 3 * time.Minute
+
+// image is the one whose pods run the talker.
+const image = kube.ImagePrefix + "talker:1"
+
+// Apps are the files of the services of the profile real, by path: talker is a process
+// that serves and logs, web three objects that nothing runs.
+func Apps() map[string]string {
+	files := people.App("web", "hello")
+	files["apps/talker/talker.yaml"] = Talker("hello", "")
+	return files
+}
+
+// Talker is the Deployment of a pod that logs its greeting; wrong, unless empty, is an
+// argument that it does not know, so that it ends at once.
+func Talker(greeting, wrong string) string {
+	args := `"-listen", "$(POD_IP):8080", "-tick", "500ms"`
+	if wrong != "" {
+		args += fmt.Sprintf(", %q", wrong)
+	}
+	return strings.NewReplacer("GREETING", greeting, "IMAGE", image, "ARGS", args).Replace(`apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: talker
+  annotations:
+    greeting: GREETING
+spec:
+  replicas: 1
+  selector:
+    matchLabels: {app: talker}
+  template:
+    metadata:
+      labels: {app: talker}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: talker
+          image: IMAGE
+          args: [ARGS]
+          env:
+            - name: POD_IP
+              valueFrom: {fieldRef: {fieldPath: status.podIP}}
+`)
+}

@@ -1,0 +1,107 @@
+// What every browser test needs: the stack that Go started (test/console/stack), a real
+// Chromium, people who log in, and acts outside of the browser.
+import { readFileSync } from 'node:fs';
+import { chromium } from 'playwright-core';
+
+const file = process.env.AXLE_STACK;
+if (!file) {
+  throw new Error('AXLE_STACK is not set: run `go run ./cmd/dev console real` and export what it prints, or `go test ./test/console`');
+}
+
+/** The facts of the running stack; see stack.Facts in Go. */
+export const stack = JSON.parse(readFileSync(file, 'utf8'));
+
+/** How long anything may take on a loaded machine, in milliseconds. */
+export const patience = 60_000;
+
+/** Does something outside of the browser; see order in test/console/stack/control.go. */
+export async function act(order) {
+  const response = await fetch(stack.control, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${stack.key}` },
+    body: JSON.stringify(order),
+  });
+  if (!response.ok) throw new Error(`the stack refuses ${order.do}: ${await response.text()}`);
+  const outcome = await response.json();
+  if (outcome.error) throw new Error(`${order.do} ${(order.args ?? []).join(' ')}: ${outcome.error}\n${outcome.out}${outcome.err}`);
+  return outcome.out;
+}
+
+export const axle = (...args) => act({ do: 'axle', args });
+export const kubectl = (cluster, ...args) => act({ do: 'kubectl', cluster, args });
+
+let browser;
+
+/** One Chromium for all tests of a file. */
+export async function chromiumOnce() {
+  if (!browser) {
+    browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+    });
+  }
+  return browser;
+}
+
+export async function closeBrowser() {
+  await browser?.close();
+  browser = undefined;
+}
+
+/**
+ * A browser of its own, as for another person. Every complaint of the page (console
+ * errors, failed requests, CSP violations, uncaught errors) is kept in page.complaints.
+ */
+export async function newContext(options = {}) {
+  const one = await (await chromiumOnce()).newContext({
+    baseURL: stack.url,
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    colorScheme: 'dark',
+    viewport: { width: 1440, height: 900 },
+    ignoreHTTPSErrors: true,
+    ...options,
+  });
+  one.setDefaultTimeout(patience);
+  return one;
+}
+
+/** Collects what a page complains about. */
+export function listen(page) {
+  const complaints = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.complaints = complaints;
+  return page;
+}
+
+/** Logs a person in, in the way that a person does: by the form of the login page. */
+export async function logIn(context, email = stack.email, path = '/') {
+  const page = listen(await context.newPage());
+  await page.goto(path);
+  await page.waitForURL(/\/login/);
+  await page.fill('#email', email);
+  await page.fill('#password', stack.password);
+  await page.click('form[action="/login"] button');
+  await page.waitForURL((url) => !url.pathname.startsWith('/login'));
+  page.complaints.length = 0; // a logged-out page asked for a session, which is a 401
+  return page;
+}
+
+/** Waits until a check passes, and fails with its last error. */
+export async function eventually(check, within = patience) {
+  const end = Date.now() + within;
+  let last;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > end) throw last;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
