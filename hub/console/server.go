@@ -91,10 +91,11 @@ type Config struct {
 	// People finds the session of a call; nil supports no sessions.
 	People People
 	// Audit receives a record of every call that may change something.
-	Audit  *audit.Log
-	Feed   *event.Feed
-	Events Events
-	Lives  Lives
+	Audit   *audit.Log
+	Feed    *event.Feed
+	Events  Events
+	Changes fleetapi.Changes
+	Lives   Lives
 	// Replicas lists the hub's processes.
 	Replicas func(ctx context.Context) ([]Replica, error)
 	// Registered finds the registered repository that holds a source. NotFound
@@ -216,7 +217,7 @@ func (s *Server) Register(mux routes.Adder) {
 	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{Server: s}))
 	mux.Handle(handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, &fleetapi.API{
-		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Clock: s.config.Clock,
+		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Clock: s.config.Clock,
 	}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

@@ -43,8 +43,10 @@ type EventFilter struct {
 	// Cluster and Service are ids; empty selects all.
 	Cluster string
 	Service string
-	// After selects events with a greater id.
-	After int64
+	// After selects events with a greater id, Before those with a smaller one; 0 is
+	// all.
+	After  int64
+	Before int64
 	// Limit is 100 when zero, at most 1,000.
 	Limit int
 	// Reach leaves out events about objects that the caller may not see, and
@@ -59,6 +61,10 @@ func (s *Store) Events(ctx context.Context, f EventFilter) ([]event.Entry, error
 		f.Limit = 100
 	}
 	where, args := []string{"id > $1"}, []any{f.After, min(f.Limit, 1000)}
+	if f.Before > 0 {
+		args = append(args, f.Before)
+		where = append(where, "id < "+placeholders(len(args), 1))
+	}
 	if f.Cluster != "" {
 		args = append(args, f.Cluster)
 		where = append(where, "cluster = "+placeholders(len(args), 1))

@@ -43,7 +43,11 @@ type API struct {
 	Cluster func(fleet.ClusterView) *hubv1.Cluster
 	// Position is what this replica's indexes show.
 	Position func() event.Position
-	Clock    clock.Clock
+	Rollouts Rollouts
+	Changes  Changes
+	// Life returns the present incarnation of the database.
+	Life  func(ctx context.Context) (event.Incarnation, error)
+	Clock clock.Clock
 }
 
 var _ hubv1connect.FleetHandler = (*API)(nil)

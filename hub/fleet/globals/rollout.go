@@ -9,6 +9,7 @@ import (
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fanout"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/logkey"
@@ -193,6 +194,38 @@ func (r *Rollouts) Latest(ctx context.Context, name string) (fanout.Rollout, []f
 	}
 	targets, err := r.config.Waves.RolloutTargets(ctx, last.ID, nil)
 	return last, targets, err
+}
+
+// PausedRollout is a rollout that waits for a person.
+type PausedRollout struct {
+	Name string
+	fanout.Rollout
+}
+
+// Paused returns up to limit rollouts within reach that a person paused, or that
+// stopped because too many clusters failed.
+func (r *Rollouts) Paused(ctx context.Context, limit int, reach identity.Reach) (all []PausedRollout, err error) {
+	ids, err := r.config.Holds.Held(ctx, "", workBatch)
+	for _, id := range ids {
+		if err != nil || len(all) == limit {
+			break
+		}
+		v, err := r.config.Store.GlobalByID(ctx, id)
+		if errcode.Is(err, errcode.NotFound) || err == nil && !reach.Covers(identity.Scope{Project: v.ProjectID}) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		last, err := r.config.Rollouts.LatestRollout(ctx, noun(v.Name))
+		if err != nil && !errcode.Is(err, errcode.NotFound) {
+			return nil, err
+		}
+		if last.Phase == fanout.Paused || last.Phase == fanout.Stopped {
+			all = append(all, PausedRollout{v.Name, last})
+		}
+	}
+	return all, err
 }
 
 // ClusterNames returns the names of the clusters of some targets, by id.

@@ -8,6 +8,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/managed"
+	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // ClusterFilter selects clusters as ServiceFilter selects services.
@@ -229,4 +230,17 @@ func (x *Index) ServicesByID(ids []string, reach identity.Reach) (within []strin
 		}
 	})
 	return within, err
+}
+
+// ClusterID returns the id of a cluster that is within reach. NotFound.
+func (x *Index) ClusterID(name string, reach identity.Reach) (id string, err error) {
+	err = x.view(func(t *table) {
+		if i, found := slices.BinarySearchFunc(t.ordered, name, byName); found && reach.Covers(t.ordered[i].Scope()) {
+			id = t.ordered[i].ID
+		}
+	})
+	if err == nil && id == "" {
+		err = errcode.New(errcode.NotFound, "cluster %.80q does not exist", name)
+	}
+	return id, err
 }

@@ -14,7 +14,7 @@ type Summary struct {
 	Repositories, RepositoriesFailed                                       int64
 }
 
-// projectID returns the id of a project that the caller may know; NotFound.
+// narrowed returns a filter of project ids, and whether the caller may know the project.
 func (t *table) narrowed(project string, reach identity.Reach) (func(projectID string) bool, bool) {
 	if project == "" {
 		return func(string) bool { return true }, true
@@ -46,15 +46,11 @@ func (t *table) knowsProject(id string, reach identity.Reach) bool {
 }
 
 // Summary counts the clusters and services of a project, of all when it is empty.
-// Projects outside of reach have nothing.
+// NotFound for a project that the caller may not know.
 func (x *Index) Summary(project string, reach identity.Reach) (out Summary, err error) {
 	clusterVerdicts, serviceVerdicts, bySync, byHealth := make(counter, len(verdicts)), make(counter, len(verdicts)), make(counter, len(syncs)), make(counter, len(healths))
 	fresh, tunnel, kubernetes, agents := make(counter, len(freshnesses)), make(counter, len(tunnels)), map[string]int64{}, map[string]int64{}
-	err = x.view(func(t *table) {
-		in, known := t.narrowed(project, reach)
-		if !known {
-			return
-		}
+	err = x.within(project, reach, func(t *table, in func(string) bool) {
 		for _, c := range t.ordered {
 			whole := reach.Covers(c.Scope())
 			s := x.state(c)
@@ -76,8 +72,8 @@ func (x *Index) Summary(project string, reach identity.Reach) (out Summary, err 
 				byHealth[v.health]++
 			}
 		}
-		for _, r := range t.repositories {
-			if r.Internal || !in(r.ProjectID) || !reach.Covers(r.Scope()) {
+		for _, r := range t.repositoriesWithin(reach) {
+			if !in(r.ProjectID) {
 				continue
 			}
 			if out.Repositories++; r.FailedSince != 0 {
