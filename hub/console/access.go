@@ -161,12 +161,15 @@ var access = map[string]identity.Action{
 	hubv1connect.ClusterAPICreateTicketProcedure:        identity.ActionRead,
 	hubv1connect.ClusterAPIListObjectsProcedure:         identity.ActionRead,
 	hubv1connect.ClusterAPIWatchObjectsProcedure:        identity.ActionRead,
+	hubv1connect.ClusterAPIWriteObjectProcedure:         identity.ActionRead, // the cluster decides about writes
+	hubv1connect.ClusterAPIReadLogsProcedure:            identity.ActionRead,
 	hubv1connect.HubStatusProcedure:                     identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:             identity.ActionAdmin,
 	hubv1connect.HubDrainProcedure:                      identity.ActionAdmin,
 	hubv1connect.HubGetSyncWindowsProcedure:             identity.ActionRead,
 	hubv1connect.HubSetSyncWindowsProcedure:             identity.ActionAdmin,
 	hubv1connect.HubRotateSigningKeyProcedure:           identity.ActionAdmin,
+	hubv1connect.ClustersEnrollmentProcedure:            identity.ActionRead,
 	hubv1connect.ClustersAgentManifestsProcedure:        identity.ActionSelf,
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/federationapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
+	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
@@ -118,8 +119,8 @@ type Config struct {
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
-	// ClusterReader reads clusters for people.
-	ClusterReader ClusterReader
+	// Live makes requests to clusters for people.
+	Live liveapi.Clusters
 	// ClustersURL is the prefix of a cluster's handle in a kubeconfig's server
 	// URL; TicketPath accepts WebSockets with tickets.
 	ClustersURL, TicketPath string
@@ -210,6 +211,6 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
-	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{Server: s}))
+	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }
