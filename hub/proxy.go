@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/axle-cd/axle/hub/console"
+	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 )
 
@@ -46,21 +46,35 @@ func (h *Hub) clustersURL() string {
 	return strings.TrimRight(cmp.Or(h.config.K8sOrigin, h.URL()), "/") + authproxy.Prefix
 }
 
-// clusterReader is the proxy as the console needs it.
-type clusterReader struct{ *authproxy.Proxy }
-
-var _ console.ClusterReader = clusterReader{}
-
-// Objects implements console.ClusterReader.
-func (c clusterReader) Objects(ctx context.Context, q console.ClusterQuery) ([]byte, error) {
-	return c.Proxy.Objects(ctx, asking(q))
+// pages makes the requests of pages to clusters.
+type pages struct {
+	*authproxy.Proxy
+	through *authproxy.Pages
 }
 
-// Watch implements console.ClusterReader.
-func (c clusterReader) Watch(ctx context.Context, q console.ClusterQuery, each func(kind string, object []byte) error) error {
-	return c.Proxy.Watch(ctx, asking(q), func(e authproxy.Event) error { return each(e.Type, e.Object) })
+var _ liveapi.Clusters = pages{}
+
+func newPages(p *authproxy.Proxy) pages { return pages{p, authproxy.NewPages(p)} }
+
+// Do implements liveapi.Clusters.
+func (p pages) Do(ctx context.Context, q liveapi.Query) (liveapi.Answer, error) {
+	answer, err := p.through.Do(ctx, asking(q))
+	return liveapi.Answer(answer), err
 }
 
-func asking(q console.ClusterQuery) authproxy.Asking {
-	return authproxy.Asking{Caller: q.Caller, Source: q.Source, Handle: q.Handle, URI: q.Path, Table: q.Table}
+// Watch implements liveapi.Clusters.
+func (p pages) Watch(ctx context.Context, q liveapi.Query, each func(kind string, object []byte) error) error {
+	return p.through.Watch(ctx, asking(q), func(e authproxy.Event) error { return each(e.Type, e.Object) })
+}
+
+// Logs implements liveapi.Clusters.
+func (p pages) Logs(ctx context.Context, q liveapi.Query, each func(lines []byte) error) error {
+	return p.through.Logs(ctx, asking(q), each)
+}
+
+func asking(q liveapi.Query) authproxy.Asking {
+	return authproxy.Asking{
+		Caller: q.Caller, Source: q.Source, Handle: q.Handle, URI: q.Path, Table: q.Table,
+		Method: q.Method, ContentType: q.ContentType, Body: q.Body, Cut: q.Cut,
+	}
 }

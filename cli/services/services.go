@@ -27,10 +27,7 @@ func Command(a *command.App) *cobra.Command {
 	return command.Noun("services", "Manage services, each a deployment to one cluster", []string{"service", "svc"},
 		listCommand(a), getCommand(a), createCommand(a), updateCommand(a),
 		syncCommand(a),
-		verbCommand(a, "pause", "Pause services: stop applying, healing and deleting", "paused",
-			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
-				return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref}))
-			}),
+		pauseCommand(a),
 		verbCommand(a, "resume", "Resume paused services, or unpin them after a rollback", "resumed",
 			func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
 				return c.Services.Resume(ctx, connect.NewRequest(&hubv1.ResumeServiceRequest{Ref: ref}))
@@ -40,6 +37,18 @@ func Command(a *command.App) *cobra.Command {
 				return c.Services.ApprovePrune(ctx, connect.NewRequest(&hubv1.ApprovePruneRequest{Ref: ref}))
 			}),
 		configCommand(a), diffCommand(a), rollbackCommand(a), revisionsCommand(a), testsCommand(a), treeCommand(a), waitCommand(a), deleteCommand(a))
+}
+
+const reasonHelp = "why, for the events and the audit log; at most 500 characters"
+
+func pauseCommand(a *command.App) *cobra.Command {
+	var reason string
+	c := verbCommand(a, "pause", "Pause services: stop applying, healing and deleting", "paused",
+		func(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef) (*connect.Response[hubv1.Service], error) {
+			return c.Services.Pause(ctx, connect.NewRequest(&hubv1.PauseServiceRequest{Ref: ref, Reason: reason}))
+		})
+	c.Flags().StringVar(&reason, "reason", "", reasonHelp)
+	return c
 }
 
 func syncCommand(a *command.App) *cobra.Command {

@@ -142,6 +142,7 @@ func (v serviceView) lacks(revision string) string {
 
 func rollbackCommand(a *command.App) *cobra.Command {
 	var revision int64
+	var reason string
 	var wait waiting
 	selected := &selector{verb: "rollback", done: "pinned"}
 	c := &cobra.Command{
@@ -153,7 +154,7 @@ to it and does not follow its branch until axle services resume.`,
 		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) (err error) {
 			var refs []*hubv1.ServiceRef
 			one := func(ctx context.Context, ref *hubv1.ServiceRef) error {
-				s, err := client.Services.Rollback(ctx, connect.NewRequest(&hubv1.RollbackServiceRequest{Ref: ref, Revision: revision}))
+				s, err := client.Services.Rollback(ctx, connect.NewRequest(&hubv1.RollbackServiceRequest{Ref: ref, Revision: revision, Reason: reason}))
 				if err == nil && !selected.selects(args) {
 					fmt.Fprintf(a.Err, "%s is pinned to revision %d (%s); to follow its branch again: axle services resume %s\n", args[0], s.Msg.GetPinnedRevision(), command.Short(s.Msg.GetDesiredRevision()), args[0])
 				}
@@ -176,6 +177,7 @@ to it and does not follow its branch until axle services resume.`,
 	}
 	selected.flags(c)
 	c.Flags().Int64Var(&revision, "revision", 0, "revision to go back to (default: the one before)")
+	c.Flags().StringVar(&reason, "reason", "", reasonHelp)
 	wait.flags(c)
 	return c
 }
@@ -187,6 +189,7 @@ type revisionView struct {
 	Digest         string `json:"digest"`
 	Cause          string `json:"cause"`
 	By             string `json:"by"`
+	Reason         string `json:"reason"`
 	Message        string `json:"message"`
 	Author         string `json:"author"`
 	CommittedAt    string `json:"committedAt"`
@@ -209,7 +212,7 @@ func revisionsCommand(a *command.App) *cobra.Command {
 			}
 			views := []revisionView{}
 			for _, r := range list.Msg.GetRevisions() {
-				views = append(views, revisionView{r.GetNumber(), r.GetCurrent(), r.GetSourceRevision(), r.GetDigest(), r.GetCause(), r.GetBy(), r.GetMessage(), r.GetAuthor(), fields.Stamp(r.GetCommittedAt()), fields.Stamp(r.GetCreatedAt()), a.Age(r.GetCreatedAt())})
+				views = append(views, revisionView{r.GetNumber(), r.GetCurrent(), r.GetSourceRevision(), r.GetDigest(), r.GetCause(), r.GetBy(), r.GetReason(), r.GetMessage(), r.GetAuthor(), fields.Stamp(r.GetCommittedAt()), fields.Stamp(r.GetCreatedAt()), a.Age(r.GetCreatedAt())})
 			}
 			return command.PrintList(a, views, func(v revisionView) string { return fmt.Sprint(v.Number) },
 				command.Col("REVISION", func(v revisionView) string {

@@ -170,12 +170,15 @@ var access = map[string]identity.Action{
 	hubv1connect.FleetSearchProcedure:                   identity.ActionRead,
 	hubv1connect.FleetWatchProcedure:                    identity.ActionRead,
 	hubv1connect.FleetSetTopicsProcedure:                identity.ActionRead,
+	hubv1connect.ClusterAPIWriteObjectProcedure:         identity.ActionRead, // the cluster decides about writes
+	hubv1connect.ClusterAPIReadLogsProcedure:            identity.ActionRead,
 	hubv1connect.HubStatusProcedure:                     identity.ActionRead,
 	hubv1connect.HubConfirmRestoreProcedure:             identity.ActionAdmin,
 	hubv1connect.HubDrainProcedure:                      identity.ActionAdmin,
 	hubv1connect.HubGetSyncWindowsProcedure:             identity.ActionRead,
 	hubv1connect.HubSetSyncWindowsProcedure:             identity.ActionAdmin,
 	hubv1connect.HubRotateSigningKeyProcedure:           identity.ActionAdmin,
+	hubv1connect.ClustersEnrollmentProcedure:            identity.ActionRead,
 	hubv1connect.ClustersAgentManifestsProcedure:        identity.ActionSelf,
 }
 

@@ -39,7 +39,9 @@ const (
 var readOnly = struct{ prefixes, names []string }{
 	[]string{"List", "Get", "Watch"},
 	[]string{
-		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice",
+		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice", "Clusters/Enrollment",
+		// The proxy records these as the requests to the cluster that they are.
+		"ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
 	},
 }
 
@@ -198,6 +200,9 @@ func (s *recorder) record(ctx context.Context, r *recorded, request, answer prot
 	out.Result = audit.ResultOK
 	if out.Detail == nil {
 		out.Detail = map[string]string{}
+	}
+	if m, ok := request.(interface{ GetReason() string }); ok && m.GetReason() != "" {
+		out.Detail["reason"] = r.masker.Clean(m.GetReason())
 	}
 	known := r.caller.Kind != ""
 	// The request is masked first: its secrets are then found in the rest.

@@ -6,6 +6,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
@@ -55,7 +56,7 @@ func (e early) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The call has its own deadline, which may be longer.
-	e.known.ServeHTTP(w, r.WithContext(identity.WithPrincipal(r.Context(), p)))
+	e.known.ServeHTTP(w, r.WithContext(liveapi.WithWriter(identity.WithPrincipal(r.Context(), p), w)))
 }
 
 // stranger records a call that was refused before it was read.

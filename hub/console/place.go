@@ -79,6 +79,14 @@ func ofCluster(ctx context.Context, s *Server, action identity.Action, message a
 	return one(s.clusterPermission(ctx, action, message.(interface{ GetName() string }).GetName()))
 }
 
+// ofUsedCluster finds the cluster that a caller wants to use.
+func ofUsedCluster(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
+	if m, ok := message.(interface{ GetObjects() *hubv1.ClusterObjects }); ok {
+		return one(s.clusterPermission(ctx, action, m.GetObjects().GetCluster()))
+	}
+	return one(s.clusterPermission(ctx, action, message.(interface{ GetCluster() string }).GetCluster()))
+}
+
 func inProject(ctx context.Context, s *Server, action identity.Action, message any) ([]permission, error) {
 	return one(s.projectPermission(ctx, action, message.(interface{ GetProject() string }).GetProject()))
 }

@@ -39,7 +39,7 @@ var scopes = map[string]finder{
 	hubv1connect.ClustersGetProcedure:    ofCluster,
 	hubv1connect.ClustersCreateProcedure: ofNewCluster,
 	hubv1connect.ClustersUpdateProcedure: ofCluster,
-	hubv1connect.ClustersDeleteProcedure: ofCluster,
+	hubv1connect.ClustersDeleteProcedure: ofCluster, hubv1connect.ClustersEnrollmentProcedure: ofCluster,
 
 	hubv1connect.RepositoriesListProcedure:    anywhere,
 	hubv1connect.RepositoriesGetProcedure:     ofRepository,
@@ -105,6 +105,8 @@ var scopes = map[string]finder{
 	hubv1connect.ClusterAPICreateTicketProcedure:     ofUsedCluster,
 	hubv1connect.ClusterAPIListObjectsProcedure:      ofUsedCluster,
 	hubv1connect.ClusterAPIWatchObjectsProcedure:     ofUsedCluster,
+	hubv1connect.ClusterAPIWriteObjectProcedure:      ofUsedCluster,
+	hubv1connect.ClusterAPIReadLogsProcedure:         ofUsedCluster,
 
 	hubv1connect.FleetSummaryProcedure:       anywhere,
 	hubv1connect.FleetHeatMapProcedure:       anywhere,

@@ -18,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/fleetapi"
 	"github.com/axle-cd/axle/hub/console/globalsapi"
 	"github.com/axle-cd/axle/hub/console/groupsapi"
+	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
@@ -123,8 +124,8 @@ type Config struct {
 	// WebhookPath is the path, below ExternalURL, to which a webhook's deliveries go.
 	WebhookPath func(gitcache.Webhook) string
 
-	// ClusterReader reads clusters for people.
-	ClusterReader ClusterReader
+	// Live makes requests to clusters for people.
+	Live liveapi.Clusters
 	// ClustersURL is the prefix of a cluster's handle in a kubeconfig's server
 	// URL; TicketPath accepts WebSockets with tickets.
 	ClustersURL, TicketPath string
@@ -215,9 +216,9 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
-	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, &clusterAPI{Server: s}))
 	mux.Handle(handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, &fleetapi.API{
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Clock: s.config.Clock,
 	}))
+	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

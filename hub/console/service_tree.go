@@ -8,6 +8,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/packed"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/address"
@@ -47,7 +48,7 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", v.ID, err)
 	}
-	cluster, err := (&clusterAPI{Server: s.Server}).cluster(ctx, v.Cluster)
+	cluster, err := s.live().Cluster(ctx, v.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +60,12 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	}
 	reading, cancel := context.WithTimeout(ctx, treeTimeout)
 	defer cancel()
-	ask := ClusterQuery{Caller: caller(ctx), Source: address.Host(r.Peer().Addr), Handle: cluster.Handle}
+	ask := liveapi.Query{Caller: caller(ctx), Source: address.Host(r.Peer().Addr), Handle: cluster.Handle}
 	tree, err := ownertree.Grow(reading, roots, func(ctx context.Context, path string) ([]byte, error) {
 		q := ask
 		q.Path = path
-		return s.config.ClusterReader.Objects(ctx, q)
+		answer, err := s.config.Live.Do(ctx, q)
+		return answer.Text, err
 	})
 	if err != nil {
 		return nil, err
@@ -74,4 +76,11 @@ func (s *services) GetTree(ctx context.Context, r *connect.Request[hubv1.GetServ
 	out := &hubv1.ServiceTree{Failing: tree.Failing, Notes: tree.Notes, ReportedAt: v.ReportedAt, Objects: packed.Nodes(tree.Roots)}
 	plain.Message(out, packed.Plain)
 	return connect.NewResponse(out), nil
+}
+
+// live answers calls about the live state of clusters.
+func (s *Server) live() *liveapi.API {
+	return &liveapi.API{
+		Clusters: s.config.Live, Find: s.config.Fleet.ClusterNamed, Caller: caller, URL: s.config.ClustersURL, TicketPath: s.config.TicketPath, CAPEM: s.config.CAPEM,
+	}
 }

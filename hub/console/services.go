@@ -89,7 +89,7 @@ func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServic
 }
 
 func (s *services) Pause(ctx context.Context, r *connect.Request[hubv1.PauseServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.config.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
+	return answer(s.config.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetReason()))
 }
 
 func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeServiceRequest]) (*connect.Response[hubv1.Service], error) {
@@ -97,7 +97,7 @@ func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeSe
 }
 
 func (s *services) Rollback(ctx context.Context, r *connect.Request[hubv1.RollbackServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.config.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision()))
+	return answer(s.config.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision(), r.Msg.GetReason()))
 }
 
 func (s *services) ApprovePrune(ctx context.Context, r *connect.Request[hubv1.ApprovePruneRequest]) (*connect.Response[hubv1.Service], error) {
@@ -117,7 +117,7 @@ func (s *services) ListRevisions(ctx context.Context, r *connect.Request[hubv1.L
 	for _, v := range all {
 		out.Revisions = append(out.Revisions, &hubv1.Revision{
 			Number: v.Number, SourceRevision: v.SourceRevision, Digest: v.Digest, SpecDigest: v.SpecDigest, Message: v.Message, Author: v.Author,
-			CommittedAt: v.CommittedAt, CreatedAt: v.CreatedAt, Cause: string(v.Cause), By: v.By, Current: v.Current, Sources: revisionSources(v),
+			CommittedAt: v.CommittedAt, CreatedAt: v.CreatedAt, Cause: string(v.Cause), By: v.By, Reason: v.Reason, Current: v.Current, Sources: revisionSources(v),
 		})
 	}
 	return connect.NewResponse(out), nil

@@ -137,6 +137,8 @@ type Revision struct {
 	Cause      Cause
 	// By is who made it; for a commit, its author.
 	By        string
+	// Reason is why somebody went back to it.
+	Reason    string
 	CreatedAt int64
 	// Current is filled by reads.
 	Current bool

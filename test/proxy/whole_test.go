@@ -39,6 +39,7 @@ type whole struct {
 	hub    *hubtest.Hub
 	client *sdk.Client
 	axle   string
+	ca     []byte
 }
 
 func newWhole(t *testing.T) *whole {
@@ -48,11 +49,10 @@ func newWhole(t *testing.T) *whole {
 		t.Fatal(err)
 	}
 	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true}})}
-	ca, err := os.ReadFile(w.hub.CAFile())
-	if err != nil {
+	if w.ca, err = os.ReadFile(w.hub.CAFile()); err != nil {
 		t.Fatal(err)
 	}
-	if w.client, err = sdk.New(sdk.Config{URL: w.hub.URL, Token: w.hub.AdminToken, CAPEM: ca}); err != nil {
+	if w.client, err = sdk.New(sdk.Config{URL: w.hub.URL, Token: w.hub.AdminToken, CAPEM: w.ca}); err != nil {
 		t.Fatal(err)
 	}
 	if w.axle, err = bin.Path(t.Context(), "axle", bin.Options{}); err != nil {

@@ -6027,7 +6027,9 @@ type Revision struct {
 	By      string `protobuf:"bytes,10,opt,name=by,proto3" json:"by,omitempty"`
 	Current bool   `protobuf:"varint,11,opt,name=current,proto3" json:"current,omitempty"`
 	// Its sources, when there is more than one.
-	Sources       []*ServiceSource `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
+	Sources []*ServiceSource `protobuf:"bytes,12,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Why somebody went back to it; empty when they said nothing.
+	Reason        string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6144,6 +6146,13 @@ func (x *Revision) GetSources() []*ServiceSource {
 		return x.Sources
 	}
 	return nil
+}
+
+func (x *Revision) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 type ApprovePruneRequest struct {
@@ -10701,7 +10710,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x14ListRevisionsRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"L\n" +
 	"\x15ListRevisionsResponse\x123\n" +
-	"\trevisions\x18\x01 \x03(\v2\x15.axle.hub.v1.RevisionR\trevisions\"\xee\x02\n" +
+	"\trevisions\x18\x01 \x03(\v2\x15.axle.hub.v1.RevisionR\trevisions\"\x86\x03\n" +
 	"\bRevision\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12'\n" +
 	"\x0fsource_revision\x18\x02 \x01(\tR\x0esourceRevision\x12\x16\n" +
@@ -10717,7 +10726,8 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x02by\x18\n" +
 	" \x01(\tR\x02by\x12\x18\n" +
 	"\acurrent\x18\v \x01(\bR\acurrent\x124\n" +
-	"\asources\x18\f \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\"@\n" +
+	"\asources\x18\f \x03(\v2\x1a.axle.hub.v1.ServiceSourceR\asources\x12\x16\n" +
+	"\x06reason\x18\r \x01(\tR\x06reason\"@\n" +
 	"\x13ApprovePruneRequest\x12)\n" +
 	"\x03ref\x18\x01 \x01(\v2\x17.axle.hub.v1.ServiceRefR\x03ref\"\x92\x01\n" +
 	"\x14DeleteServiceRequest\x12)\n" +

@@ -57,6 +57,7 @@ func revisionsOf(service string) *rows.Table[fleet.StoredRevision] {
 		rows.Col(c, "spec_digest", &r.SpecDigest)
 		rows.Col(c, "cause", &r.Cause)
 		rows.Col(c, "actor", &r.By)
+		rows.Col(c, "reason", &r.Reason)
 		rows.Col(c, "created_at", &r.CreatedAt)
 		rows.JSON(c, "COALESCE(d.spec, '')", &r.Spec)
 		rows.Col(c, "COALESCE(d.secrets, '')", &r.Secrets)

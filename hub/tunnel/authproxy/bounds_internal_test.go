@@ -350,7 +350,7 @@ func TestWhoMayUseWhichCluster(t *testing.T) {
 		{Caller: s.people["tok_eve"], Handle: "edge", URI: "/api/v1/pods"},
 	} {
 		s.heads = nil
-		if _, err := s.Objects(t.Context(), q); err == nil || len(s.heads) > 0 {
+		if _, err := NewPages(s.Proxy).Do(t.Context(), q); err == nil || len(s.heads) > 0 {
 			t.Errorf("%s reads %s: %v", q.Caller.Name, q.URI, err)
 		}
 	}

@@ -2,11 +2,14 @@ package authproxy
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"regexp"
+	"sync"
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/identity"
@@ -19,11 +22,16 @@ const (
 	// one event of a watch.
 	maxObjects = 32 << 20
 	maxEvent   = 8 << 20
+	// maxLogs is how many logs one caller reads at once on one replica.
+	maxLogs = 10
+	// logPiece is how much of a log goes on at once. A longer line goes on in
+	// pieces.
+	logPiece = 64 << 10
 	// asTable requests what kubectl prints.
 	asTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 )
 
-// Asking is a read by a caller who was authorized elsewhere.
+// Asking is one request of a page, by a caller who was authenticated elsewhere.
 type Asking struct {
 	Caller identity.Principal
 	// Source is the caller's address.
@@ -32,57 +40,108 @@ type Asking struct {
 	Handle, URI string
 	// Table requests a Table.
 	Table bool
+	// Method is empty for a read. Body is what a write sends, of type ContentType.
+	Method, ContentType string
+	Body                []byte
+	// Cut unblocks a write to the caller; it may be nil.
+	Cut func()
 }
 
-// get opens a stream for a read. The answer is successful; the caller must call
-// its end function.
-func (p *Proxy) get(ctx context.Context, q Asking) (stream io.Reader, end func(*error), err error) {
+// Answer is an API server's successful answer.
+type Answer struct {
+	Text []byte
+	// Warnings are the texts of its Warning headers.
+	Warnings []string
+}
+
+// Pages makes the requests of pages, which come as calls of the API and not as
+// requests to forward: with the same checks and records as those.
+type Pages struct {
+	proxy *Proxy
+	mu    sync.Mutex
+	// logs counts the logs that a caller reads now.
+	logs map[string]int
+}
+
+// NewPages returns the requests of pages through p.
+func NewPages(p *Proxy) *Pages { return &Pages{proxy: p, logs: map[string]int{}} }
+
+// exchange is one request whose answer is successful. end must be called.
+type exchange struct {
+	body     io.Reader
+	warnings []string
+	live     *live
+	end      func(*error)
+}
+
+// ask makes one request.
+func (g *Pages) ask(ctx context.Context, q Asking) (*exchange, error) {
 	if err := kubereq.CheckPath(q.URI); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	accept := "application/json"
+	accept, method := "application/json", q.Method
 	if q.Table {
 		accept = asTable
 	}
-	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(http.MethodGet, q.URI), head: &agentv1.StreamHead{
-		Method: http.MethodGet, RequestUri: q.URI, RequestId: requestID(),
+	if method == "" {
+		method = http.MethodGet
+	}
+	a := &parsedRequest{handle: q.Handle, caller: q.Caller, source: q.Source, info: kubereq.Parse(method, q.URI), head: &agentv1.StreamHead{
+		Method: method, RequestUri: q.URI, RequestId: requestID(), ContentLength: int64(len(q.Body)),
 		Headers: []*agentv1.StreamHeader{{Name: "Accept", Values: []string{accept}}, {Name: "X-Forwarded-For", Values: []string{q.Source}}},
 	}}
-	if !a.info.Reads() {
-		return nil, nil, errcode.New(errcode.Invalid, "this call can only read, and %s %s is not a read", a.info.Action(), a.info.Kind())
+	switch {
+	case method == http.MethodGet && !a.info.Reads():
+		return nil, errcode.New(errcode.Invalid, "this call can only read, and %s %s is not a read", a.info.Action(), a.info.Kind())
+	case a.info.Connects() || method != http.MethodGet && (!a.info.IsResource() || a.info.Verb == "deletecollection"):
+		return nil, errcode.New(errcode.Invalid, "this call changes one object, and %s %s is not that", a.info.Action(), a.info.Kind())
 	}
-	if a.cluster, err = p.cluster(ctx, q.Handle); err != nil {
-		return nil, nil, err
+	if len(q.Body) > 0 {
+		a.head.Headers = append(a.head.Headers, &agentv1.StreamHeader{Name: "Content-Type", Values: []string{q.ContentType}})
 	}
-	if err := p.allow(ctx, a); err != nil {
-		return nil, nil, err
+	var err error
+	if a.cluster, err = g.proxy.cluster(ctx, q.Handle); err != nil {
+		return nil, err
 	}
-	return p.opened(ctx, a)
+	if err := g.proxy.allow(ctx, a); err != nil {
+		return nil, err
+	}
+	return g.opened(ctx, a, q)
 }
 
-// opened is the second half of get, from the audit record on.
-func (p *Proxy) opened(ctx context.Context, a *parsedRequest) (io.Reader, func(*error), error) {
+// opened is the second half of ask, from the audit record on.
+func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchange, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	t, err := p.begin(ctx, a)
+	t, err := g.proxy.begin(ctx, a)
 	if err != nil {
 		cancel(nil)
-		return nil, nil, err
+		return nil, err
 	}
 	l := &live{tokenID: a.caller.TokenID, cluster: a.cluster, cancel: cancel}
+	l.cut = func() {
+		// A caller who reads gets the reason instead.
+		if q.Cut != nil && l.waits.Load() != 0 {
+			q.Cut()
+		}
+	}
 	var s Stream
 	end := func(err *error) {
 		if *err != nil {
 			*err = reasonOf(ctx, *err)
 		}
 		t.end(ctx, *err)
-		p.streams.remove(l)
+		g.proxy.streams.remove(l)
 		if s != nil {
 			s.Close()
 		}
 		cancel(nil)
 	}
-	p.streams.add(l)
-	if s, err = p.openTo(ctx, a); err == nil {
+	g.proxy.streams.add(l)
+	if s, err = g.proxy.openTo(ctx, a); err == nil && len(q.Body) > 0 {
+		_, err = s.Write(q.Body)
+		t.up.Add(int64(len(q.Body)))
+	}
+	if err == nil {
 		err = s.CloseWrite()
 	}
 	var answer *agentv1.StreamAnswer
@@ -95,9 +154,37 @@ func (p *Proxy) opened(ctx context.Context, a *parsedRequest) (io.Reader, func(*
 	}
 	if err != nil {
 		end(&err)
-		return nil, nil, err
+		return nil, err
 	}
-	return counted{s, t}, end, nil
+	return &exchange{body: counted{s, t}, warnings: warnings(answer), live: l, end: end}, nil
+}
+
+// warning is the form of an API server's warning: code, agent and a quoted text.
+var warning = regexp.MustCompile(`^299 \S+ "((?:[^"\\]|\\.)*)"`)
+
+var unescape = regexp.MustCompile(`\\(.)`)
+
+// warnings returns the texts of an answer's Warning headers.
+func warnings(answer *agentv1.StreamAnswer) (texts []string) {
+	for _, h := range answer.GetHeaders() {
+		if http.CanonicalHeaderKey(h.GetName()) != "Warning" {
+			continue
+		}
+		for _, value := range h.GetValues() {
+			if m := warning.FindStringSubmatch(value); m != nil {
+				texts = append(texts, unescape.ReplaceAllString(m[1], "$1"))
+			}
+		}
+	}
+	return texts
+}
+
+// to passes a piece on to the caller. A caller who does not take it is ended by
+// Proxy.look.
+func (x *exchange) to(now int64, pass func() error) error {
+	x.live.waits.Store(now + 1)
+	defer x.live.waits.Store(0)
+	return pass()
 }
 
 // counted counts the bytes that were read.
@@ -113,13 +200,15 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refusal converts an API server's refusal into an error with its message.
+// refusal converts an API server's refusal into an error with its reason and
+// message, in the words of kubectl.
 func refusal(answer *agentv1.StreamAnswer, body io.Reader) error {
 	status := answer.GetStatus()
-	if status == http.StatusOK {
+	if status >= 200 && status < 300 {
 		return nil
 	}
 	var said struct {
+		Reason  string `json:"reason"`
 		Message string `json:"message"`
 	}
 	text, err := io.ReadAll(io.LimitReader(body, 64<<10))
@@ -130,21 +219,25 @@ func refusal(answer *agentv1.StreamAnswer, body io.Reader) error {
 	if code == "ok" || code == errcode.Internal || code == errcode.Unauthorized {
 		code = errcode.Unavailable
 	}
-	return errcode.New(code, "the cluster answered %d: %s", status, said.Message)
+	if said.Reason == "" {
+		return errcode.New(code, "the cluster answered %d: %s", status, said.Message)
+	}
+	return errcode.New(code, "Error from server (%s): %s", said.Reason, said.Message)
 }
 
-// Objects returns the API server's complete answer to a read.
-func (p *Proxy) Objects(ctx context.Context, q Asking) (text []byte, err error) {
-	stream, end, err := p.get(ctx, q)
+// Do returns the API server's complete answer to a request.
+func (g *Pages) Do(ctx context.Context, q Asking) (answer Answer, err error) {
+	x, err := g.ask(ctx, q)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	defer func() { end(&err) }()
-	text, err = io.ReadAll(io.LimitReader(stream, maxObjects+1))
-	if err == nil && len(text) > maxObjects {
+	defer func() { x.end(&err) }()
+	answer.Warnings = x.warnings
+	answer.Text, err = io.ReadAll(io.LimitReader(x.body, maxObjects+1))
+	if err == nil && len(answer.Text) > maxObjects {
 		err = errcode.New(errcode.Unprocessable, "the answer is larger than %d MiB; request fewer objects at a time with a limit", maxObjects>>20)
 	}
-	return text, err
+	return answer, err
 }
 
 // Event is a change of an object.
@@ -156,20 +249,20 @@ type Event struct {
 // Watch calls each for every event until it returns an error or the watch ends.
 // The end of a watch is not an error, because an API server ends each after a
 // while.
-func (p *Proxy) Watch(ctx context.Context, q Asking, each func(Event) error) (err error) {
-	stream, end, err := p.get(ctx, q)
+func (g *Pages) Watch(ctx context.Context, q Asking, each func(Event) error) (err error) {
+	x, err := g.ask(ctx, q)
 	if err != nil {
 		return err
 	}
-	defer func() { end(&err) }()
-	lines := bufio.NewScanner(stream)
+	defer func() { x.end(&err) }()
+	lines := bufio.NewScanner(x.body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxEvent)
 	for lines.Scan() {
 		var e Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return errcode.New(errcode.Unavailable, "the cluster sent an invalid event: %w", err)
 		}
-		if err := each(e); err != nil {
+		if err := x.to(g.proxy.streams.now.Load(), func() error { return each(e) }); err != nil {
 			return err
 		}
 	}
@@ -180,4 +273,60 @@ func (p *Proxy) Watch(ctx context.Context, q Asking, each func(Event) error) (er
 		return err
 	}
 	return nil
+}
+
+// Logs calls each with whole lines of a log until it returns an error or the log
+// ends. One caller reads at most 10 at once.
+func (g *Pages) Logs(ctx context.Context, q Asking, each func(lines []byte) error) (err error) {
+	if !g.enter(q.Caller.ID) {
+		return errcode.New(errcode.Exhausted, "%s reads %d logs already, which is the limit; close one of them", q.Caller.Name, maxLogs)
+	}
+	defer g.leave(q.Caller.ID)
+	x, err := g.ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	defer func() { x.end(&err) }()
+	buffer, have := make([]byte, logPiece), 0
+	for {
+		n, rerr := x.body.Read(buffer[have:])
+		have += n
+		whole := bytes.LastIndexByte(buffer[:have], '\n') + 1
+		if whole == 0 && (have == len(buffer) || rerr != nil) {
+			whole = have
+		}
+		if whole > 0 {
+			if err := x.to(g.proxy.streams.now.Load(), func() error { return each(buffer[:whole]) }); err != nil {
+				return err
+			}
+			have = copy(buffer, buffer[whole:have])
+		}
+		if rerr != nil && have > 0 {
+			continue // the last line has no end
+		}
+		if errors.Is(rerr, io.EOF) {
+			return nil
+		}
+		if rerr != nil {
+			return rerr
+		}
+	}
+}
+
+func (g *Pages) enter(caller string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.logs[caller] >= maxLogs {
+		return false
+	}
+	g.logs[caller]++
+	return true
+}
+
+func (g *Pages) leave(caller string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.logs[caller]--; g.logs[caller] == 0 {
+		delete(g.logs, caller)
+	}
 }
