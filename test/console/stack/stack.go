@@ -26,6 +26,8 @@ import (
 const (
 	// Real is the profile with real clusters.
 	Real = "real"
+	// Huge is the profile of test/scale/seed whose clusters can be told to change.
+	Huge = "huge"
 	// Fresh is a hub that nobody has set up yet.
 	Fresh = "fresh"
 )
@@ -69,6 +71,7 @@ type Stack struct {
 	Seeded *seed.Seeded
 
 	control   *control
+	churn     churn
 	temporary bool
 	setup     string
 	fleet     func() error // ends the simulated clusters
@@ -148,7 +151,11 @@ func Start(ctx context.Context, c Config) (s *Stack, err error) {
 }
 
 func (s *Stack) startSeeded(ctx context.Context) (err error) {
-	s.Seeded, err = seed.Fill(ctx, seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress})
+	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress}
+	if s.Profile == Huge {
+		filling.Act = s.churn.act
+	}
+	s.Seeded, err = seed.Fill(ctx, filling)
 	if err != nil {
 		return err
 	}
@@ -300,6 +307,9 @@ func (s *Stack) write() error {
 // Close ends everything.
 func (s *Stack) Close() error {
 	var errs []error
+	if s.churn.end != nil {
+		errs = append(errs, s.churn.stop())
+	}
 	if s.control != nil {
 		errs = append(errs, s.control.close())
 	}
