@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -85,9 +83,5 @@ Ctrl-C ends everything.
 // play runs a script of web/test.
 func (c *consoling) play(ctx context.Context, s *stack.Stack) error {
 	c.say("node web/test/%s", c.script)
-	command := exec.CommandContext(ctx, "node", filepath.Join("test", c.script))
-	command.Dir = "web"
-	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
-	command.Stdout, command.Stderr = os.Stdout, os.Stderr
-	return command.Run()
+	return s.Node(ctx, c.script, os.Stdout, os.Stderr)
 }

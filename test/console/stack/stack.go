@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +18,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 	"github.com/axle-cd/axle/test/scale/people"
@@ -302,6 +305,22 @@ func (s *Stack) write() error {
 		return err
 	}
 	return atomicfile.Write(s.File(), append(data, '\n'), 0o600)
+}
+
+// Node runs a script of web/test on the stack, from the root of the repository.
+func (s *Stack) Node(ctx context.Context, script string, out, errs io.Writer) error {
+	command := exec.CommandContext(ctx, "node", filepath.Join("test", script))
+	command.Dir = "web"
+	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
+	command.Stdout, command.Stderr = out, errs
+	err := child.Start(command)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("node web/test/%s: %w", script, err)
+	}
+	return nil
 }
 
 // Close ends everything.
