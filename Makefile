@@ -27,6 +27,8 @@ node: deps kubedev nodedev ## a real node with images of this checkout: kubelet,
 	@go run ./cmd/dev node $(ARGS)
 
 test: deps kubedev web ## everything that must hold (RUN=Name runs one test by name)
+	$(if $(RUN),,@echo "== the console")
+	$(if $(RUN),,npm --prefix web run lint && npm --prefix web test)
 	@echo "== vet"
 	go vet $(RACE) $(REST)
 	@echo "== tests under the race detector"
@@ -102,6 +104,13 @@ bench-node: deps kubedev nodedev ## record the story of a release on a real node
 	@./test/deps.sh node
 	@go run ./cmd/dev bench node $(ARGS)
 
+bench-ui: deps kubedev web ## the console with 10,000 clusters and 100,000 services in a real browser (CLUSTERS SERVICES NAME)
+	@go run ./cmd/dev bench-ui $(if $(CLUSTERS),--clusters $(CLUSTERS)) $(if $(SERVICES),--services $(SERVICES)) $(if $(NAME),--name $(NAME)) $(ARGS)
+
+screenshots: deps kubedev web ## pictures of every page of the console in dist/screenshots, and the two of the README
+	@for profile in small empty broken; do OUT=$(CURDIR)/dist/screenshots go run ./cmd/dev console $$profile --run screenshots.mjs; done
+	@OUT=$(CURDIR)/docs/images go run ./cmd/dev console broken --run readme.mjs
+
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
 	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
@@ -148,4 +157,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 // consoling is one run of the console command.
 type consoling struct {
 	config stack.Config
+	// script ends the command when it is done.
+	script string
 	progress
 }
 
@@ -45,6 +48,7 @@ It writes what browser tests need to know to a file and runs until Ctrl-C.
 	flags := command.Flags()
 	flags.StringVar(&c.config.Dir, "data-dir", "", "empty folder for everything, kept afterwards (default: a temporary one, removed)")
 	flags.IntVar(&c.config.Clusters, "clusters", 0, "number of clusters of the size huge (default 10,000)")
+	flags.StringVar(&c.script, "run", "", "run a script of web/test on it and end, such as screenshots.mjs")
 	flags.IntVar(&c.config.Services, "services", 0, "number of services of the size huge (default 10 per cluster)")
 	return command
 }
@@ -55,6 +59,9 @@ func (c *consoling) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if c.script != "" {
+		return c.play(ctx, s)
+	}
 	f := s.Facts()
 	if f.Setup != "" {
 		fmt.Printf("\n  set it up at  %s\n  tests         AXLE_STACK=%s\n", f.Setup, s.File())
@@ -71,4 +78,10 @@ Ctrl-C ends everything.
 `, f.URL, f.Email, f.People["viewer"], f.People["writer"], f.People["stranger"], f.Password, s.File())
 	<-ctx.Done()
 	return nil
+}
+
+// play runs a script of web/test.
+func (c *consoling) play(ctx context.Context, s *stack.Stack) error {
+	c.say("node web/test/%s", c.script)
+	return s.Node(ctx, c.script, os.Stdout, os.Stderr)
 }

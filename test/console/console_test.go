@@ -30,7 +30,7 @@ var profiles = []stack.Config{
 	{Profile: "broken"},
 	{Profile: stack.Real},
 	// The sizes of the soak are in soak_test.go.
-	{Profile: "huge", Clusters: 300, Services: 3000},
+	{Profile: stack.Huge, Clusters: 300, Services: 3000},
 }
 
 // TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.

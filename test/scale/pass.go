@@ -52,6 +52,14 @@ func (c *Cluster) Pass(ctx context.Context) (changed bool, err error) {
 	return true, nil
 }
 
+// Report sends the statuses that changed since the last pass, without a poll, as an
+// agent does when a pod becomes ready.
+func (c *Cluster) Report(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.report(ctx, nil)
+}
+
 // take brings what is known of each service up to a list, and returns the
 // tombstones whose work is done: at once, since there are no objects.
 func (c *Cluster) take(ctx context.Context, list *hubclient.List) (drained []string, err error) {

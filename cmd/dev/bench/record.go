@@ -158,6 +158,9 @@ and ratios of them do not.
 	if err := fanoutSubject.page(&page, b.out); err != nil {
 		return err
 	}
+	if err := uiSubject.page(&page, b.out); err != nil {
+		return err
+	}
 	if err := operatorSubject.page(&page, b.out); err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// servicesPerCluster is that of the profile huge.
+const servicesPerCluster = 10
+
 // control does what happens outside of the browser.
 type control struct {
 	stack  *Stack
@@ -22,15 +25,17 @@ type control struct {
 
 // order is one act. The fields that an act does not read stay empty.
 type order struct {
-	// axle, kubectl, commit, hub, agent, cluster.
+	// axle, kubectl, commit, hub, cluster, churn.
 	Do      string            `json:"do"`
 	Args    []string          `json:"args"`
 	Cluster string            `json:"cluster"`
 	Repo    string            `json:"repo"`
 	Message string            `json:"message"`
 	Files   map[string]string `json:"files"`
-	// For hub and cluster: kill, start, silence, speak.
+	// For hub kill or start, for cluster silence, for churn start or stop.
 	What string `json:"what"`
+	// Changes a second, for churn.
+	Rate int `json:"rate"`
 	// Standard input of axle.
 	In string `json:"in"`
 }
@@ -108,6 +113,15 @@ func (c *control) act(ctx context.Context, o order) (out outcome, err error) {
 			return out, s.World.Hub.Kill()
 		case "start":
 			return out, s.World.Hub.Start(ctx)
+		}
+	case "churn":
+		switch {
+		case s.Seeded == nil:
+		case o.What == "start":
+			s.churn.start(ctx, s.Seeded.Fleet.Clusters(), servicesPerCluster, o.Rate)
+			return out, nil
+		case o.What == "stop":
+			return out, s.churn.stop()
 		}
 	case "cluster":
 		if s.Seeded == nil {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,6 +18,7 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/atomicfile"
+	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/kube"
 	"github.com/axle-cd/axle/test/scale/people"
@@ -26,6 +29,8 @@ import (
 const (
 	// Real is the profile with real clusters.
 	Real = "real"
+	// Huge is the profile of test/scale/seed whose clusters can be told to change.
+	Huge = "huge"
 	// Fresh is a hub that nobody has set up yet.
 	Fresh = "fresh"
 )
@@ -69,6 +74,7 @@ type Stack struct {
 	Seeded *seed.Seeded
 
 	control   *control
+	churn     churn
 	temporary bool
 	setup     string
 	fleet     func() error // ends the simulated clusters
@@ -148,7 +154,11 @@ func Start(ctx context.Context, c Config) (s *Stack, err error) {
 }
 
 func (s *Stack) startSeeded(ctx context.Context) (err error) {
-	s.Seeded, err = seed.Fill(ctx, seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress})
+	filling := seed.Config{Profile: s.Profile, Dir: filepath.Join(s.Dir, "world"), Clusters: s.Clusters, Services: s.Config.Services, Progress: s.Progress}
+	if s.Profile == Huge {
+		filling.Act = s.churn.act
+	}
+	s.Seeded, err = seed.Fill(ctx, filling)
 	if err != nil {
 		return err
 	}
@@ -297,9 +307,28 @@ func (s *Stack) write() error {
 	return atomicfile.Write(s.File(), append(data, '\n'), 0o600)
 }
 
+// Node runs a script of web/test on the stack, from the root of the repository.
+func (s *Stack) Node(ctx context.Context, script string, out, errs io.Writer) error {
+	command := exec.CommandContext(ctx, "node", filepath.Join("test", script))
+	command.Dir = "web"
+	command.Env = append(os.Environ(), "AXLE_STACK="+s.File(), "TZ=UTC")
+	command.Stdout, command.Stderr = out, errs
+	err := child.Start(command)
+	if err == nil {
+		err = command.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("node web/test/%s: %w", script, err)
+	}
+	return nil
+}
+
 // Close ends everything.
 func (s *Stack) Close() error {
 	var errs []error
+	if s.churn.end != nil {
+		errs = append(errs, s.churn.stop())
+	}
 	if s.control != nil {
 		errs = append(errs, s.control.close())
 	}

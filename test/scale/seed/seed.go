@@ -30,6 +30,8 @@ type Config struct {
 	Clusters, Services int
 	// Interval between polls of the simulated clusters; zero is the profile's.
 	Interval time.Duration
+	// Act is what the simulated clusters say of their services; nil is the profile's.
+	Act func(scale.Seen) *agentv1.ServiceStatus
 	// Progress is told of each step; nil is nobody.
 	Progress func(format string, args ...any)
 	Log      *slog.Logger
@@ -85,6 +87,9 @@ func Fill(ctx context.Context, cfg Config) (s *Seeded, err error) {
 	if cfg.Interval == 0 {
 		cfg.Interval = p.interval
 	}
+	if cfg.Act == nil {
+		cfg.Act = p.act
+	}
 	if err := unused(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func Fill(ctx context.Context, cfg Config) (s *Seeded, err error) {
 	if err := s.KeepToken(s.TokenFile); err != nil {
 		return nil, err
 	}
-	s.Fleet = scale.New(scale.Config{URL: w.Hub.URL, ShareTarballs: true, Interval: cfg.Interval, Act: p.act, Dir: w.Dir, Log: cfg.Log})
+	s.Fleet = scale.New(scale.Config{URL: w.Hub.URL, ShareTarballs: true, Interval: cfg.Interval, Act: cfg.Act, Dir: w.Dir, Log: cfg.Log})
 	return s, p.fill(ctx, s, cfg)
 }
 

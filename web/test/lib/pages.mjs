@@ -1,0 +1,116 @@
+// The contract that every page keeps, whatever it shows.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { eventually, listen, logIn, newContext } from './stack.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** Opens a page and waits until it shows what it has: no skeleton, no pending call. */
+export async function open(page, path) {
+  await page.goto(path);
+  await settled(page);
+}
+
+/** Waits until nothing is loading any more. */
+export async function settled(page) {
+  await page.locator('main h1').first().waitFor();
+  await eventually(async () => {
+    assert.equal(await page.locator('main [aria-busy="true"]').count(), 0, 'something is still loading');
+  });
+}
+
+/** Runs axe in the page; returns its findings as lines. */
+export async function findings(page) {
+  // The policy of the page allows no inline script; the debugger may evaluate one.
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
+  const result = await page.evaluate((only) => window.axe.run(document, { runOnly: only, resultTypes: ['violations'] }), tags);
+  return result.violations.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.failureSummary?.split('\n')[1]?.trim() ?? v.help}`));
+}
+
+/** Counts violations of the content security policy from the first script on. */
+export async function watchPolicy(context) {
+  await context.addInitScript(() => {
+    window.policyViolations = [];
+    document.addEventListener('securitypolicyviolation', (e) => window.policyViolations.push(`${e.violatedDirective}: ${e.blockedURI} ${e.sample}`));
+  });
+}
+
+async function checkStructure(page, path) {
+  assert.equal(await page.locator('h1').count(), 1, `${path}: one h1`);
+  assert.match(await page.title(), /\S+ · .*Axle|^Axle$/, `${path}: title`);
+  for (const role of ['banner', 'main', 'navigation']) {
+    assert.ok((await page.getByRole(role).count()) >= 1, `${path}: landmark ${role}`);
+  }
+  assert.deepEqual(await page.evaluate(() => window.policyViolations), [], `${path}: content security policy`);
+}
+
+async function checkWidth(page, path, width) {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(over <= 0, `${path}: scrolls sideways by ${over} px at ${width} px`);
+}
+
+const looks = [
+  { name: 'dark', media: { colorScheme: 'dark', forcedColors: 'none' } },
+  { name: 'light', media: { colorScheme: 'light', forcedColors: 'none' } },
+  { name: 'forced colours', media: { colorScheme: 'dark', forcedColors: 'active' } },
+];
+
+/**
+ * Registers the tests of routes: structure, console, policy, axe in each look, and
+ * widths from 320 to 3,840 px.
+ */
+export function contract(test, routes, { as } = {}) {
+  test('every page keeps the contract', { timeout: 600_000 }, async (t) => {
+    const context = await newContext();
+    await watchPolicy(context);
+    const page = await logIn(context, as);
+    for (const path of routes) {
+      await t.test(path, async () => {
+        page.complaints.length = 0;
+        await page.setViewportSize({ width: 1440, height: 900 });
+        await open(page, path);
+        await checkStructure(page, path);
+        for (const look of looks) {
+          await page.emulateMedia(look.media);
+          assert.deepEqual(await findings(page), [], `${path}: axe, ${look.name}`);
+        }
+        await page.emulateMedia(looks[0].media);
+        for (const width of [320, 390, 1024, 3840]) {
+          await page.setViewportSize({ width, height: 844 });
+          await checkWidth(page, path, width);
+        }
+        assert.deepEqual(page.complaints, [], `${path}: the console of the browser`);
+      });
+    }
+    await context.close();
+  });
+}
+
+/** Tabs through a page and returns what had the focus, in order; fails on a trap. */
+export async function tabOrder(page, most = 200) {
+  const seen = [];
+  await page.evaluate(() => document.activeElement?.blur?.());
+  for (let n = 0; n < most; n++) {
+    await page.keyboard.press('Tab');
+    const at = await page.evaluate(() => {
+      const e = document.activeElement;
+      if (!e || e === document.body) return null;
+      const style = getComputedStyle(e);
+      const box = e.getBoundingClientRect();
+      return {
+        name: (e.getAttribute('aria-label') ?? e.textContent ?? '').trim().slice(0, 60),
+        role: e.getAttribute('role') ?? e.tagName.toLowerCase(),
+        visible: style.outlineStyle !== 'none' || style.boxShadow !== 'none',
+        width: box.width,
+        height: box.height,
+      };
+    });
+    if (!at) return seen;
+    seen.push(at);
+  }
+  throw new Error(`the focus never leaves the page; the last: ${JSON.stringify(seen.slice(-3))}`);
+}
+
+export { listen };

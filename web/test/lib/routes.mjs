@@ -1,0 +1,23 @@
+// The routes of the console, by what they need.
+
+/** Pages that exist whatever the hub holds. */
+export const always = [
+  '/',
+  '/clusters',
+  '/clusters/new',
+  '/services',
+  '/repositories',
+  '/rollouts',
+  '/activity',
+  '/audit',
+  ...['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'about'].map((one) => `/settings/${one}`),
+];
+
+/** Pages of one cluster that are read from the hub. */
+export const ofCluster = (name) => [`/clusters/${name}`, `/clusters/${name}/services`, `/clusters/${name}/settings`];
+
+/** Pages of one cluster that are read through its tunnel. */
+export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`];
+
+/** Pages of one service. */
+export const ofService = (cluster, name) => ['', '/diff', '/revisions', '/config', '/events'].map((tab) => `/services/${cluster}/${name}${tab}`);

@@ -1,0 +1,75 @@
+// Takes pictures of every route of a stack, in dark and light, wide and narrow, into
+// OUT. `make screenshots` runs it for the profiles small (loaded), empty and broken, and
+// somebody looks at them: docs/ui-review.md.
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { settled } from './lib/pages.mjs';
+import { always, live, ofCluster, ofService } from './lib/routes.mjs';
+import { closeBrowser, logIn, newContext, stack } from './lib/stack.mjs';
+
+const out = process.env.OUT;
+if (!out) throw new Error('OUT is not set: the folder for the pictures');
+mkdirSync(out, { recursive: true });
+
+const routes = {
+  empty: always,
+  small: [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/rollouts', '/no/such/page'],
+  broken: [
+    ...always,
+    ...['prod', 'lost', 'new-site', 'planned'].map((name) => `/clusters/${name}`),
+    ...live('prod'),
+    ...['forbidden', 'prune-held', 'drifted', 'crash-loop', 'unknown-ref', 'on-hold', 'rolled-back', 'bad-yaml'].map((name) => `/services/prod/${name}`),
+    ...ofService('prod', 'crash-loop').slice(1),
+    '/repositories/goes-away',
+    '/services?verdict=Failed',
+    '/services?text=nothing-matches-this',
+  ],
+  real: [...always, ...ofCluster('edge-1'), ...live('edge-1'), ...ofService('edge-1', 'talker')],
+}[stack.profile];
+if (!routes) throw new Error(`no routes for the profile ${stack.profile}`);
+
+const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') || 'home';
+
+/** A hash of what a page says, without what differs from run to run. */
+async function hashOf(page) {
+  const said = await page.locator('body').ariaSnapshot();
+  const steady = said.replace(/[0-9a-f]{7,}/g, 'HASH').replace(/\d+/g, 'N');
+  return createHash('sha256').update(steady).digest('hex').slice(0, 8);
+}
+
+const index = [];
+for (const colorScheme of ['dark', 'light']) {
+  for (const width of [1440, 390]) {
+    const context = await newContext({ colorScheme, viewport: { width, height: width === 390 ? 844 : 900 }, hasTouch: width === 390 });
+    const page = await logIn(context);
+    for (const path of routes) {
+      await page.goto(path);
+      let problem = '';
+      await settled(page).catch((error) => (problem = String(error).split('\n')[0]));
+      await page.evaluate(() => document.fonts.ready);
+      const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;
+      await page.screenshot({ path: join(out, file) });
+      index.push({ file, path, profile: stack.profile, look: colorScheme, width, hash: await hashOf(page), problem });
+    }
+    await context.close();
+  }
+}
+writeFileSync(join(out, `${stack.profile}.json`), JSON.stringify(index, null, 1));
+// One sheet a profile, for a first look.
+const sheet = await (await newContext({ viewport: { width: 2000, height: 1200 } })).newPage();
+for (const width of [1440, 390]) {
+  const shown = index.filter((one) => one.width === width && one.look === 'dark');
+  const size = width === 390 ? 240 : 480;
+  writeFileSync(
+    join(out, `${stack.profile}-sheet-${width}.html`),
+    `<!doctype html><body style="margin:8px;background:#444;color:#fff;font:12px sans-serif">${shown
+      .map((one) => `<figure style="display:inline-block;margin:4px;width:${size}px"><img src="${one.file}" width="${size}"><figcaption>${one.path}</figcaption></figure>`)
+      .join('')}`,
+  );
+  await sheet.goto(`file://${join(out, `${stack.profile}-sheet-${width}.html`)}`);
+  await sheet.screenshot({ path: join(out, `${stack.profile}-sheet-${width}.png`), fullPage: true });
+}
+await closeBrowser();
+for (const one of index.filter((i) => i.problem)) console.log(`${one.file}: ${one.problem}`);
+console.log(`${index.length} pictures of the profile ${stack.profile} in ${out}`);
