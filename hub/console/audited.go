@@ -40,6 +40,7 @@ var readOnly = struct{ prefixes, names []string }{
 	[]string{"List", "Get", "Watch"},
 	[]string{
 		"Sessions/WhoAmI", "Services/Config", "Agents/UpgradeStatus", "Hub/Status", "Audit/Verify", "Audit/Checkpoints", "Access/CanI", "Logins/PollDevice",
+		"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/SetTopics",
 	},
 }
 
