@@ -383,9 +383,10 @@ type Parts struct {
 	Cache   *gitcache.Cache
 	Fleet   *fleet.Fleet
 	Desired *desired.Index
+	Index   *index.Index
 }
 
 // Parts returns the hub's domain parts, for tests that bypass its edges.
 func (h *Hub) Parts() Parts {
-	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired}
+	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired, Index: h.index}
 }
