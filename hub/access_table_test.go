@@ -416,7 +416,7 @@ func TestEveryRouteAnswersAsTheTableSays(t *testing.T) {
 // with how to get access, whatever the name.
 func TestAStrangerIsToldWhoGivesAccess(t *testing.T) {
 	b := newTableBed(t)
-	for _, call := range []string{"Projects/List", "Clusters/List", "Services/List", "Repositories/List", "Webhooks/List", "Contexts/List", "Outputs/List", "Events/List", "Agents/UpgradeStatus", "Hub/Status", "Backends/List"} {
+	for _, call := range []string{"Projects/List", "Clusters/List", "Services/List", "Repositories/List", "Webhooks/List", "Contexts/List", "Outputs/List", "Events/List", "Agents/UpgradeStatus", "Hub/Status", "Backends/List", "Fleet/Summary", "Fleet/QueryServices", "Fleet/Search"} {
 		status, answer := b.as("stranger", call, "{}")
 		if text := fmt.Sprint(answer["message"]); status != http.StatusForbidden || !strings.Contains(text, "axle auth bind --user stranger@example.com") {
 			t.Errorf("%s: %d: %s", call, status, text)

@@ -26,6 +26,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet/index"
 	"github.com/axle-cd/axle/hub/fleet/metrics"
 	"github.com/axle-cd/axle/hub/fleet/namespaces"
+	"github.com/axle-cd/axle/hub/fleet/watch"
 	"github.com/axle-cd/axle/hub/gitcache"
 	"github.com/axle-cd/axle/hub/identity/wiring"
 	"github.com/axle-cd/axle/hub/login"
@@ -67,6 +68,7 @@ type Hub struct {
 	audit    *audit.Log
 	desired  *desired.Index
 	index    *index.Index
+	streams  *watch.Streams
 	heads    *heads
 	globals  *globals.Globals
 	rollouts *globals.Rollouts
@@ -197,7 +199,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.proxy, err = h.newProxy(); err != nil {
 		return err
 	}
-	if h.index, err = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: c.Log}); err != nil {
+	if err := makeIndex(h); err != nil {
 		return err
 	}
 	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
@@ -207,6 +209,17 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
 		h.feed.Subscribe(s)
 	}
+	return nil
+}
+
+// makeIndex creates the index of the fleet, and the streams that follow it.
+func makeIndex(h *Hub) (err error) {
+	h.index, err = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: h.log})
+	if err != nil {
+		return err
+	}
+	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock})
+	h.index.Listen(h.streams.Changed)
 	return nil
 }
 
@@ -360,9 +373,10 @@ type Parts struct {
 	Cache   *gitcache.Cache
 	Fleet   *fleet.Fleet
 	Desired *desired.Index
+	Index   *index.Index
 }
 
 // Parts returns the hub's domain parts, for tests that bypass its edges.
 func (h *Hub) Parts() Parts {
-	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired}
+	return Parts{Store: h.store, Feed: h.feed, Cache: h.cache, Fleet: h.fleet, Parts: h.callers, Desired: h.desired, Index: h.index}
 }

@@ -45,6 +45,7 @@ func (h *Hub) Run(ctx context.Context) (err error) {
 		{Name: "login providers", Run: h.declared.Run},
 		{Name: "tunnels", Run: h.tunnels.Run},
 		{Name: "clusters' APIs", Run: h.proxy.Run},
+		{Name: "watchers", Run: h.streams.Run},
 		{Name: "server", Run: h.server().Run},
 	}
 	if h.config.CAConfigMap != "" {

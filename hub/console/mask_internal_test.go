@@ -22,6 +22,7 @@ var unrecorded = []string{
 	"Repositories/List", "ServiceAccounts/List", "Services/Config", "Services/Get", "Services/GetTree", "Services/List", "Services/ListRevisions", "Services/ListTests",
 	"Sessions/List", "Sessions/WhoAmI", "Tokens/List", "Users/Get", "Users/List", "Webhooks/List",
 	"ClusterAPI/ListObjects", "ClusterAPI/WatchObjects", "Logins/ListSessions",
+	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 
 func TestOnlyKnownReadsAreNotRecorded(t *testing.T) {

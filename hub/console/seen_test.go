@@ -53,7 +53,7 @@ func behind(t *testing.T, b *bed) (origin string, late *still, manual *clock.Man
 		t.Fatal(err)
 	}
 	parts := b.Parts()
-	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
+	s, err := console.New(console.Config{Identity: parts.Identity, Accounts: parts.Accounts, AgentKeys: parts.AgentKeys, Trusts: parts.Trusts, Fleet: parts.Fleet, Index: parts.Index, Globals: globals.New(globals.Config{}), Namespaces: namespaces.New(namespaces.Config{}), Notifier: &notify.Notifier{}, Cache: parts.Cache, Feed: feed, Events: late.Events, Lives: late})
 	if err != nil {
 		t.Fatal(err)
 	}

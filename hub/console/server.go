@@ -73,7 +73,9 @@ type Config struct {
 	Trusts    *federation.Trusts
 	Fleet     *fleet.Fleet
 	// Index finds clusters and services without a query.
-	Index    *index.Index
+	Index *index.Index
+	// Streams tell what changed.
+	Streams  fleetapi.Streams
 	Globals  *globals.Globals
 	Rollouts *globals.Rollouts
 	// Namespaces manages namespaces with Globals.
@@ -216,9 +218,10 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.AgentsHandler](s, records, hubv1connect.NewAgentsHandler, &agentsapi.API{
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
-	mux.Handle(handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, &fleetapi.API{
-		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Clock: s.config.Clock,
-	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
+	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, &fleetapi.API{
+		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock,
+	})
+	mux.Handle(whole, fleetapi.Cuttable(overview))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

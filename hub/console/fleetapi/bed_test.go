@@ -78,7 +78,7 @@ type bed struct {
 	// reader may read project lab alone.
 	reader      clients
 	readerToken string
-	commit      string
+	commits     map[string]string
 	clusters    map[string]string
 }
 
@@ -94,6 +94,18 @@ func must[Q, A any](t *testing.T, call func(context.Context, *connect.Request[Q]
 	return answer.Msg
 }
 
+// fails makes one call that must not work.
+func fails[Q, A any](t *testing.T, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), q *Q) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	_, err := call(ctx, connect.NewRequest(q))
+	if err == nil {
+		t.Errorf("%T works", q)
+	}
+	return err
+}
+
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	git, err := gitserver.Start(t.Context(), gitserver.Config{})
@@ -106,13 +118,13 @@ func newBed(t *testing.T) *bed {
 		}
 	})
 	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, AgentUpgrades: "manual"}})
-	b := &bed{Hub: h, git: git, admin: clientsOf(h.URL, h.AdminToken), clusters: map[string]string{}}
+	b := &bed{Hub: h, git: git, admin: clientsOf(h.URL, h.AdminToken), clusters: map[string]string{}, commits: map[string]string{}}
 	for _, project := range []string{"shop", "lab"} {
 		if err := git.Create(t.Context(), project); err != nil {
 			t.Fatal(err)
 		}
 		body := gitserver.Content("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n")
-		if b.commit, err = git.Commit(t.Context(), project, "main", "add web of "+project, map[string]gitserver.Content{"web/config.yaml": body}); err != nil {
+		if b.commits[project], err = git.Commit(t.Context(), project, "main", "add web of "+project, map[string]gitserver.Content{"web/config.yaml": body}); err != nil {
 			t.Fatal(err)
 		}
 		must(t, b.admin.projects.Create, &hubv1.CreateProjectRequest{Name: project})

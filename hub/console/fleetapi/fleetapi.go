@@ -34,7 +34,6 @@ type Fleet interface {
 
 // API implements the calls. All fields are required.
 type API struct {
-	hubv1connect.UnimplementedFleetHandler
 	Index *index.Index
 	Fleet Fleet
 	// Readable returns what the caller may read.
@@ -45,6 +44,7 @@ type API struct {
 	Position func() event.Position
 	Rollouts Rollouts
 	Changes  Changes
+	Streams  Streams
 	// Life returns the present incarnation of the database.
 	Life  func(ctx context.Context) (event.Incarnation, error)
 	Clock clock.Clock

@@ -172,10 +172,33 @@ func TestAForeignerLearnsNothing(t *testing.T) {
 	answers = append(answers, services, clusters, sum,
 		must(t, b.reader.fleet.QueryServices, &hubv1.QueryServicesRequest{Facets: true, Filter: &hubv1.ServiceFilter{Verdict: []string{"Failed"}}}),
 		must(t, b.reader.fleet.QueryServices, &hubv1.QueryServicesRequest{Facets: true, Filter: &hubv1.ServiceFilter{Tag: []string{"!tier=lab"}}}),
-		must(t, b.reader.fleet.Summary, &hubv1.FleetSummaryRequest{Project: "shop"}),
+		must(t, b.reader.fleet.HeatMap, &hubv1.HeatMapRequest{GroupBy: "project"}),
+		must(t, b.reader.fleet.NeedsYou, &hubv1.NeedsYouRequest{}),
+		must(t, b.reader.fleet.RecentChanges, &hubv1.RecentChangesRequest{}),
+		must(t, b.reader.fleet.Search, &hubv1.SearchRequest{Query: "*"}),
+		must(t, b.reader.fleet.Search, &hubv1.SearchRequest{Query: "edge"}),
+		must(t, b.reader.fleet.Search, &hubv1.SearchRequest{Query: b.clusters["edge-shop"]}),
+		must(t, b.reader.fleet.Search, &hubv1.SearchRequest{Query: b.commits["shop"]}),
 	)
 	if services.GetTotal() != 1 || services.GetUnfiltered() != 1 || clusters.GetTotal() != 1 || clusters.GetUnfiltered() != 1 || sum.GetClusters() != 1 || sum.GetServices() != 1 || sum.GetRepositories() != 1 {
 		t.Errorf("got %v, %v, %v", services, clusters, sum)
+	}
+	if got := must(t, b.reader.fleet.Search, &hubv1.SearchRequest{Query: b.commits["shop"]}); len(got.GetResults())+len(got.GetTotals()) != 0 {
+		t.Errorf("the commit of another project finds %v", got)
+	}
+	// A project that one may not know, and one that is not there, are the same.
+	for _, project := range []string{"shop", "nowhere"} {
+		for _, err := range []error{
+			fails(t, b.reader.fleet.Summary, &hubv1.FleetSummaryRequest{Project: project}), fails(t, b.reader.fleet.HeatMap, &hubv1.HeatMapRequest{Project: project}),
+			fails(t, b.reader.fleet.NeedsYou, &hubv1.NeedsYouRequest{Project: project}), fails(t, b.reader.fleet.RecentChanges, &hubv1.RecentChangesRequest{Project: project}),
+		} {
+			if want := fmt.Sprintf("not_found: project %q does not exist", project); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	}
+	if err := fails(t, b.reader.fleet.RecentChanges, &hubv1.RecentChangesRequest{Cluster: "edge-shop"}); connect.CodeOf(err) != connect.CodeNotFound {
+		t.Errorf("got %v", err)
 	}
 	for _, answer := range answers {
 		if text := answer.String(); strings.Contains(text, "shop") || strings.Contains(text, "Failed") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
+	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/logkey"
 )
@@ -34,8 +35,11 @@ type Change struct {
 	Services, Clusters []string
 	// Hints are the words of what changed, see Hints.
 	Hints []string
-	// All is set when everything may have changed.
-	All bool
+	// Scopes are those of what changed, to find out who may know of it; nil when
+	// everybody may.
+	Scopes []identity.Scope
+	// All is set when everything may have changed, Topics when all that is watched may.
+	All, Topics bool
 }
 
 // Hints are the kinds of changes that Change names.
@@ -85,7 +89,7 @@ func (x *Index) Rebuild(ctx context.Context) error {
 		return err
 	}
 	if err := x.store.EachService(ctx, nil, func(f Facts) error {
-		t.put(f, 0)
+		t.put(f)
 		return nil
 	}); err != nil {
 		return fmt.Errorf("load services: %w", err)
@@ -107,7 +111,7 @@ func (x *Index) loadObjects(ctx context.Context, t *table) error {
 		return fmt.Errorf("load clusters: %w", err)
 	}
 	for _, c := range clusters {
-		t.putCluster(c, 0)
+		t.putCluster(c)
 	}
 	repositories, err := x.store.IndexedRepositories(ctx, nil)
 	if err != nil {
@@ -133,14 +137,20 @@ func (x *Index) loadObjects(ctx context.Context, t *table) error {
 	return nil
 }
 
-// batch is what some feed rows are about: ids with the sequence of the last row.
-type batch struct {
-	services, clusters, repositories, projects, sources, reports map[string]int64
-	hints                                                        map[string]bool
-	last                                                         int64
-}
+// ids is a set.
+type ids map[string]bool
 
-func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
+func (all ids) sorted() []string { return slices.Sorted(maps.Keys(all)) }
+
+// batch is what some feed rows are about.
+type batch struct {
+	services, clusters, repositories, projects, sources, reports, hints ids
+	// touched are the clusters whose services changed, scopes what changed was of.
+	touched ids
+	scopes  []identity.Scope
+	// wide is set when something changed that has no scope.
+	wide bool
+}
 
 // hintsOf are the hints of a row's kind.
 var hintsOf = map[event.Kind][]string{
@@ -148,33 +158,36 @@ var hintsOf = map[event.Kind][]string{
 	event.KindRepository: {"repositories"}, event.KindHead: {"repositories"}, event.KindSource: {"repositories"}, event.KindGlobal: {"rollouts"},
 }
 
-func batchOf(rows []event.Row) batch {
-	b := batch{map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]bool{}, 0}
+// wide are the kinds of rows that do not say whose they are.
+var wide = map[event.Kind]bool{event.KindHead: true, event.KindSource: true, event.KindGlobal: true}
+
+func batchOf(rows []event.Row) *batch {
+	b := batch{services: ids{}, clusters: ids{}, repositories: ids{}, projects: ids{}, sources: ids{}, reports: ids{}, hints: ids{}, touched: ids{}}
 	for _, r := range rows {
-		b.last = r.Sequence
 		for _, hint := range hintsOf[r.Kind] {
 			b.hints[hint] = true
 		}
+		b.wide = b.wide || wide[r.Kind]
 		switch r.Kind {
 		case event.KindService:
-			b.services[r.Key] = r.Sequence
+			b.services[r.Key] = true
 		case event.KindStatus:
 			if r.Key != "" {
-				b.services[r.Key] = r.Sequence
+				b.services[r.Key] = true
 			} else {
-				b.reports[r.Cluster] = r.Sequence
+				b.reports[r.Cluster] = true
 			}
 		case event.KindCluster:
-			b.clusters[r.Key] = r.Sequence
+			b.clusters[r.Key] = true
 		case event.KindRepository:
-			b.repositories[r.Key] = r.Sequence
+			b.repositories[r.Key] = true
 		case event.KindHead:
-			b.sources[r.Key] = r.Sequence
+			b.sources[r.Key] = true
 		case event.KindProject:
-			b.projects[r.Key] = r.Sequence
+			b.projects[r.Key] = true
 		}
 	}
-	return b
+	return &b
 }
 
 // Apply reads the objects again that the rows name.
@@ -187,55 +200,50 @@ func (x *Index) Apply(ctx context.Context, rows []event.Row) error {
 	if err := x.applyObjects(ctx, b); err != nil {
 		return err
 	}
-	touched := map[string]int64{}
-	if err := x.applyServices(ctx, b, touched); err != nil {
+	if err := x.applyServices(ctx, b); err != nil {
 		return err
 	}
-	for id, at := range b.clusters {
-		touched[id] = at
-	}
+	maps.Copy(b.touched, b.clusters)
 	x.mu.Lock()
-	for id, at := range touched {
+	for id := range b.touched {
 		if c := x.table.clusters[id]; c != nil {
 			x.table.count(c)
-			c.changed = max(c.changed, at)
-		}
-	}
-	for _, hint := range Hints {
-		if b.hints[hint] {
-			x.table.hinted[hint] = b.last
 		}
 	}
 	x.mu.Unlock()
-	if len(b.hints)+len(touched) > 0 {
-		x.tell(Change{Services: sorted(b.services), Clusters: sorted(touched), Hints: slices.Sorted(maps.Keys(b.hints))})
+	if len(b.hints)+len(b.touched) > 0 {
+		change := Change{Services: b.services.sorted(), Clusters: b.touched.sorted(), Hints: b.hints.sorted(), Scopes: b.scopes}
+		if b.wide {
+			change.Scopes = nil
+		}
+		x.tell(change)
 	}
 	return nil
 }
 
 // reported adds the services of clusters that reported as a whole.
-func (x *Index) reported(b batch) {
+func (x *Index) reported(b *batch) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	for id, at := range b.reports {
+	for id := range b.reports {
 		if c := x.table.clusters[id]; c != nil {
 			for _, s := range c.services {
-				b.services[s.id] = max(b.services[s.id], at)
+				b.services[s.id] = true
 			}
 		}
 	}
 }
 
 // applySources adds the services of sources that can be used again, or no longer.
-func (x *Index) applySources(ctx context.Context, b batch) error {
+func (x *Index) applySources(ctx context.Context, b *batch) error {
 	if len(b.sources) == 0 {
 		return nil
 	}
-	failing, err := x.store.FailingSources(ctx, sorted(b.sources))
+	failing, err := x.store.FailingSources(ctx, b.sources.sorted())
 	if err != nil {
 		return fmt.Errorf("load failing sources: %w", err)
 	}
-	for id, at := range b.sources {
+	for id := range b.sources {
 		is := slices.Contains(failing, id)
 		x.mu.RLock()
 		was := x.table.failing[id]
@@ -249,7 +257,7 @@ func (x *Index) applySources(ctx context.Context, b batch) error {
 				return fmt.Errorf("load the services of source %s: %w", id, err)
 			}
 			for _, service := range page {
-				b.services[service], after = max(b.services[service], at), service
+				b.services[service], after = true, service
 			}
 			if len(page) < followersPage {
 				break
@@ -268,19 +276,19 @@ func (x *Index) applySources(ctx context.Context, b batch) error {
 }
 
 // applyObjects reads clusters, repositories and projects again.
-func (x *Index) applyObjects(ctx context.Context, b batch) error {
+func (x *Index) applyObjects(ctx context.Context, b *batch) error {
 	var clusters []fleet.Cluster
 	var repositories []Repository
 	var projects []Project
 	var errs [3]error
 	if len(b.clusters) > 0 {
-		clusters, errs[0] = x.store.IndexedClusters(ctx, sorted(b.clusters))
+		clusters, errs[0] = x.store.IndexedClusters(ctx, b.clusters.sorted())
 	}
 	if len(b.repositories) > 0 {
-		repositories, errs[1] = x.store.IndexedRepositories(ctx, sorted(b.repositories))
+		repositories, errs[1] = x.store.IndexedRepositories(ctx, b.repositories.sorted())
 	}
 	if len(b.projects) > 0 {
-		projects, errs[2] = x.store.IndexedProjects(ctx, sorted(b.projects))
+		projects, errs[2] = x.store.IndexedProjects(ctx, b.projects.sorted())
 	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -289,17 +297,23 @@ func (x *Index) applyObjects(ctx context.Context, b batch) error {
 	defer x.mu.Unlock()
 	gone := maps.Clone(b.clusters)
 	for _, c := range clusters {
-		x.table.putCluster(c, b.clusters[c.ID])
+		x.table.putCluster(c)
+		b.scopes = append(b.scopes, c.Scope())
 		delete(gone, c.ID)
 	}
 	for id := range gone {
+		if c := x.table.clusters[id]; c != nil {
+			b.scopes = append(b.scopes, c.Scope())
+		}
 		x.table.dropCluster(id)
 	}
 	for id := range b.repositories {
+		b.scopes = append(b.scopes, x.table.repositories[id].Scope())
 		delete(x.table.repositories, id)
 	}
 	for _, r := range repositories {
 		x.table.repositories[r.ID] = r
+		b.scopes = append(b.scopes, r.Scope())
 	}
 	for id := range b.projects {
 		delete(x.table.projects, id)
@@ -311,12 +325,12 @@ func (x *Index) applyObjects(ctx context.Context, b batch) error {
 }
 
 // applyServices reads services again, and adds their clusters to touched.
-func (x *Index) applyServices(ctx context.Context, b batch, touched map[string]int64) error {
+func (x *Index) applyServices(ctx context.Context, b *batch) error {
 	if len(b.services) == 0 {
 		return nil
 	}
 	var facts []Facts
-	if err := x.store.EachService(ctx, sorted(b.services), func(f Facts) error {
+	if err := x.store.EachService(ctx, b.services.sorted(), func(f Facts) error {
 		facts = append(facts, f)
 		return nil
 	}); err != nil {
@@ -325,19 +339,20 @@ func (x *Index) applyServices(ctx context.Context, b batch, touched map[string]i
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	gone := maps.Clone(b.services)
-	touch := func(id string, at int64) {
+	touch := func(id string) {
 		if s := x.table.services[id]; s != nil {
-			touched[s.cluster.ID] = max(touched[s.cluster.ID], at)
+			b.touched[s.cluster.ID] = true
+			b.scopes = append(b.scopes, x.table.scope(s))
 		}
 	}
 	for _, f := range facts {
 		delete(gone, f.ID)
-		touch(f.ID, b.services[f.ID])
-		x.table.put(f, b.services[f.ID])
-		touch(f.ID, b.services[f.ID])
+		touch(f.ID)
+		x.table.put(f)
+		touch(f.ID)
 	}
-	for id, at := range gone {
-		touch(id, at)
+	for id := range gone {
+		touch(id)
 		x.table.drop(id)
 	}
 	return nil

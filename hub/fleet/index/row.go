@@ -77,7 +77,6 @@ type service struct {
 	id      string
 	cluster *cluster
 	// changed is the sequence of the feed row that it was last read for.
-	changed                                      int64
 	reportedAt, updatedAt, createdAt             int64
 	name, namespace, project, repository, global uint32
 	desired, applied, tool                       uint32
@@ -88,8 +87,7 @@ type service struct {
 type cluster struct {
 	fleet.Cluster
 	// text is what searches look in, in lower case.
-	text    string
-	changed int64
+	text string
 	// known is set once its own row was read.
 	known bool
 	// project is the number of its project.
@@ -117,13 +115,11 @@ type table struct {
 	failing      map[string]bool
 
 	names, namespaces, project, repository, globals, revisions, tools *words
-	// hinted are the sequences at which something of a kind last changed.
-	hinted map[string]int64
 }
 
 func newTable() *table {
 	return &table{
-		services: map[string]*service{}, clusters: map[string]*cluster{}, repositories: map[string]Repository{}, projects: map[string]Project{}, failing: map[string]bool{}, hinted: map[string]int64{},
+		services: map[string]*service{}, clusters: map[string]*cluster{}, repositories: map[string]Repository{}, projects: map[string]Project{}, failing: map[string]bool{},
 		names: newWords(), namespaces: newWords(), project: newWords(), repository: newWords(), globals: newWords(), revisions: newWords(), tools: newWords(),
 	}
 }
@@ -141,7 +137,7 @@ func (t *table) at(id string) *cluster {
 
 func byName(c *cluster, name string) int { return strings.Compare(c.Name, name) }
 
-func (t *table) putCluster(v fleet.Cluster, sequence int64) {
+func (t *table) putCluster(v fleet.Cluster) {
 	c := t.at(v.ID)
 	was := c.project
 	v.Metadata, v.Installation = "", fleet.Installation{}
@@ -149,7 +145,7 @@ func (t *table) putCluster(v fleet.Cluster, sequence int64) {
 		i, _ := slices.BinarySearchFunc(t.ordered, v.Name, byName)
 		t.ordered = slices.Insert(t.ordered, i, c)
 	}
-	c.Cluster, c.known, c.changed = v, true, sequence
+	c.Cluster, c.known = v, true
 	c.project = t.project.hold(v.ProjectID, v.Project)
 	t.project.release(was)
 	var text strings.Builder
@@ -177,7 +173,7 @@ func (t *table) dropCluster(id string) {
 	delete(t.clusters, id)
 }
 
-func (t *table) put(f Facts, sequence int64) {
+func (t *table) put(f Facts) {
 	s := t.services[f.ID]
 	if s == nil {
 		s = &service{id: strings.Clone(f.ID)}
@@ -189,7 +185,7 @@ func (t *table) put(f Facts, sequence int64) {
 		t.leave(s)
 	}
 	moved := s.cluster == nil
-	s.cluster, s.changed = c, sequence
+	s.cluster = c
 	s.reportedAt, s.createdAt, s.updatedAt = f.Status.ReportedAt, f.CreatedAt, max(f.UpdatedAt, f.RevisedAt)
 	s.name, s.namespace = t.names.hold(f.Name, f.Name), t.namespaces.hold(f.Namespace, f.Namespace)
 	s.project, s.repository = t.project.hold(f.ProjectID, f.Project), t.repository.hold(f.RepositoryID, f.Repository)

@@ -78,7 +78,7 @@ func (x *Index) Search(text string, limit int, reach identity.Reach) ([]Result, 
 func (q *search) rank(id, name, beside string) int {
 	name = strings.ToLower(name)
 	switch {
-	case q.text == strings.ToLower(id), q.text == name:
+	case q.text != "" && (q.text == strings.ToLower(id) || q.text == name):
 		return 0
 	case !inText(q.words, name+" "+strings.ToLower(beside)):
 		return -1
@@ -144,15 +144,27 @@ func (q *search) services(x *Index, t *table, reach identity.Reach) {
 	for i, revision := range t.revisions.texts {
 		byHash[i] = q.hash != "" && strings.HasPrefix(revision, q.hash)
 	}
+	// What a name says is decided once, however many services have it.
+	byName := make([]int, t.names.len())
+	for i, name := range t.names.texts {
+		byName[i] = q.rank("", name, "")
+	}
 	for _, c := range t.ordered {
 		all := reach.Covers(c.Scope())
 		freshness := x.now(c).freshness
+		// Words may be in the cluster's name as well, and CLUSTER/NAME is a name.
+		inCluster := len(q.words) == 0 || slices.ContainsFunc(q.words, func(w word) bool { return w.not || w.wild || strings.Contains(w.text, "/") || w.in(c.Name) })
 		for _, s := range c.services {
 			if !all && !reach.Covers(t.scope(s)) {
 				continue
 			}
-			name := t.names.texts[s.name]
-			rank := q.rank(s.id, name, c.Name+"/"+name)
+			name, rank := t.names.texts[s.name], byName[s.name]
+			switch {
+			case s.id == q.text:
+				rank = 0
+			case inCluster:
+				rank = q.rank(s.id, name, c.Name+"/"+name)
+			}
 			if rank < 0 && (byHash[s.desired] || byHash[s.applied]) {
 				rank = 4
 			}

@@ -384,8 +384,8 @@ func (q *query) key(t *table, field string) func(*service) int64 {
 	return nil
 }
 
-// sorting sorts rows by a key; equal ones keep their order. Few different keys, as those
-// of closed lists are, are counted.
+// sorting sorts rows by a key; equal ones keep their order. Keys of a small range, as
+// those of closed lists and of ranks are, are counted. Keys are not negative.
 func sorting[T any](rows []T, key func(T) int64, down bool) []T {
 	type keyed struct {
 		key int64
@@ -399,8 +399,8 @@ func sorting[T any](rows []T, key func(T) int64, down bool) []T {
 		most = max(most, k)
 	}
 	out := make([]T, len(rows))
-	if most < 16 && len(rows) > 0 {
-		return counting(rows, out, func(i int) int64 { return keys[i].key }, down)
+	if most <= int64(2*len(rows)) {
+		return counting(rows, out, int(most), func(i int) int { return int(keys[i].key) }, down)
 	}
 	slices.SortFunc(keys, func(a, b keyed) int {
 		if down {
@@ -414,11 +414,12 @@ func sorting[T any](rows []T, key func(T) int64, down bool) []T {
 	return out
 }
 
-func counting[T any](rows, out []T, key func(int) int64, down bool) []T {
-	var begins [17]int
-	place := func(i int) int64 {
+// counting sorts by keys from 0 to most.
+func counting[T any](rows, out []T, most int, key func(int) int, down bool) []T {
+	begins := make([]int, most+2)
+	place := func(i int) int {
 		if down {
-			return 15 - key(i)
+			return most - key(i)
 		}
 		return key(i)
 	}
