@@ -67,7 +67,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     if (active >= total && total > 0) setActive(total - 1)
   }, [active, total])
 
-  const shownColumns = width ? fitting(columns, width) : columns
+  const shownColumns = width ? fitting(columns, width, onSelection !== undefined) : columns
   const go = useCallback(
     (to: number | undefined) => {
       if (to === undefined || to < 0) return
@@ -213,7 +213,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
           onKeyDown={onKeyDown}
           onFocus={(e) => e.target === e.currentTarget && go(active)}
-          style={{ '--columns': template(shownColumns), '--row': `${rowHeight}px` } as React.CSSProperties}
+          style={{ '--columns': template(shownColumns, onSelection !== undefined), '--row': `${rowHeight}px` } as React.CSSProperties}
         >
           <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
           <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>

@@ -37,11 +37,13 @@ function Inner<Row>({ index, row, id, top, columns, active, selected, off, peeke
       style={{ transform: `translateY(${top}px)` }}
       onFocus={() => onActive(index)}
     >
-      <div role="gridcell" className={styles.check}>
-        {selected !== undefined && row !== undefined && (
-          <input type="checkbox" tabIndex={-1} checked={selected} aria-label="Select" readOnly onClick={(e) => onToggle(index, e.shiftKey)} />
-        )}
-      </div>
+      {selected === undefined ? (
+        <span />
+      ) : (
+        <div role="gridcell" className={styles.check}>
+          {row !== undefined && <input type="checkbox" tabIndex={-1} checked={selected} aria-label="Select" readOnly onClick={(e) => onToggle(index, e.shiftKey)} />}
+        </div>
+      )}
       {columns.map((c) => (
         <div key={c.id} role="gridcell" className={styles.cell} data-align={c.align}>
           {row === undefined ? <Skeleton width={`${50 + ((index * 37 + c.id.length * 13) % 40)}%`} /> : c.cell(row)}
