@@ -51,7 +51,7 @@ export function Listing<Row>({ label, cols, rows, idOf, error, retry, empty, act
         </div>
       )}
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- wide tables scroll, also by keyboard */}
-      <div className={styles.scroll} role="region" aria-label={label} tabIndex={0} aria-busy={!rows || undefined}>
+      <div className={styles.scroll} role="region" aria-label={`${label}, table`} tabIndex={0} aria-busy={!rows || undefined}>
         <table className={styles.table}>
           <thead>
             <tr>

@@ -15,6 +15,7 @@ export function GridHead<Row>({ columns, sort, onSort, selected, onSelectPage }:
   return (
     <div role="row" aria-rowindex={1} className={styles.head}>
       <div role="columnheader" className={styles.check}>
+        {selected === undefined && <span className="visually-hidden">Selection</span>}
         {selected !== undefined && <input type="checkbox" checked={selected} readOnly aria-label="Select the rows on the screen" onClick={onSelectPage} />}
       </div>
       {columns.map((c) => {
