@@ -11,6 +11,9 @@ command -v kubectl >/dev/null || missing+=(kubectl)
 for tool in busybox curl jq openssl; do # the jobs of examples/ci and install.sh
 	command -v "$tool" >/dev/null || missing+=("$tool")
 done
+command -v rpm >/dev/null || missing+=(rpm) # packages are installed, on a machine of their own
+[ -x /usr/lib/systemd/systemd ] || missing+=(systemd)
+command -v nsenter >/dev/null || missing+=(util-linux)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
 if ! command -v postgres >/dev/null && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
 	missing+=(postgresql)

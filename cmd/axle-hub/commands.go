@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/axle-cd/axle/hub"
 	"github.com/axle-cd/axle/internal/buildinfo"
+	"github.com/axle-cd/axle/internal/daemon"
 )
 
 func newRoot() *cobra.Command {
@@ -58,12 +61,22 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.Run(cmd.Context())
+			return run(cmd.Context(), h)
 		},
 	}
 	o.database(cmd.Flags())
 	o.serve(cmd.Flags())
 	return cmd
+}
+
+// run runs a hub, and tells systemd when it answers.
+func run(ctx context.Context, h *hub.Hub) error {
+	ctx, stop := context.WithCancel(ctx)
+	told := make(chan error, 1)
+	go func() { told <- daemon.TellReady(ctx, h.Ready) }()
+	err := h.Run(ctx)
+	stop()
+	return errors.Join(err, <-told)
 }
 
 func newBackup() *cobra.Command {

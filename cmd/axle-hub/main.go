@@ -31,10 +31,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		timerslack.Widen()
 	}
-	os.Exit(run())
+	os.Exit(execute())
 }
 
-func run() int {
+func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	wait := gctuning.Start(ctx)
 	defer wait()

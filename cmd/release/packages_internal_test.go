@@ -33,6 +33,12 @@ func checkPackages(t *testing.T, dir string) {
 // makePackages makes the hub's packages of some versions; the program says its version.
 func makePackages(t *testing.T, versions ...string) string {
 	t.Helper()
+	return makePackagesOf(t, nil, versions...)
+}
+
+// makePackagesOf makes packages of programs.
+func makePackagesOf(t *testing.T, programs map[string]string, versions ...string) string {
+	t.Helper()
 	p := &plan{source: checkout(t), out: t.TempDir(), when: time.Unix(1700000000, 0).UTC(), targets: []target{{"linux", "amd64"}}, built: map[target]map[string]string{}, say: t.Logf}
 	var err error
 	if p.packager, err = filepath.Abs(filepath.Join(root, "tools", "nfpm.mod")); err != nil {
@@ -44,11 +50,14 @@ func makePackages(t *testing.T, versions ...string) string {
 		}
 	}
 	for _, version := range versions {
-		program := filepath.Join(p.out, ".programs", "program")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\necho hub "+version+"\n"), 0o755); err != nil {
-			t.Fatal(err)
+		p.version, p.built[p.targets[0]] = version, programs
+		if programs == nil {
+			program := filepath.Join(p.out, ".programs", "program")
+			if err := os.WriteFile(program, []byte("#!/bin/sh\necho hub "+version+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			p.built[p.targets[0]] = map[string]string{"axle": program, "axle-hub": program}
 		}
-		p.version, p.built[p.targets[0]] = version, map[string]string{"axle": program, "axle-hub": program}
 		if err := p.packages(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +90,7 @@ func newMachine(t *testing.T, packages string) machine {
 			}
 		})
 	}
-	mount("tmpfs", base, "tmpfs", "size=512m,mode=755")
+	mount("tmpfs", base, "tmpfs", "size=2g,mode=755")
 	m := machine{t, filepath.Join(base, "root")}
 	for _, dir := range []string{"upper", "work"} {
 		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {

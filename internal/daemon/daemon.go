@@ -1,6 +1,7 @@
 // Package daemon is what the command lines of the long-running programs share: every
-// flag has an environment variable, and logs are text or JSON above a level. It
-// defines no flags and starts nothing; cmd/axle-hub and cmd/axle-agent call it.
+// flag has an environment variable, logs are text or JSON above a level, and systemd
+// hears when the program is ready. It defines no flags and starts nothing; cmd/axle-hub
+// and cmd/axle-agent call it.
 package daemon
 
 import (

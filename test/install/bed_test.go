@@ -31,6 +31,24 @@ type bed struct {
 // newBed starts a cluster that runs the control plane as processes.
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	return newBedOf(t, "")
+}
+
+// newBedOf is newBed whose images come from a registry.
+func newBedOf(t *testing.T, images string) *bed {
+	t.Helper()
+	b := &bed{Cluster: newCluster(t, images), t: t}
+	dir := t.TempDir()
+	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "axle.yaml"))
+	b.values = filepath.Join(dir, "values.yaml")
+	if err := os.WriteFile(b.values, []byte(b.machine()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func newCluster(t *testing.T, images string) *kube.Cluster {
+	t.Helper()
 	binaries := map[string]string{}
 	for _, name := range []string{"axle-hub", "axle-operator", "axle-agent", "axle-render", "axle-render-rare"} {
 		path, err := bin.Path(t.Context(), name, bin.Options{})
@@ -39,14 +57,7 @@ func newBed(t *testing.T) *bed {
 		}
 		binaries[name] = path
 	}
-	b := &bed{Cluster: kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: binaries}), t: t}
-	dir := t.TempDir()
-	t.Setenv("AXLE_CONFIG", filepath.Join(dir, "axle.yaml"))
-	b.values = filepath.Join(dir, "values.yaml")
-	if err := os.WriteFile(b.values, []byte(b.machine()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return kube.New(t, kube.ClusterConfig{Controllers: true, Kwok: true, Binaries: binaries, Images: images})
 }
 
 // machine are values for the process kubelet: its images, and ports that are free,

@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/pem"
 	"io"
 	"log"
@@ -11,6 +12,7 @@ import (
 	"net/http/httputil"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,7 +41,8 @@ type front struct {
 	words []string
 }
 
-func newFront(t *testing.T) *front {
+// newFront listens on loopback, and calls itself by a name that leads there.
+func newFront(t *testing.T, name string) *front {
 	t.Helper()
 	f := &front{}
 	f.targets.Store(&[]string{})
@@ -73,7 +76,11 @@ func newFront(t *testing.T) *front {
 	}))
 	f.EnableHTTP2 = true
 	f.Config.ErrorLog = log.New(io.Discard, "", 0)
+	certificate, err := tls.X509KeyPair(pair(t, name, time.Now().Add(time.Hour)))
+	must(t, err)
+	f.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	f.StartTLS()
+	f.URL = strings.Replace(f.URL, "127.0.0.1", name, 1)
 	t.Cleanup(func() {
 		f.CloseClientConnections()
 		f.Close()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,9 +47,7 @@ type ha struct {
 	database string
 	git      *gitserver.Server
 	fleet    *scale.Fleet
-	// metrics are the addresses of the real agents' metrics.
-	metrics []string
-	words   int
+	words    int
 	// abrupt pods close their port before the front knows: what a client repeats then
 	// is no failure.
 	abrupt bool
@@ -76,10 +75,23 @@ operator: {enabled: false}
 crds: {hook: false}
 `
 
-// prepareHA starts everything but the hub, and writes its values.
+// prepareHA starts everything but the hub, and writes its values and its Secrets.
 func prepareHA(t *testing.T) *ha {
 	t.Helper()
-	h := &ha{bed: newBed(t), front: newFront(t), database: pg.New(t)}
+	h := beginHA(t, "127.0.0.1")
+	h.kubectl("create", "namespace", "axle")
+	h.kubectl("label", "namespace", "axle", "pod-security.kubernetes.io/enforce=restricted")
+	h.kubectl("-n", "axle", "create", "secret", "generic", "axle-key", "--from-literal=hub.key=k1 "+strings.Repeat("ab", 32))
+	h.trust()
+	h.setDatabase(h.database)
+	return h
+}
+
+// beginHA starts everything but the hub, whose address has a name, and writes the values
+// of this machine.
+func beginHA(t *testing.T, name string) *ha {
+	t.Helper()
+	h := &ha{bed: newBed(t), front: newFront(t, name), database: pg.New(t)}
 	h.url = h.front.URL
 	client, err := kubernetes.NewForConfig(h.Config())
 	must(t, err)
@@ -93,11 +105,6 @@ func prepareHA(t *testing.T) *ha {
 		delay = ""
 	}
 	must(t, os.WriteFile(h.values, fmt.Appendf(nil, haValues, h.url, hub, metrics, delay), 0o600))
-	h.kubectl("create", "namespace", "axle")
-	h.kubectl("label", "namespace", "axle", "pod-security.kubernetes.io/enforce=restricted")
-	h.kubectl("-n", "axle", "create", "secret", "generic", "axle-key", "--from-literal=hub.key=k1 "+strings.Repeat("ab", 32))
-	h.kubectl("-n", "axle", "create", "secret", "generic", "axle-ca", "--from-literal=ca.crt="+string(h.front.ca()))
-	h.setDatabase(h.database)
 	if h.git, err = gitserver.Start(t.Context(), gitserver.Config{}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +115,12 @@ func prepareHA(t *testing.T) *ha {
 		}
 	})
 	return h
+}
+
+// trust writes the Secret of tls.ca, the authority of the front.
+func (h *ha) trust() {
+	h.t.Helper()
+	h.kubectl("-n", "axle", "create", "secret", "generic", "axle-ca", "--from-literal=ca.crt="+string(h.front.ca()))
 }
 
 // setDatabase writes the Secret of database.urlSecret.
@@ -129,11 +142,9 @@ func (h *ha) populate(played int) {
 	}
 	for i := range realAgents {
 		name := fmt.Sprintf("real-%d", i)
-		address, err := port.Address()
-		must(h.t, err)
-		h.metrics = append(h.metrics, address)
+		// A port of the kernel's choice, because an upgrade runs two agents for a while.
 		h.must("clusters", "connect", name, "--kubeconfig", h.Kubeconfig(), "--agent-namespace", "axle-"+name, "--poll-interval", "1s", "--skip-image-check", "--timeout", "0",
-			"--agent-arg", "--metrics-listen="+address, "--agent-arg", "--upgrade-tick=500ms")
+			"--agent-arg", "--metrics-listen=127.0.0.1:0", "--agent-arg", "--upgrade-tick=500ms")
 		h.must("services", "create", name+"/app", "--namespace", "app-"+name, "--repo", fmt.Sprintf("r%d", i), "--ref", "main", "--folder", "app")
 	}
 	token := strings.TrimSpace(h.must("tokens", "create", "--bootstrap", "--name-pattern", "edge-*", "--max-uses", strconv.Itoa(played), "--approved"))
@@ -205,8 +216,12 @@ func (h *ha) polls() (p polls) {
 	h.t.Helper()
 	stats := h.fleet.Stats()
 	p.answered, p.missed = float64(stats.Polls-stats.Failed), float64(stats.Failed)
-	for _, address := range h.metrics {
+	for i := range realAgents {
 		eventually.For(h.t, limit, "the metrics of an agent", func() error {
+			address, err := listens("axle-agent", fmt.Sprintf("--namespace=axle-real-%d", i))
+			if err != nil {
+				return err
+			}
 			counts, err := agentPolls(h.t.Context(), address)
 			if err == nil && counts["unchanged"]+counts["changed"] == 0 {
 				err = errors.New("it did not poll yet")
@@ -218,6 +233,48 @@ func (h *ha) polls() (p polls) {
 		})
 	}
 	return p
+}
+
+// listens finds the one process of this machine that runs a program with an argument, and
+// the address on loopback where it listens.
+func listens(program, argument string) (string, error) {
+	var found []string
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return "", err
+	}
+	for _, dir := range dirs {
+		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if words := strings.Split(string(line), "\x00"); err == nil && strings.HasPrefix(filepath.Base(words[0]), program) && slices.Contains(words, argument) {
+			found = append(found, dir)
+		}
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%d processes %s %s", len(found), program, argument)
+	}
+	descriptors, err := filepath.Glob(filepath.Join(found[0], "fd", "*"))
+	if err != nil {
+		return "", err
+	}
+	sockets := map[string]bool{}
+	for _, d := range descriptors {
+		if to, err := os.Readlink(d); err == nil { // others are closed meanwhile
+			sockets[strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]")] = true
+		}
+	}
+	table, err := os.ReadFile(filepath.Join(found[0], "net", "tcp"))
+	if err != nil {
+		return "", err
+	}
+	const loopback, listening = "0100007F:", "0A"
+	for line := range strings.Lines(string(table)) {
+		f := strings.Fields(line)
+		if number, ok := strings.CutPrefix(f[1], loopback); ok && f[3] == listening && sockets[f[9]] {
+			port, err := strconv.ParseUint(number, 16, 16)
+			return fmt.Sprintf("127.0.0.1:%d", port), err
+		}
+	}
+	return "", fmt.Errorf("%s %s listens nowhere", program, argument)
 }
 
 // agentPolls reads an agent's own counters, by result.

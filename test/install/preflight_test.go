@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -48,7 +49,7 @@ var clusters = map[string]broken{
 	"no default":    {plain, func(t *testing.T, c kubernetes.Interface) { unstore(t, c, false) }, nil, "storage", "no storage class is the default", "hub.storage.class to one of folder"},
 	"wrong class":   {plain + "hub: {storage: {class: fast}}\n", nil, nil, "storage", "no storage class fast", "set hub.storage.class"},
 	"no ingress":    {plain + "ingress: {enabled: true, className: nginx}\n", nil, nil, "ingress", "no ingress class", "install an ingress controller"},
-	"other ingress": {plain + "ingress: {enabled: true, className: nginx}\n", ingressClass, nil, "ingress", "no ingress class nginx", "one of traefik"},
+	"other ingress": {plain + "ingress: {enabled: true, className: nginx}\n", func(t *testing.T, c kubernetes.Interface) { ingressClass(t, c, "traefik") }, nil, "ingress", "no ingress class nginx", "one of traefik"},
 	"no gateway":    {plain + "gateway: {enabled: true, parents: [{name: public}]}\n", nil, nil, "gateway", "no Gateway public", "use ingress.enabled"},
 	"no issuer":     {plain + "tls: {mode: certManager, issuer: {name: acme}}\n", nil, nil, "certificate", "certificate would never come", "install cert-manager"},
 	"no Secret":     {plain + "tls: {mode: secret, secretName: cert}\n", nil, nil, "certificate", "no Secret cert", "create secret tls"},
@@ -163,9 +164,9 @@ func unstore(t *testing.T, c kubernetes.Interface, all bool) {
 	must(t, err)
 }
 
-func ingressClass(t *testing.T, c kubernetes.Interface) {
+func ingressClass(t *testing.T, c kubernetes.Interface, name string) {
 	t.Helper()
-	_, err := c.NetworkingV1().IngressClasses().Create(t.Context(), &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "traefik"}, Spec: networkingv1.IngressClassSpec{Controller: "traefik.io/ingress-controller"}}, metav1.CreateOptions{})
+	_, err := c.NetworkingV1().IngressClasses().Create(t.Context(), &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.IngressClassSpec{Controller: "axle.test/" + name}}, metav1.CreateOptions{})
 	must(t, err)
 }
 
@@ -178,19 +179,27 @@ func secret(t *testing.T, c kubernetes.Interface, namespace, name string, data m
 // certificate stores one for a host in the Secret cert.
 func certificate(t *testing.T, c kubernetes.Interface, namespace, host string, until time.Time) {
 	t.Helper()
+	public, private := pair(t, host, until)
+	secret(t, c, namespace, "cert", map[string][]byte{"tls.crt": public, "tls.key": private})
+}
+
+// pair is a certificate for a host with its key, its own authority.
+func pair(t *testing.T, host string, until time.Time) (public, private []byte) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: until.Add(-24 * time.Hour), NotAfter: until, DNSNames: []string{"other.test"}}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: until.Add(-24 * time.Hour), NotAfter: until, DNSNames: []string{host},
+		IsCA: true, BasicConstraintsValid: true,
+	}
 	if host == "127.0.0.1" {
-		template.IPAddresses = append(template.IPAddresses, []byte{127, 0, 0, 1})
+		template.DNSNames, template.IPAddresses = nil, []net.IP{net.ParseIP(host)}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
 	must(t, err)
-	secret(t, c, namespace, "cert", map[string][]byte{
-		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
 // An API server of another version: its answer to /version is rewritten on the way.

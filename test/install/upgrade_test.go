@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -87,29 +88,10 @@ func (b *bed) goodRevision(version string) string {
 func TestOneHubComesBackWithinAMinute(t *testing.T) {
 	b := newBed(t)
 	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--email", "you@example.test", "--timeout", "90s")
-	ca := []byte(b.kubectl("-n", "axle", "get", "configmap", "axle-ca", "-o", `jsonpath={.data.ca\.pem}`))
-	fleet := scale.New(scale.Config{URL: b.url, CAPEM: ca, OwnConnections: true, InMemory: true, Dir: t.TempDir()})
-	token := strings.TrimSpace(b.must("tokens", "create", "--bootstrap", "--name-pattern", "edge-*", "--max-uses", "5", "--approved"))
-	for n := range 5 {
-		_, err := fleet.Join(t.Context(), scale.Member{Name: scale.PlayedName(n), Token: token})
-		must(t, err)
-	}
-	must(t, fleet.PassAll(t.Context(), nil))
+	ca, fleet := b.fleet(5)
 	first := buildinfo.Version
 	b.give(next)
-	interrupted := func(what string, do func()) {
-		t.Helper()
-		end := b.watch(ca)
-		do()
-		gap, answers := end()
-		if gap > time.Minute || answers < 2 {
-			t.Errorf("%s: the hub did not answer for %s, and answered %d times", what, gap, answers)
-		}
-		t.Logf("%s: without an answer for %s", what, gap.Round(100*time.Millisecond))
-		if err := fleet.PassAll(t.Context(), nil); err != nil {
-			t.Errorf("%s: a poll is not answered again: %v", what, err)
-		}
-	}
+	interrupted := func(what string, do func()) { b.interrupted(what, ca, fleet, do) }
 	stamp(t, next)
 	interrupted("upgrade", func() { b.must("upgrade", "--kubeconfig", b.Kubeconfig()) })
 	if have := b.must("version"); !strings.Contains(have, next) {
@@ -128,6 +110,38 @@ func TestOneHubComesBackWithinAMinute(t *testing.T) {
 	b.must("uninstall", "--kubeconfig", b.Kubeconfig(), "--force")
 	b.must("install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--timeout", "90s")
 	must(t, fleet.PassAll(t.Context(), nil))
+}
+
+// fleet joins simulated agents to a hub with an authority of its own.
+func (b *bed) fleet(size int) (ca []byte, fleet *scale.Fleet) {
+	b.t.Helper()
+	ca = []byte(b.kubectl("-n", "axle", "get", "configmap", "axle-ca", "-o", `jsonpath={.data.ca\.pem}`))
+	fleet = scale.New(scale.Config{URL: b.url, CAPEM: ca, OwnConnections: true, InMemory: true, Dir: b.t.TempDir()})
+	token := strings.TrimSpace(b.must("tokens", "create", "--bootstrap", "--name-pattern", "edge-*", "--max-uses", strconv.Itoa(size), "--approved"))
+	members := make([]scale.Member, size)
+	for n := range members {
+		members[n] = scale.Member{Name: scale.PlayedName(n), Token: token}
+	}
+	must(b.t, fleet.JoinAll(b.t.Context(), members, nil))
+	must(b.t, fleet.PassAll(b.t.Context(), nil))
+	return ca, fleet
+}
+
+// interrupted does something to the one hub: it answers again within a minute, and then
+// every agent. It returns the longest time without an answer.
+func (b *bed) interrupted(what string, ca []byte, fleet *scale.Fleet, do func()) time.Duration {
+	b.t.Helper()
+	end := b.watch(ca)
+	do()
+	gap, answers := end()
+	if gap > time.Minute || answers < 2 {
+		b.t.Errorf("%s: the hub did not answer for %s, and answered %d times", what, gap, answers)
+	}
+	b.t.Logf("%s: without an answer for %s", what, gap.Round(100*time.Millisecond))
+	if err := fleet.PassAll(b.t.Context(), nil); err != nil {
+		b.t.Errorf("%s: a poll is not answered again: %v", what, err)
+	}
+	return gap
 }
 
 // watch asks the hub ten times a second, as a stranger, until it is ended. It returns the

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ type binder struct {
 	log       *slog.Logger
 	kwok      bool
 	processes bool
+	images    string // of the process kubelet
 }
 
 // run binds pods until the context ends. A pod that could not be bound is seen
@@ -75,9 +77,9 @@ func (b *binder) choose(pod *corev1.Pod) (node, reason string) {
 	switch {
 	case pinned(pod) != "":
 		return pinned(pod), ""
-	case ours(pod) && b.processes:
+	case b.ours(pod) && b.processes:
 		node = ProcessNode
-	case !ours(pod) && b.kwok:
+	case !b.ours(pod) && b.kwok:
 		node = KwokNode
 	default:
 		return "", "no node plays pods with such images on this test cluster"
@@ -92,10 +94,10 @@ func (b *binder) choose(pod *corev1.Pod) (node, reason string) {
 }
 
 // ours says whether the process kubelet knows one of the pod's images.
-func ours(pod *corev1.Pod) bool {
+func (b *binder) ours(pod *corev1.Pod) bool {
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, c := range containers {
-			if strings.HasPrefix(c.Image, ImagePrefix) {
+			if strings.HasPrefix(c.Image, cmp.Or(b.images, ImagePrefix)) {
 				return true
 			}
 		}

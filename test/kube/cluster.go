@@ -38,6 +38,9 @@ type ClusterConfig struct {
 	// otherwise the one under "<name>". Cluster.SetBinary changes it later. Pods get
 	// a service account's token only with Controllers.
 	Binaries map[string]string
+	// Images begins the images that the process kubelet runs, ImagePrefix if empty: as
+	// if it had pulled them from that registry.
+	Images string
 	// PlainProcesses has the process kubelet do without namespaces, as it does
 	// by itself where they are not permitted.
 	PlainProcesses bool

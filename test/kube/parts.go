@@ -49,7 +49,7 @@ func (c *Cluster) startParts(ctx context.Context) error {
 
 // startBinder runs the binder until the cluster is closed.
 func (c *Cluster) startBinder(client kubernetes.Interface) {
-	b := &binder{client: client, log: c.bed.log, kwok: c.cfg.Kwok, processes: c.cfg.Binaries != nil}
+	b := &binder{client: client, log: c.bed.log, kwok: c.cfg.Kwok, processes: c.cfg.Binaries != nil, images: c.cfg.Images}
 	c.background(b.run)
 }
 

@@ -85,8 +85,8 @@ func (c *Cluster) startKubelet(ctx context.Context, client kubernetes.Interface)
 		Client: ownClient, Node: ProcessNode, Dir: c.path("kubelet"), APIServer: strings.TrimPrefix(c.URL(), "https://"),
 		Certificate: certificate, ClientCA: trust,
 		Binary: c.binaries.find, Names: c.binaries.names, Start: child.Start,
-		Plain: c.cfg.PlainProcesses,
-		Log:   c.bed.log.With("cluster", c.cfg.Name),
+		Plain: c.cfg.PlainProcesses, Images: c.cfg.Images,
+		Log: c.bed.log.With("cluster", c.cfg.Name),
 	})
 	if err != nil {
 		return err

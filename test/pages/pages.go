@@ -28,7 +28,7 @@ type Command struct {
 	Named bool
 }
 
-// Block is a fenced block of shell.
+// Block is a fenced block.
 type Block struct {
 	// Line is that of the fence, from 1.
 	Line int
@@ -82,7 +82,10 @@ func Commands(root, program string) ([]Command, error) {
 }
 
 // Script returns the blocks of a page that are marked as sh, in order.
-func Script(page string) ([]Block, error) {
+func Script(page string) ([]Block, error) { return Blocks(page, "sh") }
+
+// Blocks returns the blocks of a page that are marked with a language, in order.
+func Blocks(page, language string) ([]Block, error) {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return nil, err
@@ -94,10 +97,10 @@ func Script(page string) ([]Block, error) {
 		case l.fence && inside:
 			inside = false
 		case l.fence:
-			if inside = l.language == "sh"; inside {
+			if inside = l.language == language; inside {
 				blocks = append(blocks, Block{Line: l.number})
 			}
-		case inside && l.language == "sh":
+		case inside:
 			blocks[len(blocks)-1].Text += strings.TrimPrefix(l.text, l.indent) + "\n"
 		}
 	}

@@ -1,14 +1,21 @@
 // Package skew holds what released versions wrote and said, as bytes, and tests that
-// this tree still understands it: a hub of today serves the recorded requests of older
-// agents from their hub's own database, an agent of today takes the recorded answers of
-// older hubs, and older databases, backups and agents' folders are opened.
+// this tree still understands it:
+//
+//	TestOlderAgentsWorkWithThisHub   a hub of today, on the older hub's database and cache, answers the recorded requests
+//	TestThisAgentWorksWithOlderHubs  an agent of today takes the recorded answers
+//	TestOlderFeedsAreRead            a replica of today reads each row of the older feed
+//	TestOlderCachesAreServed         tarballs are served from the older hub's tarballs, and made from its mirrors
+//	TestOlderFilesAreRead            a backup is restored; an agent's specs, list and trees are read from its disk
 //
 // testdata/MINOR is the record of version MINOR of the schema. A record of a released
-// version never changes; testdata/released lists them. What is not released yet is
-// recorded anew, with -update, whenever a format changes: without that its test fails.
-// Five records are kept: N-3 to N, and the one that is not released.
+// version never changes; testdata/released lists them with their commits. What is not
+// released yet is recorded anew, with -update, whenever its protocol or schema changes:
+// without that its test fails. Those of N-3 to N-1 are kept, and N, the tree's own;
+// docs/checklists/cut-a-release.md says how a release adds its own, record.sh makes one
+// of an older commit.
 //
-// It does not cover tarballs (docs/spec has vectors of digests), what flows through a
-// tunnel after its first frame, rows of Postgres (the migrations are the same files), and
-// the inventory in a cluster (agent/apply/inventory refuses a newer format itself).
+// It does not cover what flows through a tunnel after its first frame, rows of Postgres
+// (the migrations are the same files), what older replicas read of newer ones (make soak
+// runs both), and the inventory in a cluster (agent/apply/inventory refuses a newer
+// format itself).
 package skew

@@ -6,17 +6,19 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -27,6 +29,8 @@ import (
 
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/hubtest"
+	"github.com/axle-cd/axle/internal/digest"
+	"github.com/axle-cd/axle/internal/eventually"
 )
 
 func sha(data []byte) [32]byte { return sha256.Sum256(data) }
@@ -34,7 +38,7 @@ func sha(data []byte) [32]byte { return sha256.Sum256(data) }
 // calls are what a record has, each with the message that its answer is.
 var calls = map[string]string{
 	"poll": "SignedDesired", "services": "ServicesResponse", "report": "ReportResponse", "ping": "PingResponse", "idle poll": "",
-	"tunnel": "", "register": "RegisterResponse", "renew": "RenewResponse",
+	"tarball": "", "tunnel": "", "register": "RegisterResponse", "renew": "RenewResponse",
 }
 
 // load reads a version's record.
@@ -61,19 +65,24 @@ type shifted struct{ by time.Duration }
 func (s shifted) Now() time.Time                         { return time.Now().Add(s.by) }
 func (s shifted) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// oldHub is today's hub on the database of a recorded one, at the time of the record.
-func oldHub(t *testing.T, minor int, r record) *hubtest.Hub {
+// oldHub is today's hub on the database and the cache of a recorded one, at the time of
+// the record, without some folders of the cache. The upstream is gone.
+func oldHub(t *testing.T, minor int, r record, without ...string) *hubtest.Hub {
 	t.Helper()
 	data := t.TempDir()
 	packed, err := os.ReadFile(filepath.Join(folder(minor), databaseFile))
 	must(t, err)
-	d, err := zstd.NewReader(nil)
-	must(t, err)
-	defer d.Close()
-	plain, err := d.DecodeAll(packed, nil)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(data, "hub.db"), plain, 0o600))
+	must(t, os.WriteFile(filepath.Join(data, "hub.db"), decompress(t, packed), 0o600))
 	copyFile(t, filepath.Join(folder(minor), keyFile), filepath.Join(data, keyFile))
+	packed, err = os.ReadFile(filepath.Join(folder(minor), cacheFile))
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(data, "cache"), 0o700))
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", filepath.Join(data, "cache"))
+	unpack.Stdin = bytes.NewReader(decompress(t, packed))
+	must(t, unpack.Run())
+	for _, dir := range without {
+		must(t, os.RemoveAll(filepath.Join(data, "cache", dir)))
+	}
 	at := shifted{time.Until(time.UnixMicro(r.At))}
 	return hubtest.New(t, hubtest.Config{DataDir: data, AdminToken: "none", Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, Clock: at}})
 }
@@ -92,14 +101,16 @@ func each(t *testing.T, test func(t *testing.T, minor int, r record)) {
 	if len(list) == 0 {
 		t.Fatal("there is no record")
 	}
-	releases := 0
+	releases, of := 0, released(t)
 	for _, minor := range list {
-		if isReleased(t, minor) {
+		if of[minor] != "" {
 			releases++
 		}
 		t.Run(fmt.Sprintf("0.%d", minor), func(t *testing.T) { test(t, minor, load(t, minor)) })
 	}
-	t.Logf("%d records, %d of them of releases", len(list), releases)
+	if releases == 0 {
+		t.Errorf("none of %v is the record of a release", list)
+	}
 }
 
 // A hub of today, on the database of an older one, answers the recorded requests of its
@@ -127,6 +138,9 @@ func TestOlderAgentsWorkWithThisHub(t *testing.T) {
 					if (header.Get(name) == "") != (x.Answer.Get(name) == "") {
 						t.Errorf("%s is %q, and it was %q", name, header.Get(name), x.Answer.Get(name))
 					}
+				}
+				if x.Name == "tarball" {
+					content(t, r, said)
 				}
 				if kind := calls[x.Name]; kind != "" {
 					was, is := read(t, types, kind, x.Answer, x.Said), read(t, types, kind, header, said)
@@ -184,7 +198,7 @@ var inner = map[string]string{"SignedDesired": "Desired", "ServicesResponse": "S
 // read decodes an answer as an agent of that version does, without what is volatile.
 func read(t *testing.T, types *protoregistry.Files, kind string, header http.Header, said []byte) proto.Message {
 	t.Helper()
-	m := decode(t, types, kind, unpacked(t, header, said))
+	m := decode(t, types, kind, decoded(t, header, said))
 	payload := m.ProtoReflect().Descriptor().Fields().ByName("desired")
 	if payload == nil {
 		payload = m.ProtoReflect().Descriptor().Fields().ByName("signed")
@@ -214,16 +228,11 @@ func decode(t *testing.T, types *protoregistry.Files, kind string, data []byte) 
 	return m
 }
 
-func unpacked(t *testing.T, header http.Header, said []byte) []byte {
+func decoded(t *testing.T, header http.Header, said []byte) []byte {
 	t.Helper()
 	switch encoding := header.Get("Content-Encoding"); encoding {
 	case "zstd":
-		d, err := zstd.NewReader(nil)
-		must(t, err)
-		defer d.Close()
-		plain, err := d.DecodeAll(said, nil)
-		must(t, err)
-		return plain
+		return decompress(t, said)
 	case "gzip":
 		r, err := gzip.NewReader(bytes.NewReader(said))
 		must(t, err)
@@ -232,6 +241,69 @@ func unpacked(t *testing.T, header http.Header, said []byte) []byte {
 		return plain
 	}
 	return said
+}
+
+// content holds that a tarball is the recorded content.
+func content(t *testing.T, r record, said []byte) {
+	t.Helper()
+	tree := unpacked(t, openCache(t, t.TempDir(), true), r.Service, r.Tarball, func(context.Context, digest.Digest) (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(said)), nil
+	})
+	defer tree.Release()
+	holds(t, tree.Dir)
+}
+
+// holds looks for the recorded file in an agent's tree.
+func holds(t *testing.T, dir string) {
+	t.Helper()
+	if text, err := os.ReadFile(filepath.Join(dir, "config.yaml")); err != nil || !strings.Contains(string(text), "word: one") {
+		t.Errorf("the content is %q, %v", text, err)
+	}
+}
+
+// The tarballs that an older hub kept are served, and made anew from the mirrors that
+// it kept: its upstream is gone.
+func TestOlderCachesAreServed(t *testing.T) {
+	each(t, func(t *testing.T, minor int, r record) {
+		var tarball exchange
+		for _, x := range r.Exchanges {
+			if x.Name == "tarball" {
+				tarball = x
+			}
+		}
+		for _, lost := range []string{"mirrors", "tarballs"} {
+			t.Run("without "+lost, func(t *testing.T) {
+				h := oldHub(t, minor, r, lost)
+				eventually.For(t, limit, "the hub opens what it kept, and serves it", func() error {
+					status, _, said, _ := replay(t, h.URL, tarball)
+					if status != http.StatusOK {
+						return fmt.Errorf("status %d: %s", status, said)
+					}
+					content(t, r, said)
+					return nil
+				})
+			})
+		}
+	})
+}
+
+// The rows that an older replica put into the feed are read by one of today, from the
+// first to the last, and each is about something that it knows.
+func TestOlderFeedsAreRead(t *testing.T) {
+	each(t, func(t *testing.T, minor int, r record) {
+		h := oldHub(t, minor, r)
+		rows, err := h.Parts().Store.ChangesAfter(t.Context(), 0, 1000)
+		must(t, err)
+		kinds := map[string]bool{}
+		for _, row := range rows {
+			kinds[string(row.Kind)] = true
+		}
+		for _, kind := range []string{"cluster", "repository", "source", "head", "service", "token"} {
+			if !kinds[kind] {
+				t.Errorf("no row about a %s: %v", kind, rows)
+			}
+		}
+	})
 }
 
 // An agent of today takes the recorded answers of an older hub.
@@ -265,6 +337,7 @@ func TestThisAgentWorksWithOlderHubs(t *testing.T) {
 		}
 		specs, err := c.Services(t.Context(), []string{r.Service})
 		must(t, err)
+		unpacked(t, openCache(t, t.TempDir(), true), r.Service, r.Tarball, c.Tarball).Release()
 		if specs.GetServices()[0].GetSecrets()["password"] != "recorded" {
 			t.Errorf("the spec is %v", specs.GetServices()[0])
 		}
@@ -307,6 +380,11 @@ func TestOlderFilesAreRead(t *testing.T) {
 		if err := proto.Unmarshal(kept.Signed, signed); err != nil || len(signed.GetDesired()) == 0 || kept.ETag == "" {
 			t.Errorf("the agent's list is %+v, %v", kept, err)
 		}
+		tree := unpacked(t, c, r.Service, r.Tarball, func(context.Context, digest.Digest) (io.ReadCloser, error) {
+			return nil, errors.New("the tree is not read from the agent's disk")
+		})
+		defer tree.Release()
+		holds(t, tree.Dir)
 		if c.Applied()[r.Service].SourceRevision != "abc" {
 			t.Errorf("what the agent applied is %v", c.Applied())
 		}

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -22,12 +23,13 @@ type image struct {
 // resolve finds the binaries of an image. The error is that of a registry without the
 // image.
 func (k *Kubelet) resolve(ref string) (image, error) {
+	prefix := cmp.Or(k.cfg.Images, prefix)
 	rest, ok := strings.CutPrefix(ref, prefix)
 	if !ok {
 		return image{}, fmt.Errorf("image %s does not begin with %s: this node runs nothing else", ref, prefix)
 	}
 	rest, _, _ = strings.Cut(rest, "@")
-	name, version, _ := strings.Cut(rest, ":")
+	name, version, _ := strings.Cut(path.Base(rest), ":")
 	if _, ok := k.cfg.Binary(name, version); !ok {
 		return image{}, fmt.Errorf("image %s is not known: the kubelet was given no binary %s", ref, rest)
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	// Certificate is served to the API server, whose own ClientCA signed.
 	Certificate tls.Certificate
 	ClientCA    *x509.CertPool
+	// Images begins the images that are binaries, axle.test/ if empty.
+	Images string
 	// Binary finds the file of an image axle.test/<name>:<version>.
 	Binary func(name, version string) (path string, ok bool)
 	// Names lists the names of all binaries.
