@@ -199,9 +199,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.proxy, err = h.newProxy(); err != nil {
 		return err
 	}
-	if err := makeIndex(h); err != nil {
-		return err
-	}
+	makeIndex(h)
 	if h.declared, err = declared.New(c.LoginProviders, h.callers.Accounts, c.Clock, c.Log); err != nil {
 		return err
 	}
@@ -213,14 +211,10 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 }
 
 // makeIndex creates the index of the fleet, and the streams that follow it.
-func makeIndex(h *Hub) (err error) {
-	h.index, err = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: h.log})
-	if err != nil {
-		return err
-	}
+func makeIndex(h *Hub) {
+	h.index = index.New(index.Config{Store: store.Index(h.store), Freshness: h.fleet.Freshness, Tunnel: h.tunnels.State, Log: h.log})
 	h.streams = watch.New(watch.Config{Index: h.index, Feed: h.feed, Identity: h.callers.Identity, Clock: h.config.Clock})
 	h.index.Listen(h.streams.Changed)
-	return nil
 }
 
 // makeFleet creates the fleet, and the follower that moves services to new heads.

@@ -1,10 +1,6 @@
 package fleet
 
 import (
-	"fmt"
-	"reflect"
-	"slices"
-
 	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
@@ -116,72 +112,4 @@ func sameFiles(a, b []Part) bool {
 		}
 	}
 	return true
-}
-
-// declared is one source of a spec.
-type declared struct {
-	// at names the field for people: "git", "sources[1]", "helm".
-	at   string
-	path string
-	SourceWant
-}
-
-// sourcesOf lists the sources of a spec in order: the service's own, those under
-// paths, the chart. A chart with other sources is placed beside them; a single
-// chart is the service's folder.
-func sourcesOf(s Spec) []declared {
-	var all []declared
-	if s.Git != nil {
-		all = append(all, declared{at: "git", SourceWant: gitWant(s.Git, "git", s.Repository)})
-	}
-	for i, source := range s.Sources {
-		at := fmt.Sprintf("sources[%d]", i)
-		d := declared{at: at, path: specrules.CleanPath(source.Path)}
-		switch {
-		case source.Chart != "":
-			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL, Chart: source.Chart, Version: source.Version}
-		case source.Git != nil:
-			d.SourceWant = gitWant(source.Git, at+".git", source.Repository)
-		default:
-			d.SourceWant = SourceWant{At: at, Repository: source.Repository, URL: source.URL}
-		}
-		all = append(all, d)
-	}
-	if h := s.Helm; specrules.ChartElsewhere(h) || h != nil && h.Git != nil {
-		d := declared{at: "helm"}
-		if specrules.ChartElsewhere(h) {
-			d.SourceWant = SourceWant{At: "helm", Repository: h.Repository, URL: h.URL, Chart: h.Chart, Version: h.Version}
-		} else {
-			d.SourceWant = gitWant(h.Git, "helm.git", h.Repository)
-		}
-		if len(all) > 0 {
-			d.path = ChartPath
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
-// TakenAnew lists the sources of a spec that before does not have in the same
-// form: those of another repository, or another part of one. A source that only
-// moved within the spec is not new.
-func TakenAnew(s, before Spec) []SourceWant {
-	had := sourcesOf(before)
-	var anew []SourceWant
-	for _, d := range sourcesOf(s) {
-		if !slices.ContainsFunc(had, func(h declared) bool {
-			h.At = d.At
-			return reflect.DeepEqual(h.SourceWant, d.SourceWant)
-		}) {
-			anew = append(anew, d.SourceWant)
-		}
-	}
-	return anew
-}
-
-func gitWant(g *Git, at, repository string) SourceWant {
-	return SourceWant{
-		At: at, Repository: repository, URL: g.URL, Ref: g.Ref, Folder: g.Folder, Files: g.Files,
-		Submodules: g.Submodules, LFS: g.LFS,
-	}
 }

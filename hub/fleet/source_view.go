@@ -19,9 +19,9 @@ type upstreams struct {
 // did not support them: they take effect once the service is applied again.
 func notActing(s Service) []string {
 	paths := specrules.NotActing(s.Spec)
-	if declared := sourcesOf(s.Spec); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
+	if declared := specrules.SourcesOf(s.Spec); len(declared) > len(s.Follows()) && len(s.Follows()) > 0 {
 		for _, d := range declared[len(s.Follows()):] {
-			paths = append(paths, d.at+" (declared before it acted; apply the service again)")
+			paths = append(paths, d.At+" (declared before it acted; apply the service again)")
 		}
 	}
 	return paths
@@ -31,7 +31,7 @@ func notActing(s Service) []string {
 // used is an error of the service. A repository that cannot be read is only a
 // note, because everything continues with the content that is here.
 func (f *serviceViews) viewSources(v *ServiceView, c Cluster, status StoredStatus, known upstreams) {
-	declared := sourcesOf(v.Spec)
+	declared := specrules.SourcesOf(v.Spec)
 	var failed, notes []StatusError
 	waits := ""
 	for i, place := range v.Follows() {
@@ -120,11 +120,11 @@ func sourceName(v SourceView, several bool) string {
 	return fmt.Sprintf("%s (%s): ", v.Field, v.Repository)
 }
 
-func sourceView(s Service, i int, declared []declared, place Place, head Head, upstream Upstream) SourceView {
+func sourceView(s Service, i int, declared []specrules.Declared, place Place, head Head, upstream Upstream) SourceView {
 	view := SourceView{Path: place.Path, Repository: upstream.Name, Kind: upstream.Kind, FetchedAt: head.FetchedAt, Error: head.Error, ErrorAt: head.ErrorAt}
 	if i < len(declared) {
 		d := declared[i]
-		view.Field, view.Ref, view.Folder, view.Chart, view.Version = d.at, d.Ref, d.Folder, d.Chart, d.Version
+		view.Field, view.Ref, view.Folder, view.Chart, view.Version = d.At, d.Ref, d.Folder, d.Chart, d.Version
 		if view.Repository == "" {
 			view.Repository = d.Repository + d.URL
 		}

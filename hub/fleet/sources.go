@@ -2,54 +2,15 @@ package fleet
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
-	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/hub/fleet/specrules"
 )
 
-// SourceWant is a source that a service wants to follow. The meaning of Ref and
-// Folder depends on the repository's kind; docs/spec/kinds/servicedeployment.md
-// lists it.
-type SourceWant struct {
-	// At is the field of the spec that names it, for errors.
-	At string
-	// ProjectID is the service's project: of several repositories with one URL,
-	// that project's own is chosen.
-	ProjectID string
-	// Repository is its name; when empty, URL finds it.
-	Repository string
-	URL        string
-	Ref        string
-	Folder     string
-	Files      []string
-	// Submodules and LFS are for Git.
-	Submodules bool
-	LFS        bool
-	// Chart and Version name a chart instead of Ref and Folder.
-	Chart   string
-	Version string
-}
+// SourceWant is a source that a service wants to follow.
+type SourceWant = specrules.SourceWant
 
-// Invalid returns an error about a field of the source. For a source at
-// "x.git", the repository field is beside it and the URL field inside.
-func (w SourceWant) Invalid(name, format string, args ...any) error {
-	at := w.At
-	if name == "repository" {
-		at = strings.TrimSuffix(at, "git")
-	}
-	path := strings.TrimSuffix(at, ".") + "." + name
-	return errcode.New(errcode.Invalid, "%s: %w", strings.TrimPrefix(path, "."), fmt.Errorf(format, args...))
-}
-
-// Missing returns the error for a repository that does not exist. A caller who
-// may not see an existing one gets the same error.
-func (w SourceWant) Missing() error {
-	if w.Repository == "" {
-		return w.Invalid("url", "no repository has the URL %.200q; add it with: axle repos add", w.URL)
-	}
-	return w.Invalid("repository", "there is no repository %q; see axle repos list, or add it with: axle repos add", w.Repository)
-}
+// TakenAnew lists the sources of a spec that before does not have in the same form.
+var TakenAnew = specrules.TakenAnew
 
 // Upstream is the health of a repository.
 type Upstream struct {

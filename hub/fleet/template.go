@@ -1,6 +1,10 @@
 package fleet
 
-import "context"
+import (
+	"context"
+
+	"github.com/axle-cd/axle/hub/fleet/specrules"
+)
 
 // Templates is what hub/fleet/globals needs of a fleet to declare a service once and
 // to make it on many clusters. A template is a StoredService without a cluster,
@@ -68,13 +72,13 @@ func (f Templates) Settle(ctx context.Context, s *StoredService, cluster Cluster
 // FollowSources fills in the sources of a service's spec, as a project finds them.
 func (f Templates) FollowSources(ctx context.Context, s *Service, projectID string) error {
 	var places []Place
-	for _, d := range sourcesOf(s.Spec) {
+	for _, d := range specrules.SourcesOf(s.Spec) {
 		d.ProjectID = projectID
 		sourceID, repositoryID, err := f.sources.Follow(ctx, d.SourceWant)
 		if err != nil {
 			return err
 		}
-		places = append(places, Place{Path: d.path, Name: d.at, SourceID: sourceID, RepositoryID: repositoryID})
+		places = append(places, Place{Path: d.Path, Name: d.At, SourceID: sourceID, RepositoryID: repositoryID})
 	}
 	s.follow(places)
 	return nil

@@ -46,7 +46,7 @@ for (const colorScheme of ['dark', 'light']) {
     for (const path of routes) {
       await page.goto(path);
       let problem = '';
-      await settled(page).catch((error) => (problem = String(error).split('\n')[0]));
+      await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
       await page.evaluate(() => document.fonts.ready);
       const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;
       await page.screenshot({ path: join(out, file) });

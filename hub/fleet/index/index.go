@@ -61,14 +61,11 @@ type Index struct {
 var _ event.Subscriber = (*Index)(nil)
 
 // New returns an Index that answers nothing before Rebuild.
-func New(c Config) (*Index, error) {
-	if c.Store == (Store{}) || c.Freshness == nil || c.Tunnel == nil {
-		return nil, errors.New("index: a store, the freshness and the tunnels are needed")
-	}
+func New(c Config) *Index {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Index{store: c.Store, freshness: c.Freshness, tunnel: c.Tunnel, log: c.Log}, nil
+	return &Index{store: c.Store, freshness: c.Freshness, tunnel: c.Tunnel, log: c.Log}
 }
 
 // Listen adds a function that is called after each change. It must be added before the

@@ -115,11 +115,12 @@ func (t *Tables) EachService(ctx context.Context, ids []string, fn func(index.Fa
 		return query.Stream(ctx, t.db, Services.Reader(), fn, selectServices)
 	}
 	return query.Chunks(ids, func(args []any) error {
-		return query.Stream(ctx, t.db, Services.Reader(), fn, servicesByID(len(args)), args...)
+		return query.Stream(ctx, t.db, Services.Reader(), fn, ServicesByID(len(args)), args...)
 	})
 }
 
-func servicesByID(n int) string {
+// ServicesByID is the statement for services by id.
+func ServicesByID(n int) string {
 	return selectServices + "WHERE s.id IN (" + query.Placeholders(1, n) + ")"
 }
 
@@ -129,24 +130,25 @@ func (t *Tables) FailingSources(ctx context.Context, ids []string) (all []string
 		return query.All(ctx, t.db, query.Value[string], "SELECT source_id FROM heads WHERE error <> ''")
 	}
 	err = query.Chunks(ids, func(args []any) error {
-		part, err := query.All(ctx, t.db, query.Value[string], failingByID(len(args)), args...)
+		part, err := query.All(ctx, t.db, query.Value[string], FailingByID(len(args)), args...)
 		all = append(all, part...)
 		return err
 	})
 	return all, err
 }
 
-func failingByID(n int) string {
+// FailingByID is the statement for failing sources by id.
+func FailingByID(n int) string {
 	return "SELECT source_id FROM heads WHERE source_id IN (" + query.Placeholders(1, n) + ") AND error <> ''"
 }
 
-// ofSource finds the services of a source, whose first source it is or another.
-const ofSource = `SELECT id FROM services WHERE source_id = $1 AND id > $2
+// OfSource finds the services of a source, whose first source it is or another.
+const OfSource = `SELECT id FROM services WHERE source_id = $1 AND id > $2
 	UNION SELECT service_id FROM service_sources WHERE source_id = $1 AND service_id > $2 ORDER BY 1 LIMIT $3`
 
 // ServicesOfSource implements index.ServiceStore.
 func (t *Tables) ServicesOfSource(ctx context.Context, sourceID, after string, limit int) ([]string, error) {
-	return query.All(ctx, t.db, query.Value[string], ofSource, sourceID, after, limit)
+	return query.All(ctx, t.db, query.Value[string], OfSource, sourceID, after, limit)
 }
 
 // IndexedClusters implements index.ObjectStore.
@@ -176,11 +178,18 @@ func objects[T any](ctx context.Context, db query.DB, table *rows.Table[T], stat
 		return query.All(ctx, db, table.Reader(), statement)
 	}
 	err = query.Chunks(ids, func(args []any) error {
-		part, err := query.All(ctx, db, table.Reader(), statement+byID(key, len(args)), args...)
+		part, err := query.All(ctx, db, table.Reader(), byID(statement, key, len(args)), args...)
 		all = append(all, part...)
 		return err
 	})
 	return all, err
 }
 
-func byID(key string, n int) string { return "WHERE " + key + " IN (" + query.Placeholders(1, n) + ")" }
+func byID(statement, key string, n int) string {
+	return statement + "WHERE " + key + " IN (" + query.Placeholders(1, n) + ")"
+}
+
+// ObjectsByID are the statements for clusters, repositories and projects by id.
+func ObjectsByID(n int) map[string]string {
+	return map[string]string{"clusters": byID(selectClusters, "c.id", n), "repositories": byID(selectRepositories, "r.id", n), "projects": byID(selectProjects, "p.id", n)}
+}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { eventually, listen, logIn, newContext } from './stack.mjs';
+import { eventually, listen, logIn, newContext, patience } from './stack.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
@@ -14,11 +14,11 @@ export async function open(page, path) {
 }
 
 /** Waits until nothing is loading any more. */
-export async function settled(page) {
-  await page.locator('main h1').first().waitFor();
+export async function settled(page, within = patience) {
+  await page.locator('h1').first().waitFor({ timeout: within });
   await eventually(async () => {
     assert.equal(await page.locator('main [aria-busy="true"]').count(), 0, 'something is still loading');
-  });
+  }, within);
 }
 
 /** Runs axe in the page; returns its findings as lines. */

@@ -1,4 +1,4 @@
-package fleetapi_test
+package console_test
 
 import (
 	"database/sql"

@@ -1,4 +1,4 @@
-package fleetapi_test
+package console_test
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func namesOf(rows []*hubv1.ServiceRow) string {
 }
 
 func TestServicesAreFilteredSortedAndCounted(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	b.service(t, "edge-shop", "api", "shop")
 	b.reports(t, "edge-shop", "api", fleet.Failed, fleet.Degraded)
 	b.service(t, "edge-shop", "cart", "shop")
@@ -87,7 +87,7 @@ func TestServicesAreFilteredSortedAndCounted(t *testing.T) {
 }
 
 func TestBadQueriesSayWhatIsWrong(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	for want, q := range map[string]*hubv1.QueryServicesRequest{
 		"sort: \"size\" is not known; use cluster, name": {Sort: "size"},
 		"verdict: \"Bad\" is not known; use Failed":      {Filter: &hubv1.ServiceFilter{Verdict: []string{"Bad"}}},
@@ -104,7 +104,7 @@ func TestBadQueriesSayWhatIsWrong(t *testing.T) {
 }
 
 func TestClustersAreFilteredSortedAndCounted(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	must(t, b.admin.clusters.Create, &hubv1.CreateClusterRequest{Name: "edge-new", Project: "shop"})
 	b.reports(t, "edge-shop", "web", fleet.Held, fleet.Healthy)
 	names := func(q *hubv1.QueryClustersRequest) string {
@@ -142,7 +142,7 @@ func TestClustersAreFilteredSortedAndCounted(t *testing.T) {
 
 // A service of a cluster whose agent is silent is neither healthy nor failed.
 func TestNothingOfASilentClusterIsHealthy(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	sum := must(t, b.admin.fleet.Summary, &hubv1.FleetSummaryRequest{})
 	if countsOf(sum.GetServicesByVerdict()) != "Healthy=2" || countsOf(sum.GetClustersByFreshness()) != "Fresh=2" || sum.GetRepositories() != 2 {
 		t.Fatalf("got %v", sum)
@@ -162,7 +162,7 @@ func TestNothingOfASilentClusterIsHealthy(t *testing.T) {
 
 // Of what a caller may not read, no name and no number is told.
 func TestAForeignerLearnsNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	b.service(t, "edge-shop", "api", "shop")
 	b.reports(t, "edge-shop", "api", fleet.Failed, fleet.Degraded)
 	var answers []fmt.Stringer

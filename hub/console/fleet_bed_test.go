@@ -1,4 +1,4 @@
-package fleetapi_test
+package console_test
 
 import (
 	"context"
@@ -20,11 +20,6 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/gitserver"
 )
-
-// limit is how long anything may take on a loaded machine.
-const limit = 60 * time.Second
-
-func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // clients make calls as one person.
 type clients struct {
@@ -69,9 +64,9 @@ func clientsOf(url, token string) clients {
 	}
 }
 
-// bed is a real hub with two projects, shop and lab, each with a repository, a cluster
+// fleetBed is a real hub with two projects, shop and lab, each with a repository, a cluster
 // whose agent polls and a service, and a reader of lab.
-type bed struct {
+type fleetBed struct {
 	*hubtest.Hub
 	git   *gitserver.Server
 	admin clients
@@ -80,18 +75,6 @@ type bed struct {
 	readerToken string
 	commits     map[string]string
 	clusters    map[string]string
-}
-
-// must makes one call that has to work.
-func must[Q, A any](t *testing.T, call func(context.Context, *connect.Request[Q]) (*connect.Response[A], error), q *Q) *A {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	answer, err := call(ctx, connect.NewRequest(q))
-	if err != nil {
-		t.Fatalf("%T: %v", q, err)
-	}
-	return answer.Msg
 }
 
 // fails makes one call that must not work.
@@ -106,7 +89,7 @@ func fails[Q, A any](t *testing.T, call func(context.Context, *connect.Request[Q
 	return err
 }
 
-func newBed(t *testing.T) *bed {
+func newFleetBed(t *testing.T) *fleetBed {
 	t.Helper()
 	git, err := gitserver.Start(t.Context(), gitserver.Config{})
 	if err != nil {
@@ -118,7 +101,7 @@ func newBed(t *testing.T) *bed {
 		}
 	})
 	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{AllowHTTPUpstreams: true, AgentUpgrades: "manual"}})
-	b := &bed{Hub: h, git: git, admin: clientsOf(h.URL, h.AdminToken), clusters: map[string]string{}, commits: map[string]string{}}
+	b := &fleetBed{Hub: h, git: git, admin: clientsOf(h.URL, h.AdminToken), clusters: map[string]string{}, commits: map[string]string{}}
 	for _, project := range []string{"shop", "lab"} {
 		if err := git.Create(t.Context(), project); err != nil {
 			t.Fatal(err)
@@ -143,7 +126,7 @@ func newBed(t *testing.T) *bed {
 }
 
 // cluster makes a cluster whose agent registered and polled.
-func (b *bed) cluster(t *testing.T, name, project string, tags map[string]string) {
+func (b *fleetBed) cluster(t *testing.T, name, project string, tags map[string]string) {
 	t.Helper()
 	made := must(t, b.admin.clusters.Create, &hubv1.CreateClusterRequest{Name: name, Project: project, Tags: tags})
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -161,7 +144,7 @@ func (b *bed) cluster(t *testing.T, name, project string, tags map[string]string
 	b.Parts().Fleet.Seen(r.ClusterID, time.Now())
 }
 
-func (b *bed) service(t *testing.T, cluster, name, project string) *hubv1.Service {
+func (b *fleetBed) service(t *testing.T, cluster, name, project string) *hubv1.Service {
 	t.Helper()
 	return must(t, b.admin.services.Create, &hubv1.CreateServiceRequest{
 		Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}, Project: project,
@@ -170,7 +153,7 @@ func (b *bed) service(t *testing.T, cluster, name, project string) *hubv1.Servic
 }
 
 // reports reports, as the cluster's agent does, that a service has what is desired.
-func (b *bed) reports(t *testing.T, cluster, name string, sync fleet.Sync, health fleet.Health) {
+func (b *fleetBed) reports(t *testing.T, cluster, name string, sync fleet.Sync, health fleet.Health) {
 	t.Helper()
 	var v fleet.ServiceView
 	eventually.For(t, limit, "the service has content", func() (err error) {
@@ -194,7 +177,7 @@ func (b *bed) reports(t *testing.T, cluster, name string, sync fleet.Sync, healt
 }
 
 // shown waits until every service is as it should be.
-func (b *bed) shown(t *testing.T, what string, is func(*hubv1.ServiceRow) bool) {
+func (b *fleetBed) shown(t *testing.T, what string, is func(*hubv1.ServiceRow) bool) {
 	t.Helper()
 	eventually.For(t, limit, what, func() error {
 		if err := b.Parts().Feed.WaitFor(t.Context(), b.Parts().Feed.Position()); err != nil {
@@ -211,7 +194,7 @@ func (b *bed) shown(t *testing.T, what string, is func(*hubv1.ServiceRow) bool) 
 
 // silence makes a cluster Stale: its agent polled long ago. What a hub knows of polls
 // only grows, so the cluster's interval shrinks instead.
-func (b *bed) silence(t *testing.T, cluster string) {
+func (b *fleetBed) silence(t *testing.T, cluster string) {
 	t.Helper()
 	id := b.clusters[cluster]
 	b.Parts().Fleet.Polls.SetInterval(id, 1)

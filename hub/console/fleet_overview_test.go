@@ -1,4 +1,4 @@
-package fleetapi_test
+package console_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestHeatMapShowsTheWorstFirst(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	b.cluster(t, "edge-zone", "shop", map[string]string{"tier": "lab"})
 	b.service(t, "edge-zone", "web", "shop")
 	b.reports(t, "edge-zone", "web", fleet.Failed, fleet.Degraded)
@@ -43,7 +43,7 @@ func TestHeatMapShowsTheWorstFirst(t *testing.T) {
 }
 
 func TestSearchFindsByNameIDAndCommit(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	web := must(t, b.admin.services.Get, &hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: "edge-lab", Name: "web"}})
 	for query, want := range map[string]string{
 		"edge-lab":                  "cluster edge-lab /clusters/edge-lab; service web /services/edge-lab/web",
@@ -76,7 +76,7 @@ func TestSearchFindsByNameIDAndCommit(t *testing.T) {
 }
 
 func TestWhatNeedsAPersonIsListed(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	text := func(c clients) string {
 		var out []string
 		for _, i := range must(t, c.fleet.NeedsYou, &hubv1.NeedsYouRequest{}).GetItems() {
@@ -117,7 +117,7 @@ func TestWhatNeedsAPersonIsListed(t *testing.T) {
 }
 
 func TestEqualChangesOfManyClustersAreOne(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	b.cluster(t, "edge-two", "shop", nil)
 	b.service(t, "edge-two", "web", "shop")
 	for _, cluster := range []string{"edge-shop", "edge-two"} {

@@ -1,4 +1,4 @@
-package fleetapi_test
+package console_test
 
 import (
 	"context"
@@ -60,13 +60,13 @@ func (w *watcher) until(t *testing.T, is func(*hubv1.WatchFleetResponse) bool) (
 	}
 }
 
-func (b *bed) id(t *testing.T, cluster, name string) string {
+func (b *fleetBed) id(t *testing.T, cluster, name string) string {
 	t.Helper()
 	return must(t, b.admin.services.Get, &hubv1.GetServiceRequest{Ref: &hubv1.ServiceRef{Cluster: cluster, Name: name}}).GetId()
 }
 
 func TestWatchSendsWhatChanged(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	id := b.id(t, "edge-shop", "web")
 	list := must(t, b.admin.fleet.QueryServices, &hubv1.QueryServicesRequest{})
 	w, first := watching(t, b.admin, &hubv1.WatchFleetRequest{
@@ -97,7 +97,7 @@ func TestWatchSendsWhatChanged(t *testing.T) {
 // Whoever watches an id of another project learns no more than that it is not there,
 // whether it is or not.
 func TestAForeignerWatchesNothing(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	foreign, own := b.id(t, "edge-shop", "web"), b.id(t, "edge-lab", "web")
 	topics := &hubv1.Topics{ServiceIds: []string{foreign, own, "svc_none"}, ClusterIds: []string{b.clusters["edge-shop"]}, Hints: []string{"services", "clusters", "fleet"}}
 	w, first := watching(t, b.reader, &hubv1.WatchFleetRequest{Topics: topics, ResumeToken: must(t, b.reader.fleet.QueryServices, &hubv1.QueryServicesRequest{}).GetResumeToken()})
@@ -126,7 +126,7 @@ func TestAForeignerWatchesNothing(t *testing.T) {
 }
 
 func TestRightsAreCheckedWhileAStreamIsOpen(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	own := b.id(t, "edge-lab", "web")
 	w, _ := watching(t, b.reader, &hubv1.WatchFleetRequest{Topics: &hubv1.Topics{ServiceIds: []string{own}}})
 	made := must(t, b.reader.tokens.Create, &hubv1.CreateTokenRequest{Name: "short", Scopes: []string{"read"}})
@@ -151,7 +151,7 @@ func TestRightsAreCheckedWhileAStreamIsOpen(t *testing.T) {
 }
 
 func TestStreamsAreLimited(t *testing.T) {
-	b := newBed(t)
+	b := newFleetBed(t)
 	many := make([]string, 1001)
 	for i := range many {
 		many[i] = fmt.Sprint("svc_", i)
