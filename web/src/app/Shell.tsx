@@ -6,6 +6,7 @@ import styles from './Shell.module.css'
 import { TopBar } from './TopBar'
 import { handle, setLetters } from './keys'
 import { usePreferences } from './preferences'
+import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
 import { Toasts } from '#/ds/Toasts'
 
@@ -21,6 +22,7 @@ export function Shell() {
   const { letters, sidebar } = usePreferences()
   const path = useRouterState({ select: (s) => s.location.pathname })
   useGlobalKeys(setOverlay)
+  useEvents()
   useEffect(() => setLetters(letters), [letters])
   useEffect(() => {
     window.addEventListener('keydown', handle)
