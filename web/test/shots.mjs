@@ -30,7 +30,7 @@ for (const [theme, width, height] of kinds) {
     const [url, keys] = path.split(' ')
     const page = await context.newPage()
     const name = `${(url.replace(/[^a-z0-9]+/gi, '_').replace(/^_|_$/g, '') || 'home') + (keys ? `_${keys.replace(/[^a-z0-9]+/gi, '_')}` : '')}-${theme}-${width}`
-    page.on('console', (m) => (m.type() === 'error' || m.type() === 'warning') && say(`${name}: console ${m.type()}: ${m.text()}`))
+    page.on('console', (m) => !m.text().startsWith('Failed to load resource') && (m.type() === 'error' || m.type() === 'warning') && say(`${name}: console ${m.type()}: ${m.text()}`))
     page.on('pageerror', (e) => say(`${name}: ${e}`))
     await page.goto(base + url)
     await page.waitForLoadState('load')

@@ -5,6 +5,7 @@ import { type Field, type Filter, has, isFiltered, noFilter, sentenceOf, without
 import type { Facet } from '#/api/gen/hub/v1/fleet_pb'
 import { useKeys } from '#/app/useKeys'
 import { Drop } from '#/ds/Drop'
+import { useNarrow } from '#/ds/useNarrow'
 import { count, many } from '#/ds/Text'
 import { StatusIcon } from '#/status/Status'
 import { labelOf } from '#/status/words'
@@ -42,7 +43,8 @@ export function FilterBar({ noun, filter, fields, facets, total, unfiltered, pre
   }, [text])
   useKeys('Filter', [{ keys: '/', does: 'filter by name', run: () => input.current?.focus() }])
   const chips = choices(fields, facets)
-  const shown = chips.filter((c) => c.main || isOn(filter, c))
+  const narrow = useNarrow()
+  const shown = chips.filter((c) => (c.main && !narrow) || isOn(filter, c))
   const rest = chips.filter((c) => !shown.includes(c))
   const clauses = sentenceOf(filter, fields)
   return (

@@ -12,6 +12,8 @@ export interface Column<Row> {
   align?: 'end'
   // The greater, the earlier it goes when the grid is narrow; 0 stays.
   drop?: number
+  // Below the cell in high rows, when the column with this id has no room.
+  under?: { id: string; cell: (row: Row) => ReactNode }
   // Not shown unless chosen.
   optional?: boolean
 }

@@ -64,7 +64,7 @@ export function ClusterPeek({ name, onClose, floating }: Props) {
                 {Number(services.data?.total ?? 0) > rows.length && (
                   <li>
                     <Link to={`${clusterHref(name)}/services`} search={{ verdict: ['Failed', 'Drifted'] } as never}>
-                      all {count(services.data!.total)}
+                      All {count(services.data!.total)}
                     </Link>
                   </li>
                 )}

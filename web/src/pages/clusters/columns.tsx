@@ -24,6 +24,7 @@ export const clusterColumns: Column<ClusterRow>[] = [
     min: 170,
     grow: 2,
     sort: 'name',
+    under: { id: 'services', cell: (r) => <ServiceCounts row={r} /> },
     cell: (r) => (
       <Link to={clusterHref(r.cluster?.name ?? '')} tabIndex={-1} className={styles.name} preload={false}>
         {r.cluster?.name}

@@ -17,6 +17,7 @@ import { TabNav } from '#/ds/TabNav'
 import { Hash, Muted, many } from '#/ds/Text'
 import { noFilter } from '#/grid/filter'
 import { Age } from '#/status/Age'
+import { rollUp } from '#/status/rollup'
 import { Status } from '#/status/Status'
 
 const ComponentsTab = lazy(() => import('./tabs/ComponentsTab').then((m) => ({ default: m.ComponentsTab })))
@@ -53,6 +54,7 @@ export function Page() {
       <PageHeader
         title={tab.id ? `${ref.name}: ${tab.label}` : ref.name}
         heading={ref.name}
+        beside={service && <Status word={rollUp(service)} chip />}
         crumbs={<Crumbs items={[{ label: 'Services', to: '/services' }, { label: ref.cluster, to: `/clusters/${encodeURIComponent(ref.cluster)}` }]} />}
         actions={
           service && (

@@ -24,6 +24,7 @@ export const serviceColumns: Column<ServiceRow>[] = [
     min: 150,
     grow: 2,
     sort: 'name',
+    under: { id: 'cluster', cell: (r) => r.cluster },
     cell: (r) => (
       <>
         <Link to={serviceHref(r)} tabIndex={-1} className={styles.name} preload={false} title={r.namespace === r.name ? r.name : `${r.name}, namespace ${r.namespace}`}>
