@@ -34,7 +34,7 @@ export function TabNav({ label, tabs, current }: Props) {
   return (
     <nav aria-label={label} className={styles.tabs} data-shell="nav">
       {tabs.map((tab) => (
-        <Link key={tab.label} to={tab.to} search={(tab.search ?? {}) as never} className={styles.tab} aria-current={tab.label === current ? 'page' : undefined}>
+        <Link key={tab.label} to={tab.to} search={(tab.search ?? {}) as never} activeOptions={{ exact: true, includeSearch: true }} className={styles.tab} aria-current={tab.label === current ? 'page' : undefined}>
           {tab.label}
           {tab.note && <span className={styles.note}>{tab.note}</span>}
         </Link>
