@@ -70,7 +70,9 @@ export function GrantDialog({ grant, onClose, onDone }: Props) {
             <TextField label="Name" value={subject} onChange={setSubject} list="grant-subjects" autoComplete="off" placeholder={kind === 'user' ? 'ann@example.com' : ''} />
             <datalist id="grant-subjects">
               {known?.slice(0, 500).map((name) => (
-                <option key={name} value={name} />
+                <option key={name} value={name}>
+                {name}
+              </option>
               ))}
             </datalist>
           </div>

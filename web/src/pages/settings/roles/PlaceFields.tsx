@@ -31,7 +31,9 @@ export function PlaceFields({ level, object, onChange }: Props) {
           <TextField label={level === 'service' ? 'Cluster/service' : `Name of the ${level}`} value={object} onChange={(o) => onChange(level, o)} list={list} placeholder={level === 'service' ? 'edge-1/web' : ''} autoComplete="off" />
           <datalist id={list}>
             {known?.slice(0, 500).map((name) => (
-              <option key={name} value={name} />
+              <option key={name} value={name}>
+                {name}
+              </option>
             ))}
           </datalist>
         </>
