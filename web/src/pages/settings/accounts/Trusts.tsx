@@ -48,7 +48,7 @@ export function Trusts({ trusts, error, retry, accounts }: Props) {
   )
   const check = () => {
     if (!form.name.trim()) return 'Name: it is missing.'
-    if (!/^https:\/\//.test(form.issuer)) return 'Issuer: an https URL, equal to iss in the tokens.'
+    if (!form.issuer.startsWith('https://')) return 'Issuer: an https URL, equal to iss in the tokens.'
     if (!form.audience.trim()) return 'Audience: it is missing. Tokens for others must not work here.'
     const claims = pairsOf(form.claims)
     if (typeof claims === 'string') return `Claims: ${claims}`
