@@ -8,13 +8,14 @@ import { auditRoutes } from '#/pages/audit/route'
 import { clusterRoutes } from '#/pages/clusters/route'
 import { fleetRoutes } from '#/pages/fleet/route'
 import { galleryRoutes } from '#/gallery/route'
+import { notificationRoutes } from '#/pages/notifications/route'
 import { repositoryRoutes } from '#/pages/repositories/route'
 import { rolloutRoutes } from '#/pages/rollouts/route'
 import { serviceRoutes } from '#/pages/services/route'
 import { settingsRoutes } from '#/pages/settings/route'
 
 const routeTree = rootRoute.addChildren([
-  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...settingsRoutes, ...galleryRoutes]),
+  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...notificationRoutes, ...settingsRoutes, ...galleryRoutes]),
 ])
 
 export const router = createRouter({

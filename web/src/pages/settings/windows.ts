@@ -78,7 +78,7 @@ export function checkWindow(w: Window): string | undefined {
   if (!/^(\d+(\.\d+)?(h|m|s|ms))+$/.test(w.duration.trim()) || !/[1-9]/.test(w.duration)) return `Duration "${w.duration}" is not right; use one such as 1h30m.`
   if (w.timeZone) {
     try {
-      new Intl.DateTimeFormat('en', { timeZone: w.timeZone })
+      Intl.DateTimeFormat('en', { timeZone: w.timeZone })
     } catch {
       return `Time zone "${w.timeZone}" is not known; use an IANA name such as Europe/Berlin.`
     }

@@ -41,7 +41,7 @@ export function ContextDialog({ context, onClose, onDone }: { context?: Context;
           />
         </div>
       )}
-      <TextArea label="Values" value={form.values} onChange={(values) => set({ values })} rows={8} spellCheck={false} className={styles.code} hint="A JSON object. Everybody who may read the context sees it: put secrets below." />
+      <TextArea label="Values" value={form.values} onChange={(values) => set({ values })} rows={8} spellCheck={false} style={{ font: 'var(--code)' }} hint="A JSON object. Everybody who may read the context sees it: put secrets below." />
       <h3>Secrets</h3>
       {form.secrets.map((s, i) => (
         // oxlint-disable-next-line react/no-array-index-key -- the key is what is typed

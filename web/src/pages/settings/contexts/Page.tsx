@@ -79,7 +79,7 @@ export function Page() {
           {...(write.allowed ? { actions } : {})}
           empty={
             <Empty title="No contexts yet">
-              <Command command="axle servicecontexts create prod --value region=eu-1" />
+              <Command command="axle servicecontexts create prod region=eu-1 --secret dbPassword=db.password" />
             </Empty>
           }
         />
