@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Download, RotateCw } from 'lucide-react'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import styles from './Audit.module.css'
@@ -29,9 +29,19 @@ import { now } from '#/status/clock'
 const RecordDialog = lazy(() => import('./RecordDialog').then((m) => ({ default: m.RecordDialog })))
 
 const columns: Column<Line>[] = [
-  { id: 'at', header: 'When', min: 76, cell: (l) => <Age at={l.facts.at} never="unknown" after="ago" /> },
-  { id: 'actor', header: 'Actor', min: 130, grow: 2, cell: (l) => (l.facts.actor ? <Middle text={l.facts.actor} tail={10} /> : <Muted>nobody</Muted>) },
-  { id: 'verb', header: 'Verb', min: 140, grow: 1, cell: (l) => verbOf(l.facts) },
+  { id: 'at', header: 'When', min: 64, cell: (l) => <Age at={l.facts.at} never="unknown" after="ago" /> },
+  { id: 'actor', header: 'Actor', min: 108, grow: 2, cell: (l) => (l.facts.actor ? <Middle text={l.facts.actor} tail={10} /> : <Muted>nobody</Muted>) },
+  {
+    id: 'verb',
+    header: 'Verb',
+    min: 118,
+    grow: 1,
+    cell: (l) => (
+      <Link to="/audit" search={(before: Search) => ({ ...before, record: String(l.seq) }) as never} tabIndex={-1}>
+        {verbOf(l.facts)}
+      </Link>
+    ),
+  },
   { id: 'object', header: 'Object', min: 170, grow: 3, drop: 2, cell: (l) => <Middle text={objectOf(l.facts)} tail={12} /> },
   { id: 'result', header: 'Result', min: 150, drop: 1, cell: (l) => <Result result={l.facts.result} /> },
   { id: 'source', header: 'Source address', min: 120, drop: 3, cell: (l) => l.facts.source },

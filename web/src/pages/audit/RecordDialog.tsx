@@ -41,7 +41,8 @@ export function RecordDialog({ line, onClose }: { line: Line; onClose: () => voi
             <h3>
               {!f.before ? 'Created with' : !f.after ? 'Deleted' : 'Changed'} {many(changes.length, 'field')}
             </h3>
-            <div className={styles.scroll}>
+            {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by keyboard */}
+            <div className={styles.scroll} role="region" aria-label="Changed fields" tabIndex={0}>
               <table className={styles.change}>
                 <thead>
                   <tr>
