@@ -7,6 +7,7 @@ import { TopBar } from './TopBar'
 import { useDock } from './dock'
 import { handle, setLetters } from './keys'
 import { usePreferences } from './preferences'
+import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
 import { Toasts } from '#/ds/Toasts'
 
@@ -24,6 +25,7 @@ export function Shell() {
   const { letters, sidebar } = usePreferences()
   const path = useRouterState({ select: (s) => s.location.pathname })
   useGlobalKeys(setOverlay)
+  useEvents()
   useEffect(() => setLetters(letters), [letters])
   useEffect(() => {
     window.addEventListener('keydown', handle)

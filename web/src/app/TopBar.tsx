@@ -17,7 +17,7 @@ export function TopBar({ onOverlay, onMenu }: Props) {
       <div className={styles.menu}>
         <IconButton icon={Menu} label="Navigation" onClick={onMenu} />
       </div>
-      <button type="button" className={styles.search} aria-label="Search and commands" onClick={() => onOverlay('palette')}>
+      <button type="button" className={styles.search} onClick={() => onOverlay('palette')}>
         <Search size={14} aria-hidden />
         <span className={styles.hint}>Go to a cluster, a service, a page…</span>
         <Kbd keys="mod+k" />

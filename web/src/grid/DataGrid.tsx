@@ -67,7 +67,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     if (active >= total && total > 0) setActive(total - 1)
   }, [active, total])
 
-  const shownColumns = width ? fitting(columns, width) : columns
+  const shownColumns = width ? fitting(columns, width, onSelection !== undefined) : columns
   const go = useCallback(
     (to: number | undefined) => {
       if (to === undefined || to < 0) return
@@ -173,6 +173,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
         id={id}
         top={i * rowHeight}
         columns={shownColumns}
+        high={rowHeight >= 40}
         active={i === active}
         selected={onSelection ? row !== undefined && isSelected(selection ?? nobody, id) : undefined}
         off={row !== undefined && !source.matches(row)}
@@ -213,11 +214,11 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
           onKeyDown={onKeyDown}
           onFocus={(e) => e.target === e.currentTarget && go(active)}
-          style={{ '--columns': template(shownColumns), '--row': `${rowHeight}px` } as React.CSSProperties}
+          style={{ '--columns': template(shownColumns, onSelection !== undefined), '--row': `${rowHeight}px` } as React.CSSProperties}
         >
           <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
           <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>
-            {busy ? Array.from({ length: 12 }, (_, i) => <GridRow key={i} index={i} row={undefined} id="" top={i * rowHeight} columns={shownColumns} active={i === 0} selected={undefined} off={false} peeked={false} onActive={() => {}} onToggle={() => {}} onActions={undefined} />) : rows}
+            {busy ? Array.from({ length: 12 }, (_, i) => <GridRow key={i} index={i} row={undefined} id="" top={i * rowHeight} columns={shownColumns} high={false} active={i === 0} selected={undefined} off={false} peeked={false} onActive={() => {}} onToggle={() => {}} onActions={undefined} />) : rows}
           </div>
         </div>
       )}

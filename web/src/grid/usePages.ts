@@ -27,6 +27,8 @@ interface Options<Row> {
 export interface Pages<Row> extends Source<Row> {
   unfiltered: number
   facets: Facet[]
+  // A row by id, as far as it is read.
+  find: (id: string) => Row | undefined
 }
 
 const idleRefresh = 60_000
@@ -127,6 +129,7 @@ export function usePages<Row extends ServiceRow | ClusterRow>({ queryKey, read, 
     unfiltered: shown.unfiltered,
     facets: counts.data?.facets ?? shown.facets,
     rowAt,
+    find: (id) => patched.get(id) ?? before.get(id),
     show,
     loading: !fresh && shown === nothing && !first?.error,
     error: queries.find((q) => q.error && !q.data)?.error ?? first?.error,
