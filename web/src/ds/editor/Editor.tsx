@@ -44,7 +44,7 @@ function useMounted<H extends { destroy: () => void }>(mount: (module: typeof im
 // that it is given changes.
 export function Editor({ label, text, readOnly = false, onChange, ref }: Props) {
   const { host, handle, ready, error } = useMounted<EditorHandle>(
-    (module, element) => module.mountEditor(element, { label, text, readOnly, onChange: () => onChange?.(handle.current?.text() ?? '') }),
+    (module, element) => module.mountEditor(element, { label, text, readOnly, onChange }),
     `${readOnly}`,
   )
   useEffect(() => {

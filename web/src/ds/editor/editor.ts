@@ -86,7 +86,7 @@ export interface EditorInput {
   label: string
   text: string
   readOnly: boolean
-  onChange?: (() => void) | undefined
+  onChange?: ((text: string) => void) | undefined
 }
 
 // rootOf makes the shadow root of an element, once.
@@ -113,14 +113,22 @@ export function mountEditor(host: HTMLElement, { label, text, readOnly, onChange
       ...common(label, text),
       ...(readOnly ? fixed : [history(), highlightActiveLine(), highlightActiveLineGutter()]),
       EditorView.updateListener.of((update) => {
-        if (update.docChanged) onChange?.()
+        if (update.docChanged) onChange?.(update.state.doc.toString())
       }),
     ],
   })
   return {
     text: () => view.state.doc.toString(),
     setText: (next) => {
-      if (next !== view.state.doc.toString()) view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } })
+      const now = view.state.doc.toString()
+      if (next === now) return
+      // Only what differs, so that folds and the place that is read stay.
+      const most = Math.min(now.length, next.length)
+      let from = 0
+      while (from < most && now[from] === next[from]) from++
+      let end = 0
+      while (end < most - from && now[now.length - 1 - end] === next[next.length - 1 - end]) end++
+      view.dispatch({ changes: { from, to: now.length - end, insert: next.slice(from, next.length - end) } })
     },
     goTo: (line) => {
       const { from } = view.state.doc.line(Math.min(Math.max(1, line), view.state.doc.lines))

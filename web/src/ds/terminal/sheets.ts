@@ -8,7 +8,12 @@ function sheetElement(): HTMLElement {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet]
   const element = document.createElement('span')
   element.hidden = true
-  Object.defineProperty(element, 'textContent', { set: (text: string) => sheet.replaceSync(text), get: () => '' })
+  Object.defineProperty(element, 'textContent', {
+    get: () => '',
+    set: (text: string) => {
+      sheet.replaceSync(text)
+    },
+  })
   const { remove } = Element.prototype
   element.remove = () => {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((s) => s !== sheet)

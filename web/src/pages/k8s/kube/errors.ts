@@ -1,0 +1,63 @@
+import { problemOf } from '#/api/errors'
+
+// What a cluster's refusal means; the message stays the server's.
+export type Refusal = 'conflict' | 'forbidden' | 'invalid' | 'webhook' | 'missing' | 'unreachable' | 'other'
+
+export interface Denied {
+  // Who was refused what, by the API server's RBAC.
+  user: string
+  verb: string
+  resource: string
+  group: string
+  namespace: string
+  name: string
+}
+
+const answered = /the cluster answered (\d{3}): (.*)/s
+const rbac = /^(\S+?)(?: "([^"]*)")? is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/
+
+export function deniedOf(message: string): Denied | undefined {
+  const parts = rbac.exec(answered.exec(message)?.[2] ?? message)
+  return parts ? { name: parts[2] ?? '', user: parts[3]!, verb: parts[4]!, resource: parts[5]!, group: parts[6]!, namespace: parts[7] ?? '' } : undefined
+}
+
+export function refusalOf(error: unknown): Refusal {
+  const { code, message } = problemOf(error)
+  const status = Number(answered.exec(message)?.[1] ?? 0)
+  if (/admission webhook "[^"]+" denied|ValidatingAdmissionPolicy '[^']+'.* denied|failed calling webhook/.test(message)) return 'webhook'
+  if (status === 409 || code === 'conflict') return 'conflict'
+  if (status === 403 || code === 'forbidden') return 'forbidden'
+  if (status === 404 || code === 'not_found') return 'missing'
+  if (status === 422 || status === 400 || code === 'invalid') return 'invalid'
+  if (code === 'offline' || code === 'unavailable') return 'unreachable'
+  return 'other'
+}
+
+// grantFor is the YAML that would allow what was refused.
+export function grantFor({ user, verb, resource, group, namespace }: Denied): string {
+  const kind = namespace ? 'Role' : 'ClusterRole'
+  const name = `${resource.replaceAll(/[^a-z0-9-]/g, '-')}-${verb}`
+  const where = namespace ? `\n  namespace: ${namespace}` : ''
+  return `apiVersion: rbac.authorization.k8s.io/v1
+kind: ${kind}
+metadata:
+  name: ${name}${where}
+rules:
+  - apiGroups: [${JSON.stringify(group)}]
+    resources: [${JSON.stringify(resource)}]
+    verbs: [${JSON.stringify(verb)}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ${kind}Binding
+metadata:
+  name: ${name}${where}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ${kind}
+  name: ${name}
+subjects:
+  - apiGroup: rbac.authorization.k8s.io
+    kind: User
+    name: ${JSON.stringify(user)}
+`
+}

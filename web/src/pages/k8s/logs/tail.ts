@@ -1,0 +1,105 @@
+import { takeSlot } from '../kube/slots'
+import { lasting } from '#/api/errors'
+import { ClusterAPI } from '#/api/gen/hub/v1/proxy_pb'
+import { clientOf } from '#/api/transport'
+import { timeKey } from './line'
+
+export interface TailInput {
+  cluster: string
+  namespace: string
+  pod: string
+  container: string
+  previous: boolean
+  follow: boolean
+  tailLines: number
+  sinceSeconds: number
+}
+
+export interface TailState {
+  // polling: read again every 3 s, because the browser's connections are used.
+  word: 'reading' | 'following' | 'polling' | 'ended' | 'failed'
+  error?: unknown
+  // When something last arrived, in milliseconds.
+  heard: number
+}
+
+const pollEvery = 3_000
+
+const stampOf = (line: string) => /^\d{4}-\d\d-\d\dT[^ ]+/.exec(line)?.[0] ?? ''
+
+// tail reads one container's log, and goes on after a broken stream without
+// repeating or losing a line: it asks from the last second on and drops what it
+// has. A line is known by its time, which has nanoseconds.
+export async function tail(input: TailInput, onLines: (lines: string[]) => void, onState: (s: TailState) => void, signal: AbortSignal): Promise<void> {
+  const { follow: wanted, sinceSeconds, tailLines, ...where } = input
+  let last = ''
+  let attempt = 0
+  let quiet = 0
+  const take = (lines: string[]) => {
+    const fresh = last ? lines.filter((l) => timeKey(stampOf(l)) > timeKey(last) || !stampOf(l)) : lines
+    const stamp = stampOf(fresh.at(-1) ?? '')
+    if (stamp) last = stamp
+    if (fresh.length) onLines(fresh)
+  }
+  while (!signal.aborted) {
+    const slot = wanted ? await takeSlot() : undefined
+    const follow = slot !== undefined
+    const had = last
+    try {
+      onState({ word: 'reading', heard: Date.now() })
+      const since = last ? Math.max(1, Math.ceil((Date.now() - Date.parse(last)) / 1_000) + 1) : sinceSeconds
+      const stream = clientOf(ClusterAPI).readLogs({ ...where, follow, tailLines: BigInt(last ? 0 : tailLines), sinceSeconds: BigInt(since) }, { signal })
+      let rest = ''
+      for await (const { lines } of stream) {
+        onState({ word: follow ? 'following' : 'reading', heard: Date.now() })
+        if (!lines) continue
+        const parts = (rest + lines).split('\n')
+        rest = parts.pop() ?? ''
+        take(parts)
+      }
+      if (rest) take([rest])
+      attempt = 0
+      if (!wanted) {
+        onState({ word: 'ended', heard: Date.now() })
+        return
+      }
+      if (!follow) {
+        onState({ word: 'polling', heard: Date.now() })
+        await pause(pollEvery, signal)
+        continue
+      }
+      // A followed log ends with its container, or because a proxy cut it. Twice
+      // without a new line is the container's end.
+      quiet = last === had ? quiet + 1 : 0
+      if (quiet >= 2) {
+        onState({ word: 'ended', heard: Date.now() })
+        return
+      }
+      await pause(1_000, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      if (lasting(error)) {
+        onState({ word: 'failed', error, heard: Date.now() })
+        return
+      }
+      onState({ word: 'reading', error, heard: Date.now() })
+      await pause(500 + Math.random() * Math.min(14_500, 500 * 2 ** attempt++), signal)
+    } finally {
+      slot?.()
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer)
+        resolve()
+      },
+      { once: true },
+    )
+  })
+}
