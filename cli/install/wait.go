@@ -23,16 +23,20 @@ const patience = 10 * time.Second
 // enoughRestarts of a container end the wait.
 const enoughRestarts = 4
 
-// workloads are the kinds that are waited for.
-var workloads = []string{"StatefulSet", "Deployment"}
+// awaited are the kinds that are waited for.
+var awaited = []string{"StatefulSet", "Deployment", certificateKind}
 
-// waiter waits for the workloads of a release; zero does not wait.
+// certificateKind is cert-manager's.
+const certificateKind = "Certificate"
+
+// waiter waits for the workloads and the certificate of a release; zero does not wait.
 type waiter struct {
 	place
 	wait time.Duration
 }
 
-// await waits until all workloads of a manifest run, and says what their pods say.
+// await waits until all workloads of a manifest run and its certificate is there, and
+// says what pods and cert-manager say.
 func (i waiter) await(ctx context.Context, manifest string) error {
 	if i.wait == 0 {
 		return nil
@@ -41,7 +45,7 @@ func (i waiter) await(ctx context.Context, manifest string) error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(o *unstructured.Unstructured) bool { return !slices.Contains(workloads, o.GetKind()) })
+	list = slices.DeleteFunc(list, func(o *unstructured.Unstructured) bool { return !slices.Contains(awaited, o.GetKind()) })
 	progress := i.app.Begin("waiting until the control plane runs")
 	defer progress.End()
 	var missing string
@@ -110,7 +114,7 @@ func keepsEnding(pod *unstructured.Unstructured) bool {
 	})
 }
 
-// waitsFor names the workloads that do not run yet.
+// waitsFor names the workloads that do not run yet, and a certificate that is not there.
 func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured) ([]string, error) {
 	var waits []string
 	for _, object := range list {
@@ -126,11 +130,36 @@ func (i waiter) waitsFor(ctx context.Context, list []*unstructured.Unstructured)
 		if err != nil {
 			return nil, errcode.New(errcode.Unavailable, "read %s: %w", object.GetName(), err)
 		}
+		if object.GetKind() == certificateKind {
+			if text := unissued(have); text != "" {
+				waits = append(waits, "certificate "+object.GetName()+": "+text)
+			}
+			continue
+		}
 		if health := kubehealth.Of(have); health.Status != kubehealth.Healthy {
 			waits = append(waits, strings.TrimSpace(object.GetName()+" "+strings.ToLower(string(health.Status))+" "+health.Message))
 		}
 	}
 	return waits, nil
+}
+
+// unissued is what cert-manager says of a certificate that is not there.
+func unissued(certificate *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+	text := "cert-manager has not looked at it yet"
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		message, _ := c["message"].(string)
+		switch {
+		case c["type"] == "Ready" && c["status"] == "True":
+			return ""
+		case c["type"] == "Issuing" && c["status"] == "False": // why the last try failed
+			return message
+		case c["type"] == "Ready":
+			text = message
+		}
+	}
+	return text
 }
 
 // words are what the release's pods say that are not ready; hopeless is the one that

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +142,37 @@ func (b *bed) helmFails(args ...string) string {
 		b.t.Errorf("helm %s succeeded:\n%s", strings.Join(args, " "), out)
 	}
 	return string(out)
+}
+
+// A certificate that does not come keeps the hub from starting. The install says what
+// cert-manager says of it, whose kinds are there without cert-manager, and goes on when it
+// came.
+func TestCertificateThatDoesNotCome(t *testing.T) {
+	b := newBed(t)
+	b.certManager("acme")
+	install := []string{"install", "--kubeconfig", b.Kubeconfig(), "--values", b.values, "--set", "tls.mode=certManager,tls.issuer.name=acme,service.type=LoadBalancer", "--without-mgmt", "--timeout", "5s"}
+	_, errs, code := b.axle(install...)
+	if code == 0 || !strings.Contains(errs, "certificate axle: cert-manager has not looked at it yet") {
+		t.Errorf("at first: %d %s", code, errs)
+	}
+	say := func(conditions string) {
+		t.Helper()
+		b.kubectl("-n", "axle", "patch", "certificate", "axle", "--type=merge", "--patch", `{"status": {"conditions": [`+conditions+`]}}`)
+	}
+	say(`{"type": "Ready", "status": "False", "message": "Issuing certificate as Secret does not exist"}, {"type": "Issuing", "status": "False", "message": "the order is invalid: no such name"}`)
+	_, errs, code = b.axle(install...)
+	if code == 0 || !strings.Contains(errs, "certificate axle: the order is invalid: no such name") || !strings.Contains(errs, "run the same command again") {
+		t.Errorf("a refused order: %d %s", code, errs)
+	}
+	client, err := kubernetes.NewForConfig(b.Config())
+	must(t, err)
+	public, private := pair(t, "127.0.0.1", time.Now().Add(time.Hour))
+	secret(t, client, "axle", b.kubectl("-n", "axle", "get", "certificate", "axle", "-o", "jsonpath={.spec.secretName}"), map[string][]byte{"tls.crt": public, "tls.key": private})
+	say(`{"type": "Ready", "status": "True", "message": "Certificate is up to date"}`)
+	install[len(install)-1] = "90s"
+	if _, errs, _ := b.axle(install...); strings.Contains(errs, "not everything runs") {
+		t.Errorf("when it came: %s", errs)
+	}
 }
 
 // An install whose process is killed right after any of its writes goes on when it is

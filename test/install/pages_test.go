@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,7 @@ func TestThePageInstallHA(t *testing.T) {
 	client, err := kubernetes.NewForConfig(h.Config())
 	must(t, err)
 	ingressClass(t, client, "nginx")
-	h.issuer("letsencrypt")
+	h.certManager("letsencrypt")
 	shown, err := pages.Blocks("../../docs/"+page+".md", "yaml")
 	must(t, err)
 	blocks, err := pages.Script("../../docs/" + page + ".md")
@@ -92,23 +93,30 @@ func merged(below, above map[string]any) map[string]any {
 	return below
 }
 
-// issuer makes one of cert-manager, without cert-manager.
-func (b *bed) issuer(name string) {
+// certManager makes the kinds of cert-manager, without cert-manager, and an issuer that
+// is ready.
+func (b *bed) certManager(issuer string) {
 	b.t.Helper()
-	file := filepath.Join(b.t.TempDir(), "issuer.yaml")
-	must(b.t, os.WriteFile(file, []byte(`apiVersion: apiextensions.k8s.io/v1
+	file := filepath.Join(b.t.TempDir(), "cert-manager.yaml")
+	var kinds strings.Builder
+	for kind, scope := range map[string]string{"ClusterIssuer": "Cluster", "Certificate": "Namespaced"} {
+		name := strings.ToLower(kind)
+		fmt.Fprintf(&kinds, `---
+apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: clusterissuers.cert-manager.io}
+metadata: {name: %[2]ss.cert-manager.io}
 spec:
   group: cert-manager.io
-  scope: Cluster
-  names: {kind: ClusterIssuer, listKind: ClusterIssuerList, plural: clusterissuers, singular: clusterissuer}
+  scope: %[3]s
+  names: {kind: %[1]s, listKind: %[1]sList, plural: %[2]ss, singular: %[2]s}
   versions:
     - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`), 0o600))
+`, kind, name, scope)
+	}
+	must(b.t, os.WriteFile(file, []byte(kinds.String()), 0o600))
 	b.kubectl("apply", "-f", file)
-	b.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/clusterissuers.cert-manager.io")
-	must(b.t, os.WriteFile(file, []byte("apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: "+name+"}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n"), 0o600))
+	b.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd/clusterissuers.cert-manager.io", "crd/certificates.cert-manager.io")
+	must(b.t, os.WriteFile(file, []byte("apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: "+issuer+"}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n"), 0o600))
 	b.kubectl("apply", "-f", file)
 }
 
