@@ -66,6 +66,7 @@ type Client struct {
 	Providers           hubv1connect.ProvidersClient
 
 	ManagedNamespaces hubv1connect.ManagedNamespacesClient
+	Fleet             hubv1connect.FleetClient
 
 	// URL is that of the hub, without a slash at the end.
 	URL string
@@ -124,6 +125,7 @@ func New(c Config) (*Client, error) {
 		NotificationRouters: hubv1connect.NewNotificationRoutersClient(httpClient, base, options...),
 		Notifications:       hubv1connect.NewNotificationsClient(httpClient, base, options...),
 		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
+		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
 
 		URL: base, transport: transport,
 	}, nil
