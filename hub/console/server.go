@@ -19,6 +19,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/groupsapi"
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
+	"github.com/axle-cd/axle/hub/console/operationsapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -31,6 +32,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
@@ -72,6 +74,9 @@ type Config struct {
 	Fleet     *fleet.Fleet
 	Globals   *globals.Globals
 	Rollouts  *globals.Rollouts
+	// Operations act on many services; Select finds those of a filter, nil cannot.
+	Operations *operations.Operations
+	Select     operationsapi.Selector
 	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
 	// Notifier has the sinks and routers of notifications.
@@ -175,7 +180,7 @@ func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{Server: s}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
@@ -212,5 +217,8 @@ func (s *Server) Register(mux routes.Adder) {
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
+	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, &operationsapi.API{
+		Operations: s.config.Operations, Services: s.config.Select, Caller: caller, Readable: s.readable,
+	}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

@@ -275,6 +275,13 @@ func TestPagesReadMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	b := newBed(t, options{})
+	eventually.For(t, limit, "a whole enrollment", func() error {
+		answer, err := w.client.Clusters.Enrollment(t.Context(), connect.NewRequest(&hubv1.EnrollmentRequest{Name: "edge"}))
+		if err == nil && !answer.Msg.GetDone() {
+			err = fmt.Errorf("steps %v", answer.Msg.GetSteps())
+		}
+		return err
+	})
 	const group, version = "figures.example.com", "v1beta1"
 	list := map[string]any{"kind": "NodeMetricsList", "apiVersion": group + "/" + version, "metadata": map[string]any{}, "items": []any{map[string]any{"usage": map[string]string{"cpu": "250m"}}}}
 	b.aggregate(t, group, version, map[string]any{
