@@ -62,6 +62,7 @@ type Client struct {
 	Agents              hubv1connect.AgentsClient
 	Hub                 hubv1connect.HubClient
 	ClusterAPI          hubv1connect.ClusterAPIClient
+	Operations          hubv1connect.OperationsClient
 	Logins              hubv1connect.LoginsClient
 	Providers           hubv1connect.ProvidersClient
 
@@ -116,6 +117,7 @@ func New(c Config) (*Client, error) {
 		Access:          hubv1connect.NewAccessClient(httpClient, base, options...),
 		Events:          hubv1connect.NewEventsClient(httpClient, base, options...),
 		Agents:          hubv1connect.NewAgentsClient(httpClient, base, options...),
+		Operations:      hubv1connect.NewOperationsClient(httpClient, base, options...),
 		Hub:             hubv1connect.NewHubClient(httpClient, base, options...),
 		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
