@@ -95,7 +95,7 @@ export function Page() {
             ) : hub ? (
               <Empty title="No backups are scheduled">
                 <p>Without a backup, a lost database is a lost hub. Schedule them with the hub's flags, or by hand:</p>
-                <Command command="axle-hub run --backup-to s3://backups/axle --backup-schedule '0 3 * * *'" />
+                <Command command="axle-hub serve --data-dir DIR --backup-to s3://backups/axle --backup-schedule '0 3 * * *'" />
               </Empty>
             ) : (
               !error && <SkeletonLines lines={2} />
