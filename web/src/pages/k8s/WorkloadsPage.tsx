@@ -32,8 +32,6 @@ export function Page() {
   )
 }
 
-const wordRank = ['live', 'polling', 'lost'] as const
-
 // useWorkloads reads the six kinds. The kinds are constant, so the hooks are too.
 function useWorkloads(cluster: string, namespace: string) {
   const [d, s, m, c, j, p] = workloadKinds
@@ -61,7 +59,7 @@ function useWorkloads(cluster: string, namespace: string) {
     rows,
     gone,
     loading: states.every((state) => state.loading),
-    live: wordRank.findLast((word) => known.has(word)),
+    live: known.has('lost') ? ('lost' as const) : known.size === 2 ? ('partly' as const) : [...known][0],
     failed: states.flatMap((state, i) => (state.error === undefined ? [] : [{ kind: workloadKinds[i]!.kind, error: state.error, retry: lists[i]![1].retry }])),
     partial: states.flatMap((state, i) => (state.more ? [workloadKinds[i]!.kind] : [])),
     changed: rows.filter((r) => gone.has(r.id)).length,

@@ -13,22 +13,23 @@ export interface Denied {
   name: string
 }
 
-const answered = /the cluster answered (\d{3}): (.*)/s
+// A read says "the cluster answered 403: …", a write "Error from server (Forbidden): …".
+const answered = /(?:the cluster answered (\d{3})|Error from server \((\w+)\)): (.*)/s
 const rbac = /^(\S+?)(?: "([^"]*)")? is forbidden: User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/
 
 export function deniedOf(message: string): Denied | undefined {
-  const parts = rbac.exec(answered.exec(message)?.[2] ?? message)
+  const parts = rbac.exec(answered.exec(message)?.[3] ?? message)
   return parts ? { name: parts[2] ?? '', user: parts[3]!, verb: parts[4]!, resource: parts[5]!, group: parts[6]!, namespace: parts[7] ?? '' } : undefined
 }
 
 export function refusalOf(error: unknown): Refusal {
   const { code, message } = problemOf(error)
-  const status = Number(answered.exec(message)?.[1] ?? 0)
+  const [, status = '', reason = ''] = answered.exec(message) ?? []
   if (/admission webhook "[^"]+" denied|ValidatingAdmissionPolicy '[^']+'.* denied|failed calling webhook/.test(message)) return 'webhook'
-  if (status === 409 || code === 'conflict') return 'conflict'
-  if (status === 403 || code === 'forbidden') return 'forbidden'
-  if (status === 404 || code === 'not_found') return 'missing'
-  if (status === 422 || status === 400 || code === 'invalid') return 'invalid'
+  if (status === '409' || reason === 'Conflict' || code === 'conflict') return 'conflict'
+  if (status === '403' || reason === 'Forbidden' || code === 'forbidden') return 'forbidden'
+  if (status === '404' || reason === 'NotFound' || code === 'not_found') return 'missing'
+  if (/^(400|422)$/.test(status) || reason === 'Invalid' || reason === 'BadRequest' || code === 'invalid') return 'invalid'
   if (code === 'offline' || code === 'unavailable') return 'unreachable'
   return 'other'
 }

@@ -9,7 +9,7 @@ import { refusalOf } from '../kube/errors'
 import { formatGVR, listPath, noNamespace, objectPath, parseGVR, type GVR } from '../kube/gvr'
 import { ownerOf } from '../kube/object'
 import { resourceOf } from '../kube/kinds'
-import { serviceOf } from '../kube/origin'
+import { originsOf, serviceOf } from '../kube/origin'
 import { useKubeTitle } from '../kube/useKubeTitle'
 import { useObject } from '../kube/useObject'
 import { ObjectActions } from './Actions'
@@ -64,6 +64,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
     <>
       <header className={styles.header}>
         <Crumbs
+          label="Where the object is"
           items={[
             { label: kind, to: listPath(cluster, gvr) },
             ...(namespace ? [{ label: namespace, to: `/clusters/${encodeURIComponent(cluster)}/k8s/namespaces.v1/${noNamespace}/${encodeURIComponent(namespace)}/summary` }] : []),
@@ -103,7 +104,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
         <>
           <KubeError title={`Can't read ${kind} ${name}`} error={error} retry={() => void refetch()} />
           {refusalOf(error) === 'missing' && (
-            <p>
+            <p className={styles.inline}>
               It may have been deleted or renamed. <Link to={`${listPath(cluster, gvr)}?q=${encodeURIComponent(name.split('-')[0]!)}` as string}>Look for names like it</Link>.
             </p>
           )}
@@ -128,7 +129,8 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
 function Chain({ cluster, object }: { cluster: string; object: NonNullable<ReturnType<typeof useObject>['data']> }) {
   const owner = ownerOf(object)
   const service = useService(cluster, serviceOf(object))
-  if (!owner && !service) return null
+  const others = originsOf(object).filter((o) => o.tool !== 'Axle' && o.tool !== 'owner')
+  if (!owner && !service && others.length === 0) return null
   return (
     <p className={styles.chain}>
       {owner && (
@@ -142,6 +144,11 @@ function Chain({ cluster, object }: { cluster: string; object: NonNullable<Retur
           {service.commitMessage && <span className={kube.muted}>{service.commitMessage.split('\n')[0]}</span>}
         </>
       )}
+      {others.map((o) => (
+        <span key={o.tool}>
+          written by {o.tool} {o.id}
+        </span>
+      ))}
     </p>
   )
 }
