@@ -70,11 +70,11 @@ function useWorkloads(cluster: string, namespace: string) {
 
 function columnsOf(cluster: string, namespace: string, gone: ReadonlySet<string>): Column<Workload>[] {
   return [
-    { id: 'status', header: 'Status', min: 130, sort: 'Status', cell: (w) => <Status word={w.word} label={w.state} title={w.state} dim={gone.has(w.id)} /> },
-    { id: 'name', header: 'Name', min: 150, grow: 3, sort: 'Name', cell: (w) => <NameLink name={w.row.meta.name} gone={gone.has(w.id)} to={objectPath(cluster, w.gvr, w.row.meta.namespace ?? '', w.row.meta.name)} /> },
+    { id: 'status', header: 'Status', min: 112, sort: 'Status', cell: (w) => <Status word={w.word} label={w.state} title={w.state} dim={gone.has(w.id)} /> },
+    { id: 'name', header: 'Name', min: 120, grow: 3, sort: 'Name', cell: (w) => <NameLink name={w.row.meta.name} gone={gone.has(w.id)} to={objectPath(cluster, w.gvr, w.row.meta.namespace ?? '', w.row.meta.name)} /> },
     { id: 'kind', header: 'Kind', min: 100, sort: 'Kind', drop: 4, cell: (w) => w.kind },
     ...(namespace ? [] : [{ id: 'namespace', header: 'Namespace', min: 130, grow: 1, sort: 'Namespace', drop: 3, cell: (w: Workload) => <span title={w.row.meta.namespace}>{w.row.meta.namespace}</span> }]),
-    { id: 'ready', header: 'Ready', min: 72, drop: 1, align: 'end', cell: (w) => w.ready },
+    { id: 'ready', header: 'Ready', min: 58, drop: 1, align: 'end', cell: (w) => w.ready },
     { id: 'detail', header: 'Detail', min: 150, grow: 1, drop: 5, cell: (w) => <Muted>{w.detail}</Muted> },
     { id: 'age', header: 'Age', min: 64, sort: 'Age', drop: 2, align: 'end', cell: (w) => <Age at={micros(w.row.meta.creationTimestamp)} /> },
   ]

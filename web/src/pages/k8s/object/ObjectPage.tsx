@@ -53,6 +53,11 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement?.closest('[data-shell="nav"]')) heading.current?.focus({ preventScroll: true })
   }, [])
+  const strip = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const now = strip.current?.querySelector<HTMLElement>('[aria-current]')
+    if (now && strip.current) strip.current.scrollLeft = now.offsetLeft - strip.current.clientWidth / 2 + now.clientWidth / 2
+  }, [current.id])
   const go = (id: string) => void navigate({ to: objectPath(cluster, gvr, namespace, name, id) })
   useKeys(
     'Object',
@@ -85,7 +90,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
           )}
         </div>
         {object && <Chain cluster={cluster} object={object} />}
-        <nav aria-label="Object" className={styles.tabs} data-shell="nav">
+        <nav ref={strip} aria-label="Object" className={styles.tabs} data-shell="nav">
           {tabs.map((t) => (
             <Link key={t.id} to={objectPath(cluster, gvr, namespace, name, t.id) as string} className={styles.tab ?? ''} aria-current={t === current ? 'page' : undefined}>
               {t.label}
