@@ -57,6 +57,7 @@ interface Inside {
   _core?: { _renderService?: { _renderer?: { value?: { _rowFactory?: { _addStyle?: (element: HTMLElement, style: string) => void } } } } }
 }
 
+/* oxlint-disable no-underscore-dangle -- xterm.js has no other way in */
 // colourByStyle returns whether the place was there.
 export function colourByStyle(terminal: object): boolean {
   const factory = (terminal as Inside)._core?._renderService?._renderer?.value?._rowFactory

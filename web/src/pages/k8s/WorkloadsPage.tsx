@@ -123,9 +123,14 @@ function Workloads() {
         <Select label="Kind" hideLabel value={kind} onChange={setKind} options={[{ value: '', label: 'All kinds' }, ...workloadKinds.map((k) => ({ value: k.kind, label: k.kind === 'Pod' ? 'Pods without owner' : k.kind === 'Job' ? 'Jobs without owner' : `${k.kind}s` }))]} />
         <LiveState live={all.live} />
       </Toolbar>
-      {all.failed.map((f) => (
-        <KubeError key={f.kind} title={`Can't list ${f.kind}s`} error={f.error} retry={f.retry} />
-      ))}
+      {all.failed[0] && (
+        <KubeError
+          title={`Can't list ${all.failed.map((f) => `${f.kind}s`).join(', ')}`}
+          error={all.failed[0].error}
+          others={all.failed.slice(1).map((f) => f.error)}
+          retry={() => all.failed.forEach((f) => f.retry())}
+        />
+      )}
       {!(all.failed.length > 0 && all.rows.length === 0) && (
         <DataGrid
           label="Workloads"

@@ -34,19 +34,23 @@ export function refusalOf(error: unknown): Refusal {
   return 'other'
 }
 
-// grantFor is the YAML that would allow what was refused.
-export function grantFor({ user, verb, resource, group, namespace }: Denied): string {
+// grantFor is the YAML that would allow what was refused to one person in one place.
+export function grantFor(denied: Denied[]): string {
+  const [{ user, namespace, resource, verb } = { user: '', namespace: '', resource: '', verb: '' }] = denied
   const kind = namespace ? 'Role' : 'ClusterRole'
-  const name = `${resource.replaceAll(/[^a-z0-9-]/g, '-')}-${verb}`
+  const name = `${denied.length > 1 ? 'workloads' : resource.replaceAll(/[^a-z0-9-]/g, '-')}-${verb}`
   const where = namespace ? `\n  namespace: ${namespace}` : ''
+  const groups = new Map<string, Set<string>>()
+  for (const d of denied) {
+    const rule = `\n  - apiGroups: [${JSON.stringify(d.group)}]\n    verbs: [${JSON.stringify(d.verb)}]\n    resources: `
+    groups.set(rule, (groups.get(rule) ?? new Set()).add(JSON.stringify(d.resource)))
+  }
+  const rules = [...groups].map(([rule, resources]) => `${rule}[${[...resources].join(', ')}]`)
   return `apiVersion: rbac.authorization.k8s.io/v1
 kind: ${kind}
 metadata:
   name: ${name}${where}
-rules:
-  - apiGroups: [${JSON.stringify(group)}]
-    resources: [${JSON.stringify(resource)}]
-    verbs: [${JSON.stringify(verb)}]
+rules:${rules.join('')}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ${kind}Binding
