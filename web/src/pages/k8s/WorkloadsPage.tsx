@@ -59,6 +59,8 @@ function useWorkloads(cluster: string, namespace: string) {
     rows,
     gone,
     loading: states.every((state) => state.loading),
+    // How many lists have yet to come: until then, the order is not made.
+    pending: states.filter((state) => state.loading).length,
     live: known.has('lost') ? ('lost' as const) : known.size === 2 ? ('partly' as const) : [...known][0],
     failed: states.flatMap((state, i) => (state.error === undefined ? [] : [{ kind: workloadKinds[i]!.kind, error: state.error, retry: lists[i]![1].retry }])),
     partial: states.flatMap((state, i) => (state.more ? [workloadKinds[i]!.kind] : [])),
@@ -91,7 +93,7 @@ function Workloads() {
   const all = useWorkloads(cluster, namespace)
   useKubeTitle(`Workloads · ${cluster}`)
 
-  const [ordered, reorder] = useOrder(all.rows, (rows) => rows.toSorted(compareWorkloads(sort)), `${sort} ${namespace} ${all.loading}`)
+  const [ordered, reorder] = useOrder(all.rows, (rows) => rows.toSorted(compareWorkloads(sort)), `${sort} ${namespace} ${all.pending}`)
   const shown = useMemo(() => {
     const test = matcher(text)
     return ordered.filter((w) => (!kind || w.kind === kind) && test({ ...w.row, cells: [w.kind, w.state, w.detail] }))
@@ -151,7 +153,7 @@ function Workloads() {
         />
       )}
       <p className={kube.foot} role="status">
-        {!all.loading && (
+        {!all.loading && all.failed.length < workloadKinds.length && (
           <>
             {many(shown.length, 'workload')}
             {shown.length !== all.rows.length && ` of ${count(all.rows.length)}`}
