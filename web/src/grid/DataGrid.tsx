@@ -76,7 +76,11 @@ export function DataGrid<Row>(props: GridProps<Row>) {
         body.current.scrollTop = top
         setScroll(top)
       }
-      wantsFocus.current = true
+      // A row that is drawn takes the focus at once: when it is the active one
+      // already, nothing renders again.
+      const row = body.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)
+      row?.focus({ preventScroll: true })
+      wantsFocus.current = !row
       setActive(to)
     },
     [height, rowHeight],
