@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,10 +157,11 @@ func queries(b *testing.B, c clients) {
 	})
 }
 
-// measured reports the 95th percentile of a call that must find something.
+// measured reports the 95th percentile of a call that must find something, and the CPU
+// that hub and caller used for one, which other work on the machine does not change.
 func measured(b *testing.B, name string, call func() (int64, error)) {
 	b.Helper()
-	took := make([]time.Duration, benchCalls)
+	took, used := make([]time.Duration, benchCalls), cpu(b)
 	for i := range took {
 		began := time.Now()
 		if n, err := call(); err != nil || n == 0 {
@@ -167,6 +169,17 @@ func measured(b *testing.B, name string, call func() (int64, error)) {
 		}
 		took[i] = time.Since(began)
 	}
+	b.ReportMetric(float64((cpu(b)-used).Microseconds())/1000/benchCalls, "cpu-ms-"+name)
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "ms-p95-"+name)
+}
+
+// cpu is what this process has used.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

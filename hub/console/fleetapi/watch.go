@@ -31,13 +31,17 @@ func Cuttable(next http.Handler) http.Handler {
 	})
 }
 
-// untilCut gives the next message some time.
-func untilCut(ctx context.Context) error {
+// untilCut gives send some time. Afterwards the connection has no deadline any more: it
+// may serve other calls.
+func untilCut(ctx context.Context, send func() error) error {
 	c, ok := ctx.Value(controllerKey{}).(*http.ResponseController)
 	if !ok {
 		return errors.New("fleetapi: Watch is served without Cuttable")
 	}
-	return c.SetWriteDeadline(time.Now().Add(slowAfter))
+	if err := c.SetWriteDeadline(time.Now().Add(slowAfter)); err != nil {
+		return err
+	}
+	return errors.Join(send(), c.SetWriteDeadline(time.Time{}))
 }
 
 // Watch implements hubv1connect.FleetHandler.
@@ -66,10 +70,7 @@ func (s *API) Watch(ctx context.Context, r *connect.Request[hubv1.WatchFleetRequ
 		if message.Clusters, err = s.clusters(ctx, b.Clusters); err != nil {
 			return err
 		}
-		if err := untilCut(ctx); err != nil {
-			return err
-		}
-		if err := out.Send(message); err != nil {
+		if err := untilCut(ctx, func() error { return out.Send(message) }); err != nil {
 			return err
 		}
 	}
