@@ -51,7 +51,7 @@ var special = map[string]Words{
 // arguments are the commands whose first argument names an object, or all of
 // them if the command takes several.
 var arguments = map[string]Words{
-	"clusters get": clusters, "clusters update": clusters, "clusters approve": clusters, "clusters delete": clusters, "clusters kubeconfig": clusters, "clusters credential": clusters,
+	"clusters get": clusters, "clusters update": clusters, "clusters approve": clusters, "clusters enrollment": clusters, "clusters delete": clusters, "clusters kubeconfig": clusters, "clusters credential": clusters,
 	"repos get": repositories, "repos update": repositories, "repos refresh": repositories, "repos delete": repositories,
 	"projects get": projects, "projects update": projects, "projects delete": projects,
 	"services get": services, "services update": services, "services sync": services, "services pause": services, "services resume": services,
@@ -59,6 +59,7 @@ var arguments = map[string]Words{
 	"services rollback": services, "services revisions": services, "services tests": services, "services tree": services, "services wait": services,
 	"services delete": services, "logs": services,
 	"globalservices get": globalServices, "globalservices apply": globalServices, "globalservices delete": globalServices,
+	"operations get": operations, "operations cancel": operations, "operations retry": operations,
 	"rollouts get": globalServices, "rollouts pause": globalServices, "rollouts resume": globalServices, "rollouts abort": globalServices,
 	"namespaces get": namespaces, "namespaces update": namespaces, "namespaces delete": namespaces,
 	"notifications sinks get": sinks, "notifications sinks update": sinks, "notifications sinks test": sinks, "notifications sinks delete": sinks,
@@ -113,6 +114,10 @@ func repositories(ctx context.Context, r Request) ([]string, error) {
 
 func globalServices(ctx context.Context, r Request) ([]string, error) {
 	return list(ctx, r.Client.GlobalServices.List, &hubv1.ListGlobalServicesRequest{PageSize: 500}, (*hubv1.ListGlobalServicesResponse).GetGlobalServices, (*hubv1.GlobalService).GetName)
+}
+
+func operations(ctx context.Context, r Request) ([]string, error) {
+	return list(ctx, r.Client.Operations.List, &hubv1.ListOperationsRequest{}, (*hubv1.ListOperationsResponse).GetOperations, (*hubv1.Operation).GetId)
 }
 
 func sinks(ctx context.Context, r Request) ([]string, error) {

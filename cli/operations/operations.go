@@ -6,7 +6,6 @@ package operations
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -15,7 +14,6 @@ import (
 	"github.com/axle-cd/axle/cli/command"
 	"github.com/axle-cd/axle/cli/fields"
 	"github.com/axle-cd/axle/cli/output"
-	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 )
 
@@ -96,34 +94,31 @@ func listCommand(a *command.App) *cobra.Command {
 }
 
 func getCommand(a *command.App) *cobra.Command {
-	var wait bool
-	c := &cobra.Command{
-		Use: "get ID", Short: "Show how far an operation is, and what failed", Args: command.Exactly(1),
-		Example: "  axle operations get op_x7k2 --wait",
-		RunE: a.Call(func(c *cobra.Command, client *sdk.Client, args []string) error {
-			o, err := follow(c.Context(), client, args[0], wait)
+	return &cobra.Command{
+		Use: "get ID…", Short: "Show how far operations are, and what failed", Args: command.AtLeast(1),
+		Example: "  axle operations get op_x7k2",
+		RunE: command.Shows(a, func(ctx context.Context, client *sdk.Client, id string) (*connect.Response[view], error) {
+			o, err := client.Operations.Get(ctx, connect.NewRequest(&hubv1.GetOperationRequest{Id: id}))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			v := newView(a, o)
-			failed, err := client.Operations.ListTargets(c.Context(), connect.NewRequest(&hubv1.ListOperationTargetsRequest{Id: v.ID, FailedOnly: true}))
+			v := newView(a, o.Msg)
+			failed, err := client.Operations.ListTargets(ctx, connect.NewRequest(&hubv1.ListOperationTargetsRequest{Id: id, FailedOnly: true}))
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for _, t := range failed.Msg.GetTargets() {
 				v.Failures = append(v.Failures, targetView{t.GetCluster(), t.GetService(), t.GetMessage()})
 			}
-			if err := show(a, v); err != nil {
-				return err
+			return connect.NewResponse(&v), nil
+		}, func(a *command.App, v *view) error { return show(a, *v) }, func(a *command.App, all []*view) error {
+			views := make([]view, len(all))
+			for i, v := range all {
+				views[i] = *v
 			}
-			if wait && v.State != "Done" {
-				return errcode.New(errcode.Conflict, "operation %s is %s: %s; axle operations retry %[1]s does it again for those that failed", v.ID, v.State, v.progress())
-			}
-			return nil
+			return command.PrintList(a, views, func(v view) string { return v.ID }, columns()...)
 		}),
 	}
-	c.Flags().BoolVar(&wait, "wait", false, "wait for its end; the exit code is not 0 if something failed")
-	return c
 }
 
 func show(a *command.App, v view) error {
@@ -142,24 +137,6 @@ func show(a *command.App, v view) error {
 		}),
 		command.Col("Started", func(v view) string { return fmt.Sprintf("by %s %s", v.By, command.Ago(v.Age)) }),
 	)
-}
-
-// follow reads an operation, again until its end if wait is set.
-func follow(ctx context.Context, client *sdk.Client, id string, wait bool) (*hubv1.Operation, error) {
-	for {
-		o, err := client.Operations.Get(ctx, connect.NewRequest(&hubv1.GetOperationRequest{Id: id}))
-		if err != nil {
-			return nil, err
-		}
-		if !wait || o.Msg.GetState() != "Running" {
-			return o.Msg, nil
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 func cancelCommand(a *command.App) *cobra.Command {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/test/kube"
 )
 
 // with returns a client of the hub with another token.
@@ -299,9 +302,9 @@ func TestPagesReadMetrics(t *testing.T) {
 // they may do in it, and not after it was taken away.
 func TestRightsInTheHubHoldInACluster(t *testing.T) {
 	t.Parallel()
-	w := newWhole(t)
-	b := newBed(t, options{})
-	namespace := b.kube.Namespace(t)
+	// The controllers fill the roles view and edit.
+	c := kube.New(t, kube.ClusterConfig{Controllers: true})
+	w, namespace := newWholeOn(t, c), c.Namespace(t)
 	made, err := w.client.Clusters.AgentManifests(t.Context(), connect.NewRequest(&hubv1.AgentManifestsRequest{BootstrapToken: "axle_x"}))
 	if err != nil {
 		t.Fatal(err)
@@ -313,10 +316,12 @@ func TestRightsInTheHubHoldInACluster(t *testing.T) {
 			rbac = append(rbac, document)
 		}
 	}
-	apply := b.kubectl(b.kube.Kubeconfig(), "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(strings.Join(rbac, "\n---\n"))
-	if out, err := apply.CombinedOutput(); err != nil || len(rbac) != 4 {
-		t.Fatalf("%d documents: %v %s", len(rbac), err, out)
+	file := filepath.Join(t.TempDir(), "rbac.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(rbac, "\n---\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, err := w.command("kubectl", "--kubeconfig", c.Kubeconfig(), "apply", "-f", file); err != nil || len(rbac) != 4 {
+		t.Fatalf("%d documents: %v %s%s", len(rbac), err, out, errs)
 	}
 	person := func(name string, actions ...string) *sdk.Client {
 		t.Helper()

@@ -28,6 +28,7 @@ import (
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/kube"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -48,6 +49,13 @@ func newWhole(t *testing.T) *whole {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWholeOn(t, c)
+}
+
+// newWholeOn is newWhole before another API server.
+func newWholeOn(t *testing.T, c *kube.Cluster) *whole {
+	t.Helper()
+	var err error
 	w := &whole{t: t, hub: hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true}})}
 	if w.ca, err = os.ReadFile(w.hub.CAFile()); err != nil {
 		t.Fatal(err)
