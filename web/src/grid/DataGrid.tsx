@@ -77,7 +77,11 @@ export function DataGrid<Row>(props: GridProps<Row>) {
         body.current.scrollTop = top
         setFirstRow(Math.floor(top / rowHeight))
       }
-      wantsFocus.current = true
+      // A row that is drawn takes the focus at once: when it is the active one
+      // already, nothing renders again.
+      const row = body.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)
+      row?.focus({ preventScroll: true })
+      wantsFocus.current = !row
       setActive(to)
     },
     [height, rowHeight],
