@@ -8,6 +8,7 @@ import { auditRoutes } from '#/pages/audit/route'
 import { clusterRoutes } from '#/pages/clusters/route'
 import { fleetRoutes } from '#/pages/fleet/route'
 import { galleryRoutes } from '#/gallery/route'
+import { notificationRoutes } from '#/pages/notifications/route'
 import { repositoryRoutes } from '#/pages/repositories/route'
 import { rolloutRoutes } from '#/pages/rollouts/route'
 import { serviceRoutes } from '#/pages/services/route'
@@ -17,7 +18,7 @@ import { settingsRoutes } from '#/pages/settings/route'
 const nowhere = createRoute({ getParentRoute: () => shellRoute, path: '/$', component: NotFound })
 
 const routeTree = rootRoute.addChildren([
-  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...settingsRoutes, ...galleryRoutes, nowhere]),
+  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...notificationRoutes, ...settingsRoutes, ...galleryRoutes, nowhere]),
 ])
 
 export const router = createRouter({

@@ -11,11 +11,13 @@ interface ErrorProps {
   title: string
   error: unknown
   retry?: (() => void) | undefined
+  // Proving who one is happens in another tab, so that what was typed stays.
+  newTab?: boolean
   children?: ReactNode
 }
 
 // ErrorPanel says what failed in the hub's own words, and stays until it works.
-export function ErrorPanel({ title, error, retry, children }: ErrorProps) {
+export function ErrorPanel({ title, error, retry, newTab, children }: ErrorProps) {
   const problem = problemOf(error)
   const Icon = problem.prove ? ShieldAlert : CircleX
   const whole = [title, problem.message, `code: ${problem.code}`, problem.requestId && `request: ${problem.requestId}`].filter(Boolean).join('\n')
@@ -34,7 +36,7 @@ export function ErrorPanel({ title, error, retry, children }: ErrorProps) {
         {children}
         <div className={styles.actions}>
           {problem.prove && (
-            <a className={buttonClass('primary')} href={proveHref()}>
+            <a className={buttonClass('primary')} href={newTab ? '/login/again' : proveHref()} {...(newTab ? { target: '_blank', rel: 'noopener' } : {})}>
               Confirm that it is you
             </a>
           )}

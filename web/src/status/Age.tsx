@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from 'react'
-import { ageOf, millis, timeOf, utcOf } from './age'
+import { ageOf, millis, timeOf, untilOf, utcOf } from './age'
 import { now, subscribe } from './clock'
 
 // useTicking returns what a function of the time says, and renders again only
@@ -26,6 +26,18 @@ export function Age({ at, never = 'never', after }: Props) {
   return (
     <time dateTime={new Date(ms).toISOString()} title={`${timeOf(ms)}\n${utcOf(ms)}`}>
       {after && text !== 'now' ? `${text} ${after}` : text}
+    </time>
+  )
+}
+
+// Until is how long until something is; past says what to say when it was.
+export function Until({ at, never = 'never', past }: { at: bigint | number; never?: string; past?: string }) {
+  const ms = millis(at)
+  const text = useTicking((now) => (ms === 0 ? never : past !== undefined && ms <= now ? past : untilOf(ms, now)))
+  if (ms === 0) return <span>{text}</span>
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={`${timeOf(ms)}\n${utcOf(ms)}`}>
+      {text}
     </time>
   )
 }

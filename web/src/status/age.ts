@@ -17,6 +17,11 @@ export function ageOf(at: number, now: number): string {
   return `${Math.floor(age / day)} d`
 }
 
+// untilOf says how long until: "in 40 s", "in 2 m", "due" when it has passed.
+export function untilOf(at: number, now: number): string {
+  return at <= now ? 'due' : `in ${ageOf(now, Math.max(at, now + second))}`
+}
+
 // spanOf is a duration: "850 ms", "12 s", "4 m 20 s", "3 h 5 m", "12 d".
 export function spanOf(ms: number): string {
   if (ms < 0) return '0 s'

@@ -1,4 +1,4 @@
-import { Ban, CircleCheck, CircleHelp, CircleMinus, CirclePause, CircleX, Clock, CloudOff, GitCompare, Hand, Link2Off, type LucideIcon, Plug, RefreshCw, TriangleAlert } from 'lucide-react'
+import { Ban, CircleCheck, CircleHelp, CircleMinus, CirclePause, CircleX, Clock, CloudOff, GitCompare, Hand, Link2Off, type LucideIcon, Plug, RefreshCw, TriangleAlert, Undo2 } from 'lucide-react'
 
 // A tone is what a colour means, and it means nothing else.
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'stale' | 'idle'
@@ -36,6 +36,16 @@ const words: Record<string, Word> = {
   Waiting: { tone: 'idle', icon: Clock, meaning: 'has not begun' },
   NotYet: { tone: 'idle', icon: Clock, label: 'Not yet', meaning: 'an earlier step waits' },
   Cancelled: { tone: 'idle', icon: Ban, meaning: 'somebody cancelled it' },
+  Good: { tone: 'good', icon: CircleCheck, meaning: 'has the change and is healthy' },
+  Placed: { tone: 'busy', icon: RefreshCw, meaning: 'was given the change and has not yet shown that it is healthy' },
+  Stopped: { tone: 'bad', icon: CircleX, meaning: 'too many clusters failed; waits for a person' },
+  Aborting: { tone: 'warn', icon: Undo2, meaning: 'all clusters go back to the former version' },
+  Aborted: { tone: 'idle', icon: Undo2, meaning: 'all clusters went back to the former version' },
+  Reverted: { tone: 'idle', icon: Undo2, meaning: 'went back to the former version' },
+  Unchanged: { tone: 'idle', icon: CircleMinus, meaning: 'the change makes no difference here' },
+  Absent: { tone: 'stale', icon: CloudOff, meaning: 'its agent does not answer' },
+  Superseded: { tone: 'idle', icon: Ban, meaning: 'another change took its place' },
+  DryRun: { tone: 'idle', icon: CircleHelp, label: 'Dry run', meaning: 'only what would be done' },
   Off: { tone: 'idle', icon: Link2Off, meaning: 'the agent opens no tunnel' },
   Unknown: { tone: 'idle', icon: CircleHelp, meaning: 'never reported' },
 }

@@ -1,0 +1,3 @@
+import { pageAt } from '#/app/page'
+
+export const notificationRoutes = [pageAt('/notifications', () => import('./Page'))]

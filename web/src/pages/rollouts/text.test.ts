@@ -1,0 +1,24 @@
+import { create } from '@bufbuild/protobuf'
+import { expect, test } from 'vitest'
+import { deleteText, selectionOf, stateOf } from './text'
+import { GlobalServiceSettingsSchema, GlobalServiceStateSchema } from '#/api/gen/hub/v1/globals_pb'
+
+test('the selection is said as all clusters, or by what they have', () => {
+  expect(selectionOf(create(GlobalServiceSettingsSchema, {}))).toBe('all clusters')
+  expect(selectionOf(create(GlobalServiceSettingsSchema, { project: 'shop', tags: { tier: 'edge' }, mgmt: false, ignoreClusters: ['a'] }))).toBe("clusters with project shop, tag tier=edge, not the hub's own, not a")
+})
+
+test('the state is the worst one, never good while something fails', () => {
+  const state = (s: object) => stateOf(create(GlobalServiceStateSchema, s)).word
+  expect(state({ services: 2, ready: 2 })).toBe('Healthy')
+  expect(state({ services: 2, ready: 1 })).toBe('Progressing')
+  expect(state({ services: 2, ready: 2, failing: 1 })).toBe('Failed')
+  expect(state({ services: 2, ready: 1, health: { Degraded: 1 } })).toBe('Failed')
+  expect(state({})).toBe('Pending')
+})
+
+test('a delete says what each cascade does', () => {
+  expect(deleteText('delete', 3)).toContain('3 services are deleted')
+  expect(deleteText('detach', 1)).toContain('stay on the clusters')
+  expect(deleteText('', 0)).toContain('without an owner')
+})

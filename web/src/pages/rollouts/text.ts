@@ -1,0 +1,44 @@
+import type { GlobalServiceSettings, GlobalServiceState, RolloutPlan } from '#/api/gen/hub/v1/globals_pb'
+import { spanOf } from '#/status/age'
+import { many } from '#/ds/Text'
+
+type Selects = Pick<GlobalServiceSettings, 'project' | 'tags' | 'distro'> & { mgmt?: boolean | undefined; ignoreClusters?: string[] }
+
+// selectionOf says which clusters are selected.
+export function selectionOf(s: Selects | undefined): string {
+  if (!s) return ''
+  const parts = [
+    s.project && `project ${s.project}`,
+    ...Object.entries(s.tags).toSorted().map(([k, v]) => `tag ${k}=${v}`),
+    s.distro && `distribution ${s.distro}`,
+    s.mgmt === false && "not the hub's own",
+    s.ignoreClusters?.length && `not ${s.ignoreClusters.join(', ')}`,
+  ].filter(Boolean)
+  return parts.length ? `clusters with ${parts.join(', ')}` : 'all clusters'
+}
+
+export function planOf(plan: RolloutPlan | undefined): string {
+  if (!plan) return 'all clusters at once'
+  const soak = spanOf(Number(plan.soakMicros) / 1_000 || 15 * 60_000)
+  return `waves ${plan.waves.join(', ') || '100%'}; each is healthy for ${soak} before the next; stops when more than ${plan.failPercent || 5} % of a wave fail`
+}
+
+// stateOf is the worst of its services in a word, and what to say about them.
+export function stateOf(state: GlobalServiceState | undefined): { word: string; text: string } {
+  if (!state) return { word: 'Unknown', text: '' }
+  const text = `${state.ready} of ${many(state.services, 'cluster')} ready`
+  if (state.failing > 0) return { word: 'Failed', text: `${text}, ${state.failing} could not get it` }
+  if (state.services === 0) return { word: 'Pending', text: 'no cluster is selected' }
+  const of = (m: { [k: string]: number }, ...keys: string[]) => keys.reduce((n, k) => n + (m[k] ?? 0), 0)
+  if (of(state.sync, 'Failed', 'Held') || of(state.health, 'Degraded')) return { word: 'Failed', text }
+  if (state.ready === state.services) return { word: 'Healthy', text }
+  return { word: 'Progressing', text }
+}
+
+// deleteText is what happens to the services of a global service.
+export function deleteText(cascade: string, services: number): string {
+  const n = many(services, 'service')
+  if (cascade === 'delete') return `Its ${n} are deleted with all their objects on the clusters.`
+  if (cascade === 'detach') return `Its ${n} leave the hub; their objects stay on the clusters and are no longer watched.`
+  return `Its ${n} stay as services without an owner; nothing changes on the clusters.`
+}

@@ -1,0 +1,41 @@
+import { wordsOf } from '../pairs'
+import { type Window, checkWindow } from '../windows'
+import type { ProjectLimits } from '#/api/gen/hub/v1/hub_pb'
+import { many } from '#/ds/Text'
+
+export interface LimitsForm {
+  namespaces: string
+  kinds: string
+  clusterScoped: boolean
+  serviceAccount: string
+  windows: Window[]
+}
+
+export function limitsForm(l: ProjectLimits | undefined): LimitsForm {
+  return { namespaces: l?.namespaces.join('\n') ?? '', kinds: l?.kinds.join('\n') ?? '', clusterScoped: l?.clusterScoped ?? false, serviceAccount: l?.serviceAccount ?? '', windows: (l?.syncWindows ?? []).map((w) => ({ kind: w.kind, schedule: w.schedule, duration: w.duration, timeZone: w.timeZone, manualSync: w.manualSync })) }
+}
+
+export function limitsOf(f: LimitsForm) {
+  return { namespaces: wordsOf(f.namespaces), kinds: wordsOf(f.kinds), clusterScoped: f.clusterScoped, serviceAccount: f.serviceAccount.trim(), syncWindows: f.windows }
+}
+
+export function problemIn(f: LimitsForm): string | undefined {
+  for (const [i, w] of f.windows.entries()) {
+    const bad = checkWindow(w)
+    if (bad) return `Window ${i + 1}: ${bad}`
+  }
+  if (f.serviceAccount && !/^([a-z0-9-]+\/)?[a-z0-9.-]+$/.test(f.serviceAccount.trim())) return 'Service account: NAME, or NAMESPACE/NAME.'
+  return undefined
+}
+
+// limitsText says the limits in a line.
+export function limitsText(l: ProjectLimits | undefined, project: string): string {
+  const parts = [
+    l?.namespaces.length && `only in namespaces ${l.namespaces.join(', ')}`,
+    l?.kinds.length && `only kinds ${l.kinds.join(', ')}`,
+    project !== 'default' && (l?.clusterScoped ? 'cluster-scoped objects too' : 'no cluster-scoped objects'),
+    l?.serviceAccount && `as service account ${l.serviceAccount}`,
+    l?.syncWindows.length && many(l.syncWindows.length, 'sync window'),
+  ].filter(Boolean)
+  return parts.join('; ') || 'none'
+}
