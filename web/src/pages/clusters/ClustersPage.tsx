@@ -25,6 +25,7 @@ import { Beside } from '#/grid/Peek'
 import { useListState } from '#/grid/useListState'
 import { usePages } from '#/grid/usePages'
 import { FirstSteps } from '#/pages/fleet/FirstSteps'
+import { maxCells } from '#/pages/fleet/heat'
 import { HeatMapPanel } from '#/pages/fleet/HeatMapPanel'
 
 const presets: Preset[] = [
@@ -74,7 +75,7 @@ export function Page() {
           <Beside peek={list.peek && <ClusterPeek name={list.peek} onClose={() => list.setPeek(undefined)} />}>
             {heat ? (
               <div className={styles.heat}>
-                <HeatMapPanel onPeek={list.setPeek} />
+                <HeatMapPanel most={maxCells} onPeek={list.setPeek} />
               </div>
             ) : (
               <DataGrid

@@ -3,6 +3,7 @@ import { Changes } from './Changes'
 import styles from './FleetPage.module.css'
 import { NeedsYou } from './NeedsYou'
 import { FirstSteps } from './FirstSteps'
+import { fewCells } from './heat'
 import { HeatMapPanel } from './HeatMapPanel'
 import { Versions } from './Versions'
 import { verdictOf } from './verdict'
@@ -70,7 +71,7 @@ export function Page() {
       ) : (
         <div className={styles.columns}>
           <div className={styles.main}>
-            <HeatMapPanel project={project} onPeek={setPeek} />
+            <HeatMapPanel project={project} most={fewCells} onPeek={setPeek} />
             <Changes project={project} />
           </div>
           <div className={styles.side}>

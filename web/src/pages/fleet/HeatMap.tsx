@@ -12,13 +12,15 @@ import { labelOf, toneOf } from '#/status/words'
 interface Props {
   groups: readonly HeatMapGroup[]
   groupBy: string
+  // How many cells to draw at most.
+  most: number
   onPeek: (name: string) => void
 }
 
 // HeatMap has one cell per cluster, the worst first. It is one stop of the Tab
 // key; arrows go from cell to cell. A cell's shape says its state too.
-export function HeatMap({ groups, groupBy, onPeek }: Props) {
-  const drawn = useMemo(() => draw(groups), [groups])
+export function HeatMap({ groups, groupBy, most, onPeek }: Props) {
+  const drawn = useMemo(() => draw(groups, most), [groups, most])
   const cells = useMemo(() => drawn.flatMap((g) => g.cells), [drawn])
   const starts = useMemo(() => drawn.map((_, g) => drawn.slice(0, g).reduce((n, d) => n + d.cells.length, 0)), [drawn])
   const [at, setAt] = useState(0)
@@ -69,7 +71,7 @@ export function HeatMap({ groups, groupBy, onPeek }: Props) {
                   />
                 )
               })}
-              {group.rest > 0 && <span className={styles.rest}>and {count(group.rest)} more, none worse</span>}
+              {group.rest > 0 && <Link to="/clusters" className={styles.rest}>and {count(group.rest)} more, none worse</Link>}
             </div>
           </div>
         ))}

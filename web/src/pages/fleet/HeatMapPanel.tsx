@@ -17,11 +17,12 @@ const usual = [
 
 interface Props {
   project?: string
+  most: number
   onPeek: (name: string) => void
 }
 
 // HeatMapPanel is all clusters at a glance; the group is in the URL.
-export function HeatMapPanel({ project = '', onPeek }: Props) {
+export function HeatMapPanel({ project = '', most, onPeek }: Props) {
   const search = useSearch({ strict: false }) as Search
   const navigate = useNavigate()
   const groupBy = textOf(search['group'])
@@ -35,7 +36,7 @@ export function HeatMapPanel({ project = '', onPeek }: Props) {
         <Select label="Group" hideLabel small value={groupBy} options={options} onChange={(group) => void navigate({ to: '.', search: (old: Search) => ({ ...old, group: group || undefined }), replace: true } as never)} />
       }
     >
-      {map.error && !map.data ? <ErrorPanel title="Can't read the heat map" error={map.error} retry={() => void map.refetch()} /> : map.data ? <HeatMap groups={map.data.groups} groupBy={groupBy} onPeek={onPeek} /> : <SkeletonLines lines={5} />}
+      {map.error && !map.data ? <ErrorPanel title="Can't read the heat map" error={map.error} retry={() => void map.refetch()} /> : map.data ? <HeatMap groups={map.data.groups} groupBy={groupBy} most={most} onPeek={onPeek} /> : <SkeletonLines lines={5} />}
     </Panel>
   )
 }

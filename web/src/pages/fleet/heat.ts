@@ -1,8 +1,10 @@
 import type { HeatMapCell, HeatMapGroup } from '#/api/gen/hub/v1/fleet_pb'
 
-// So many cells are drawn; what is beyond is the best of the fleet and is said
-// in words.
+// So many cells are drawn at most; what is beyond is the best of the fleet and is
+// said in words.
 export const maxCells = 1_000
+// And so many on a page with other things.
+export const fewCells = 360
 
 export interface Drawn {
   value: string
@@ -13,7 +15,7 @@ export interface Drawn {
 }
 
 // draw shares the cells among groups: each gets its worst, none more than fits.
-export function draw(groups: readonly HeatMapGroup[], most = maxCells): Drawn[] {
+export function draw(groups: readonly HeatMapGroup[], most: number): Drawn[] {
   let left = most
   let groupsLeft = groups.length
   const bySize = groups.map((g, i) => ({ g, i })).toSorted((a, b) => a.g.cells.length - b.g.cells.length)

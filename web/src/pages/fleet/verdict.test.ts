@@ -27,7 +27,7 @@ describe('draw', () => {
   const groups = (...sizes: number[]) => create(HeatMapResponseSchema, { groups: sizes.map((n, g) => ({ value: `g${g}`, cells: Array.from({ length: n }, (_, i) => ({ name: `${g}-${i}` })) })) }).groups
 
   it('draws all cells of a small fleet', () => {
-    expect(draw(groups(3, 5)).map((g) => [g.cells.length, g.rest])).toEqual([[3, 0], [5, 0]])
+    expect(draw(groups(3, 5), 1_200).map((g) => [g.cells.length, g.rest])).toEqual([[3, 0], [5, 0]])
   })
 
   it('never draws more than fits, gives small groups all, and says what is left', () => {

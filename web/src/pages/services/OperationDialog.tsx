@@ -18,10 +18,10 @@ interface Props {
   onStarted: () => void
 }
 
-// OperationDialog starts one action on one or many services. For many, the hub
+// OperationDialog starts one action on many services. For more than 20, the hub
 // first says what it would do.
 export function OperationDialog({ bulk, onClose, onStarted }: Props) {
-  const { action, selection, filter, total, name } = bulk
+  const { action, selection, filter, total } = bulk
   const verb = verbs[action]
   const size = sizeOf(selection, total)
   const [reason, setReason] = useState('')
@@ -30,7 +30,7 @@ export function OperationDialog({ bulk, onClose, onStarted }: Props) {
   const start = useAction(Operations.method.start, (operation) => {
     onStarted()
     onClose()
-    toast(`${verb.label} of ${name ?? many(operation.total, 'service')} requested`, { href: `/operations/${operation.id}`, label: 'Follow' })
+    toast(`${verb.label} of ${many(operation.total, 'service')} requested`, { href: `/operations/${operation.id}`, label: 'Follow' })
   })
   const needsDry = size > dryRunAbove
   const { mutate: dryRun } = dry
@@ -38,7 +38,7 @@ export function OperationDialog({ bulk, onClose, onStarted }: Props) {
     if (needsDry) dryRun({ action, ...what, dryRun: true })
     // oxlint-disable-next-line react/exhaustive-deps -- once, for what was selected when it opened
   }, [])
-  const title = `${verb.label} ${name ?? many(size, 'service')}`
+  const title = `${verb.label} ${many(size, 'service')}`
   return (
     <Dialog
       title={title}

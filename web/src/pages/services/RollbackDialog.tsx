@@ -1,9 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { History } from 'lucide-react'
 import { useState } from 'react'
+import type { Target } from './SingleAction'
 import { Differences } from './tabs/Differences'
 import { keyOf, useAction, useCall } from '#/api/call'
-import { type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { Services } from '#/api/gen/hub/v1/hub_pb'
 import { Button } from '#/ds/Button'
 import { Dialog } from '#/ds/Dialog'
 import { Select, TextArea } from '#/ds/Form'
@@ -14,7 +15,7 @@ import { toast } from '#/ds/toast'
 import { problemOf } from '#/api/errors'
 
 interface Props {
-  service: Service
+  target: Target
   // The revision to go back to; 0 is the one before the current.
   to: bigint
   onClose: () => void
@@ -22,7 +23,7 @@ interface Props {
 
 // RollbackDialog says what a rollback means before it is done: what changes in
 // the cluster, and that the service stops following its source.
-export function RollbackDialog({ service, to, onClose }: Props) {
+export function RollbackDialog({ target: service, to, onClose }: Props) {
   const ref = { cluster: service.cluster, name: service.name }
   const client = useQueryClient()
   const revisions = useCall(Services.method.listRevisions, { ref })
@@ -36,7 +37,6 @@ export function RollbackDialog({ service, to, onClose }: Props) {
     onClose()
     toast(`Rollback of ${service.name} to revision ${target?.number} requested`)
   })
-  const follows = service.sources[0]?.ref || service.sources[0]?.version || 'its source'
   return (
     <Dialog
       title={`Roll back ${service.cluster}/${service.name}`}
@@ -64,7 +64,7 @@ export function RollbackDialog({ service, to, onClose }: Props) {
       {target && (
         <>
           <Banner tone="warn">
-            This pins the service to revision {String(target.number)} ({short(target.sourceRevision)}): it stops following {follows}. Resume is in the banner on its page.
+            This pins the service to revision {String(target.number)} ({short(target.sourceRevision)}): it stops following {service.follows || 'its source'}. Resume is in the banner on its page.
           </Banner>
           <TextArea label="Reason" value={reason} maxLength={500} required onChange={setReason} hint="Goes into the revision, the event and the audit log." />
           <Preview key={String(target.number)} service={service} revision={target.number} />
@@ -77,7 +77,7 @@ export function RollbackDialog({ service, to, onClose }: Props) {
 
 // Preview asks the agent what the rollback would change; it answers at its next
 // poll, and nobody has to wait for that.
-function Preview({ service, revision }: { service: Service; revision: bigint }) {
+function Preview({ service, revision }: { service: Target; revision: bigint }) {
   const ref = { cluster: service.cluster, name: service.name }
   const asked = useCall(Services.method.preview, { ref, revision }, { staleTime: Infinity })
   const request = asked.data?.requested ?? 0n

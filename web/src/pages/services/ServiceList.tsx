@@ -2,7 +2,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { BulkBar } from './BulkBar'
 import { ServicePeek } from './ServicePeek'
-import { type Bulk, rowActions } from './actions'
+import { type Action, type Bulk, rowActions } from './actions'
 import { serviceColumns, serviceHref } from './columns'
 import { serviceFields, serviceFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
@@ -23,6 +23,8 @@ import { usePages } from '#/grid/usePages'
 
 const OperationDialog = lazy(() => import('./OperationDialog').then((m) => ({ default: m.OperationDialog })))
 
+const SingleAction = lazy(() => import('./SingleAction').then((m) => ({ default: m.SingleAction })))
+
 const presets: Preset[] = [
   { label: 'Failed', filter: { text: '', values: { verdict: ['Failed'] } } },
   { label: 'Drifted', filter: { text: '', values: { verdict: ['Drifted'] } } },
@@ -38,6 +40,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   const navigate = useNavigate()
   const [selection, setSelection] = useState<Selection>(nobody)
   const [bulk, setBulk] = useState<Bulk>()
+  const [single, setSingle] = useState<{ action: Action; row: ServiceRow }>()
   const { filter, sort } = list
   const wire = serviceFilter(filter, cluster)
   const source = usePages<ServiceRow>({
@@ -63,7 +66,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
         <ColumnChoice columns={columns} shown={list.columns} onShown={list.setColumns} />
       </FilterBar>
       <BulkBar selection={selection} total={source.total} onSelection={setSelection} onStart={(action) => setBulk({ action, selection, filter: wire, total: source.total })} />
-      <Beside peek={list.peek && <ServicePeek id={list.peek} rows={source} onClose={() => list.setPeek(undefined)} onAction={(action, id) => setBulk({ action, selection: { all: false, ids: new Set([id]) }, filter: wire, total: 1 })} />}>
+      <Beside peek={list.peek && <ServicePeek id={list.peek} rows={source} onClose={() => list.setPeek(undefined)} onAction={(action, row) => setSingle({ action, row })} />}>
         <DataGrid
           label="Services"
           source={source}
@@ -74,7 +77,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
           onSort={list.setSort}
           selection={selection}
           onSelection={setSelection}
-          actions={(row) => rowActions(row, (to) => void navigate({ to }), (action) => setBulk({ action, selection: { all: false, ids: new Set([row.id]) }, filter: wire, total: 1, name: `${row.cluster}/${row.name}` }))}
+          actions={(row) => rowActions(row, (to) => void navigate({ to }), (action) => setSingle({ action, row }))}
           peek={list.peek}
           onPeek={(row) => list.setPeek(row?.id)}
           empty={
@@ -91,6 +94,11 @@ export function ServiceList({ cluster }: { cluster?: string }) {
           }
         />
       </Beside>
+      {single && (
+        <Suspense fallback={null}>
+          <SingleAction key={single.action} action={single.action} target={{ cluster: single.row.cluster, name: single.row.name, follows: single.row.ref }} onClose={() => setSingle(undefined)} />
+        </Suspense>
+      )}
       {bulk && (
         <Suspense fallback={null}>
           <OperationDialog bulk={bulk} onClose={() => setBulk(undefined)} onStarted={() => setSelection(nobody)} />

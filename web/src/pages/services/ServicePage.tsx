@@ -3,8 +3,7 @@ import { CirclePause, Pin, Trash2 } from 'lucide-react'
 import { type ReactNode, Suspense, lazy, useState } from 'react'
 import styles from './ServicePage.module.css'
 import { Stepper } from './Stepper'
-import { type Action, type Bulk, verbs } from './actions'
-import { serviceFilter } from './filter'
+import { type Action, verbs } from './actions'
 import { useService } from './useService'
 import type { Service } from '#/api/gen/hub/v1/hub_pb'
 import { type Search, textOf } from '#/app/search'
@@ -15,7 +14,6 @@ import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, ErrorPanel } from '#/ds/State'
 import { TabNav } from '#/ds/TabNav'
 import { Hash, Muted, many, person } from '#/ds/Text'
-import { noFilter } from '#/grid/filter'
 import { Age } from '#/status/Age'
 import { rollUp } from '#/status/rollup'
 import { Status } from '#/status/Status'
@@ -25,8 +23,7 @@ const DiffTab = lazy(() => import('./tabs/DiffTab').then((m) => ({ default: m.Di
 const RevisionsTab = lazy(() => import('./tabs/RevisionsTab').then((m) => ({ default: m.RevisionsTab })))
 const ConfigTab = lazy(() => import('./tabs/ConfigTab').then((m) => ({ default: m.ConfigTab })))
 const EventsTab = lazy(() => import('./tabs/EventsTab').then((m) => ({ default: m.EventsTab })))
-const OperationDialog = lazy(() => import('./OperationDialog').then((m) => ({ default: m.OperationDialog })))
-const RollbackDialog = lazy(() => import('./RollbackDialog').then((m) => ({ default: m.RollbackDialog })))
+const SingleAction = lazy(() => import('./SingleAction').then((m) => ({ default: m.SingleAction })))
 
 const tabs: { id: string; label: string; render: (s: Service, onRollback: (to: bigint) => void) => ReactNode }[] = [
   { id: '', label: 'Components', render: (s) => <ComponentsTab service={s} /> },
@@ -40,15 +37,10 @@ const tabs: { id: string; label: string; render: (s: Service, onRollback: (to: b
 export function Page() {
   const { ref, data: service, error, refetch } = useService()
   const search = useSearch({ strict: false }) as Search
-  const [bulk, setBulk] = useState<Bulk>()
-  const [rollback, setRollback] = useState<bigint>()
+  const [doing, setDoing] = useState<{ action: Action; revision?: bigint }>()
   const tab = tabs.find((t) => t.id === textOf(search['tab'])) ?? tabs[0]!
   const path = `/services/${encodeURIComponent(ref.cluster)}/${encodeURIComponent(ref.name)}`
-  const start = (action: Action) => {
-    if (!service) return
-    if (action === 'rollback') setRollback(0n)
-    else setBulk({ action, selection: { all: false, ids: new Set([service.id]) }, filter: serviceFilter(noFilter), total: 1, name: `${ref.cluster}/${ref.name}` })
-  }
+  const start = (action: Action) => setDoing({ action })
   return (
     <>
       <PageHeader
@@ -88,15 +80,18 @@ export function Page() {
           <Stepper service={service} />
           <Warnings service={service} />
           <TabNav label="Service" current={tab.label} tabs={tabs.map((t) => ({ label: t.label, to: path, ...(t.id ? { search: { tab: t.id } } : {}) }))} />
-          <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, setRollback)}</Suspense>
+          <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, (revision) => setDoing({ action: 'rollback', revision }))}</Suspense>
         </>
       )}
       <Suspense fallback={null}>
-        {bulk && <OperationDialog bulk={bulk} onClose={() => setBulk(undefined)} onStarted={() => void refetch()} />}
-        {service && rollback !== undefined && <RollbackDialog service={service} to={rollback} onClose={() => setRollback(undefined)} />}
+        {service && doing && <SingleAction key={doing.action} {...doing} target={{ ...ref, follows: followsOf(service) }} onClose={() => setDoing(undefined)} />}
       </Suspense>
     </>
   )
+}
+
+function followsOf(s: Service): string {
+  return s.sources[0]?.ref || s.sources[0]?.version || ''
 }
 
 function Facts({ service: s }: { service: Service }) {
@@ -162,7 +157,6 @@ function Facts({ service: s }: { service: Service }) {
 }
 
 function Banners({ service: s, onResume }: { service: Service; onResume: () => void }) {
-  const follows = s.sources[0]?.ref || s.sources[0]?.version || 'its source'
   return (
     <>
       {s.deleting && (
@@ -172,7 +166,7 @@ function Banners({ service: s, onResume }: { service: Service; onResume: () => v
       )}
       {s.pinnedRevision > 0n && (
         <Banner tone="warn" icon={Pin} actions={<Button onClick={onResume}>Resume</Button>}>
-          <strong>Pinned to revision {String(s.pinnedRevision)} by a rollback.</strong> It does not follow {follows} until it is resumed.
+          <strong>Pinned to revision {String(s.pinnedRevision)} by a rollback.</strong> It does not follow {followsOf(s) || 'its source'} until it is resumed.
         </Banner>
       )}
       {s.paused && (

@@ -15,7 +15,7 @@ interface Props {
   id: string
   rows: Source<ServiceRow> & { find: (id: string) => ServiceRow | undefined }
   onClose: () => void
-  onAction: (action: Action, id: string) => void
+  onAction: (action: Action, row: ServiceRow) => void
 }
 
 // ServicePeek is one service beside the list.
@@ -57,15 +57,15 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
             <Link to={serviceHref(row)} className={buttonClass('primary')}>
               Open
             </Link>
-            <Button icon={verbs.sync.icon} onClick={() => onAction('sync', row.id)}>
+            <Button icon={verbs.sync.icon} onClick={() => onAction('sync', row)}>
               Sync
             </Button>
             {row.paused || row.pinnedRevision > 0n ? (
-              <Button icon={verbs.resume.icon} onClick={() => onAction('resume', row.id)}>
+              <Button icon={verbs.resume.icon} onClick={() => onAction('resume', row)}>
                 Resume
               </Button>
             ) : (
-              <Button icon={verbs.pause.icon} onClick={() => onAction('pause', row.id)}>
+              <Button icon={verbs.pause.icon} onClick={() => onAction('pause', row)}>
                 Pause…
               </Button>
             )}

@@ -5,7 +5,7 @@ import type { Selection } from '#/grid/select'
 import type { serviceFilter } from './filter'
 import { serviceHref } from './columns'
 
-// What can be done with one service or with many.
+// What can be done with one service, or with many at once.
 export type Action = 'sync' | 'pause' | 'resume' | 'rollback'
 
 export interface Bulk {
@@ -14,8 +14,6 @@ export interface Bulk {
   filter: ReturnType<typeof serviceFilter>
   // How many match the filter.
   total: number
-  // Of a single service.
-  name?: string
 }
 
 export const verbs: Record<Action, { label: string; icon: typeof RefreshCw; does: string; reason: boolean }> = {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { LogView } from './LogView'
 import { plain } from './ansi'
 import { LogBuffer, type LogFilter, capacity, regexOf } from './buffer'
+import { Overlap } from './overlap'
 import { levelOf, levels, maxLine, parseLine, timeKey } from './line'
 
 const at = (ms: number) => new Date(Date.UTC(2026, 0, 1) + ms).toISOString()
@@ -117,4 +118,17 @@ test('a wrong expression is a message, and case counts only with capitals', () =
   expect(regexOf('').regex).toBeUndefined()
   expect(regexOf('err').regex?.test('ERROR')).toBe(true)
   expect(regexOf('Err').regex?.test('ERROR')).toBe(false)
+})
+
+test('a log that is read again loses no line and repeats none', () => {
+  const overlap = new Overlap()
+  const all = [line(1, 'a'), line(2, 'b'), line(2, 'b'), line(2, 'c'), line(3, 'd')]
+  // Within a stream, lines of one moment in two messages are all there.
+  expect(overlap.take(all.slice(0, 2))).toHaveLength(2)
+  expect(overlap.take(all.slice(2, 3))).toHaveLength(1)
+  overlap.resume()
+  expect(overlap.take(all)).toEqual([line(2, 'c'), line(3, 'd')])
+  overlap.resume()
+  expect(overlap.take(all)).toEqual([])
+  expect(overlap.take([line(4, 'e'), 'a line without a time', line(4, 'f')])).toHaveLength(3)
 })

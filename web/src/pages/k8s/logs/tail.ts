@@ -2,7 +2,7 @@ import { takeSlot } from '../kube/slots'
 import { lasting, problemOf } from '#/api/errors'
 import { ClusterAPI } from '#/api/gen/hub/v1/proxy_pb'
 import { clientOf } from '#/api/transport'
-import { timeKey } from './line'
+import { Overlap } from './overlap'
 
 export interface TailInput {
   cluster: string
@@ -30,30 +30,27 @@ const pollEvery = 3_000
 // pod's status says why.
 const noLogYet = /is waiting to start|is not available|previous terminated container .* not found/
 
-const stampOf = (line: string) => /^\d{4}-\d\d-\d\dT[^ ]+/.exec(line)?.[0] ?? ''
-
 // tail reads one container's log, and goes on after a broken stream without
 // repeating or losing a line: it asks from the last second on and drops what it
-// has. A line is known by its time, which has nanoseconds.
+// has.
 export async function tail(input: TailInput, onLines: (lines: string[]) => void, onState: (s: TailState) => void, signal: AbortSignal): Promise<void> {
   const { follow: wanted, sinceSeconds, tailLines, ...where } = input
-  let last = ''
+  const overlap = new Overlap()
   let attempt = 0
   let quiet = 0
   const take = (lines: string[]) => {
-    const fresh = last ? lines.filter((l) => timeKey(stampOf(l)) > timeKey(last) || !stampOf(l)) : lines
-    const stamp = stampOf(fresh.at(-1) ?? '')
-    if (stamp) last = stamp
+    const fresh = overlap.take(lines)
     if (fresh.length) onLines(fresh)
   }
   while (!signal.aborted) {
     const slot = wanted ? await takeSlot() : undefined
     const follow = slot !== undefined
-    const had = last
+    const had = overlap.last
+    overlap.resume()
     try {
       onState({ word: 'reading', heard: Date.now() })
-      const since = last ? Math.max(1, Math.ceil((Date.now() - Date.parse(last)) / 1_000) + 1) : sinceSeconds
-      const stream = clientOf(ClusterAPI).readLogs({ ...where, follow, tailLines: BigInt(last ? 0 : tailLines), sinceSeconds: BigInt(since) }, { signal })
+      const since = had ? Math.max(1, Math.ceil((Date.now() - Date.parse(had)) / 1_000) + 1) : sinceSeconds
+      const stream = clientOf(ClusterAPI).readLogs({ ...where, follow, tailLines: BigInt(had ? 0 : tailLines), sinceSeconds: BigInt(since) }, { signal })
       let rest = ''
       for await (const { lines } of stream) {
         onState({ word: follow ? 'following' : 'reading', heard: Date.now() })
@@ -75,7 +72,7 @@ export async function tail(input: TailInput, onLines: (lines: string[]) => void,
       }
       // A followed log ends with its container, or because a proxy cut it. Twice
       // without a new line is the container's end.
-      quiet = last === had ? quiet + 1 : 0
+      quiet = overlap.last === had ? quiet + 1 : 0
       if (quiet >= 2) {
         onState({ word: 'ended', heard: Date.now() })
         return
