@@ -124,6 +124,10 @@ bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMM
 bench-fleet-all: ## record all runs of bench-fleet, 100 minutes (ONLY='budget growth own replicas large')
 	@ONLY='$(ONLY)' HUB='$(HUB)' ./cmd/dev/bench-fleet-all.sh
 
+dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/pictures, 7 minutes (ARGS=--help tells more)
+	@go build -o bin/dev ./cmd/dev
+	@bin/dev dashboard-pictures $(ARGS)
+
 soak: deps kubedev nodedev ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
@@ -157,4 +161,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean

@@ -61,6 +61,10 @@ type Agent struct {
 	// WithoutAdmins leaves out the binding that makes the hub's administrators
 	// cluster administrators when they use the cluster through the hub.
 	WithoutAdmins bool
+	// WithoutAccess leaves out the bindings that let people whom the hub lets read or
+	// write the cluster see or edit what is in it. Who may do what is then up to the
+	// cluster's own RBAC.
+	WithoutAccess bool
 	// WithoutPeople allows nobody to use the cluster through the hub: the agent
 	// refuses, and with LeastPrivilege it also lacks the rights.
 	WithoutPeople bool
@@ -87,6 +91,9 @@ func (a Agent) Binding() string {
 // Admins reports whether the hub's administrators are cluster administrators.
 func (a Agent) Admins() bool { return !a.WithoutAdmins && !a.WithoutPeople }
 
+// Access reports whether the hub's rights on the cluster hold inside it.
+func (a Agent) Access() bool { return !a.WithoutAccess && !a.WithoutPeople }
+
 // AdminsBinding is the name of the binding of the hub's administrators.
 func (a Agent) AdminsBinding() string { return a.Binding() + "-admins" }
 
@@ -111,8 +118,8 @@ func (a Agent) Arguments() (string, error) {
 }
 
 // Manifests returns the agent's objects as YAML documents: Namespace, ServiceAccount,
-// ClusterRoleBinding (or the roles of LeastPrivilege), the binding of the hub's
-// administrators, Secret, Deployment, and the CRDs that agents read.
+// ClusterRoleBinding (or the roles of LeastPrivilege), the bindings of the hub's
+// administrators and of those whom it lets read and write, Secret, Deployment, and the CRDs that agents read.
 func (a Agent) Manifests() ([]byte, error) {
 	functions := template.FuncMap{
 		"quote":  strconv.Quote,

@@ -29,7 +29,7 @@ func TestAgentManifestsAreWholeObjects(t *testing.T) {
 			t.Errorf("secret holds %v", object.Data)
 		}
 	}
-	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
+	if got := strings.Join(kinds, " "); got != "Namespace ServiceAccount ClusterRoleBinding ClusterRoleBinding ClusterRole ClusterRoleBinding ClusterRoleBinding ClusterRoleBinding Secret Deployment CustomResourceDefinition CustomResourceDefinition" {
 		t.Errorf("kinds: %s", got)
 	}
 }
@@ -82,6 +82,7 @@ func TestPeopleAndAdministratorsAreChoices(t *testing.T) {
 	}{
 		"plain":                      {deploy.Agent{}, true, false, false},
 		"without administrators":     {deploy.Agent{WithoutAdmins: true}, false, false, false},
+		"without access":             {deploy.Agent{WithoutAccess: true}, true, false, false},
 		"without people":             {deploy.Agent{WithoutPeople: true}, false, false, true},
 		"least":                      {deploy.Agent{LeastPrivilege: true}, true, true, false},
 		"least, without people":      {deploy.Agent{LeastPrivilege: true, WithoutPeople: true}, false, false, true},
@@ -94,6 +95,9 @@ func TestPeopleAndAdministratorsAreChoices(t *testing.T) {
 			t.Fatal(err)
 		}
 		has := func(part string) bool { return strings.Contains(string(text), part) }
+		if want := !test.agent.WithoutAccess && !test.agent.WithoutPeople; has("axle:cluster:read") != want || has("axle:cluster:write") != want {
+			t.Errorf("%s: rights by the hub's rights: %v, want %v", name, !want, want)
+		}
 		if has("axle:admins") != test.admins || has("[impersonate]") != test.impersonates || has("--proxy=off") != test.closed {
 			t.Errorf("%s: administrators %v, impersonates %v, closed %v:\n%s", name, has("axle:admins"), has("[impersonate]"), has("--proxy=off"), text)
 		}

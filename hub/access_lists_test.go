@@ -104,7 +104,9 @@ func TestListsShowWhatOneMaySee(t *testing.T) {
 			"bindings", `{}`, []string{"subject", "action", "object"},
 			[]string{"reader@example.com read shop"}, []string{"other@example.com git lab", "other@example.com write lab"},
 		},
-		"Notifications/List":  {"notifications", `{}`, []string{"id"}, []string{}, []string{}},
+		"Notifications/List": {"notifications", `{}`, []string{"id"}, []string{}, []string{}},
+		// The bed has one, the administrator's.
+		"Operations/List":     {"operations", `{}`, []string{"id"}, []string{}, []string{}},
 		"Logins/ListSessions": {"sessions", `{}`, []string{"id"}, []string{}, []string{}},
 		"Agents/UpgradeStatus": {
 			"targets", `{}`, []string{"cluster"}, []string{}, []string{},

@@ -313,6 +313,8 @@ func (b *tableBed) targets(url string) {
 		}
 	}
 	b.ids["own"] = "none"
+	b.ids["shop-service"] = b.must("Services/Get", `{"ref": {"cluster": "edge-shop", "name": "db"}}`)["id"].(string)
+	b.ids["operation"] = b.must("Operations/Start", `{"action": "pause", "serviceIds": ["`+b.ids["shop-service"]+`"]}`)["id"].(string)
 	b.must("ServiceAccounts/Create", `{"name": "bot"}`)
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/axle-cd/axle/hub/login"
 	"github.com/axle-cd/axle/hub/login/declared"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
 	"github.com/axle-cd/axle/hub/store"
@@ -42,6 +43,7 @@ import (
 	"github.com/axle-cd/axle/internal/routes"
 	"github.com/axle-cd/axle/internal/strangers"
 	"github.com/axle-cd/axle/internal/tracing"
+	"github.com/axle-cd/axle/web"
 )
 
 // openTimeout limits opening the database, including migrations.
@@ -75,6 +77,7 @@ type Hub struct {
 	// namespaces are managed with globals.
 	namespaces *namespaces.Namespaces
 	notifier   *notify.Notifier
+	operations *operations.Operations
 	replicas   *replicas
 	backups    *backup.Keeper
 	setup      *setuptoken.Keeper
@@ -190,6 +193,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 	if h.notifier, err = newNotifier(h); err != nil {
 		return err
 	}
+	h.operations = newOperations(h)
 	if h.agents, err = h.newAgents(); err != nil {
 		return err
 	}
@@ -204,7 +208,7 @@ func (h *Hub) makeParts(ctx context.Context) (err error) {
 		return err
 	}
 	h.setup = setuptoken.New(c.DataDir, h.callers.Accounts, c.Clock, c.Log)
-	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier} {
+	for _, s := range []event.Subscriber{h.callers.Identity, h.callers.Signer, h.fleet, h.index, h.desired, h.heads, h.rollouts, h.values, h.agents, h.setup, h.tunnels, h.notifier, h.operations} {
 		h.feed.Subscribe(s)
 	}
 	return nil
@@ -292,8 +296,9 @@ func (h *Hub) makeEdges() error {
 	mux.Handle(webhook.Pattern, hooks)
 	people.Register(mux)
 	h.login.Register(mux)
-	kind := consoleRoute(mux, h.URL())
-	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), kind))
+	pages := web.New(h.URL(), mux.Patterns())
+	mux.Handle("/", pages)
+	h.handler = behindProxies(h.config.TrustedProxies, tracing.Handler(h.exposed(h.clustersOrigin(mux)), pages.Kind))
 	return nil
 }
 

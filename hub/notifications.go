@@ -8,6 +8,8 @@ import (
 	"github.com/axle-cd/axle/hub/gitcache/upstream"
 	"github.com/axle-cd/axle/hub/notify"
 	"github.com/axle-cd/axle/hub/notify/send"
+	"github.com/axle-cd/axle/hub/operations"
+	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/clock"
 )
@@ -27,5 +29,13 @@ func newNotifier(h *Hub) (*notify.Notifier, error) {
 	return notify.New(notify.Config{
 		Writer: h.store, Sinks: h.store, Routers: h.store, Events: h.store, Queue: h.store, Outgoing: h.store, Inbox: h.store, Sealer: h.store.Sealer(), Sender: sender,
 		Project: h.fleet.ProjectScope, AllowHTTP: h.config.AllowHTTPUpstreams, URL: h.URL(), Clock: h.config.Clock, Log: h.log, Registerer: h.registry,
+	})
+}
+
+// newOperations creates the operations on many services.
+func newOperations(h *Hub) *operations.Operations {
+	return operations.New(operations.Config{
+		Store:  operations.Store{Operations: h.store, Targets: h.store, Work: h.store},
+		Writer: h.store, Services: h.fleet, Reader: store.Fleet(h.store), Identity: h.callers.Identity, Refresh: h.cache.Refresh, Clock: h.config.Clock, Log: h.log,
 	})
 }

@@ -62,10 +62,12 @@ type Client struct {
 	Agents              hubv1connect.AgentsClient
 	Hub                 hubv1connect.HubClient
 	ClusterAPI          hubv1connect.ClusterAPIClient
+	Operations          hubv1connect.OperationsClient
 	Logins              hubv1connect.LoginsClient
 	Providers           hubv1connect.ProvidersClient
 
 	ManagedNamespaces hubv1connect.ManagedNamespacesClient
+	Fleet             hubv1connect.FleetClient
 
 	// URL is that of the hub, without a slash at the end.
 	URL string
@@ -115,6 +117,7 @@ func New(c Config) (*Client, error) {
 		Access:          hubv1connect.NewAccessClient(httpClient, base, options...),
 		Events:          hubv1connect.NewEventsClient(httpClient, base, options...),
 		Agents:          hubv1connect.NewAgentsClient(httpClient, base, options...),
+		Operations:      hubv1connect.NewOperationsClient(httpClient, base, options...),
 		Hub:             hubv1connect.NewHubClient(httpClient, base, options...),
 		ClusterAPI:      hubv1connect.NewClusterAPIClient(httpClient, base, options...),
 		Logins:          hubv1connect.NewLoginsClient(httpClient, base, options...),
@@ -124,6 +127,7 @@ func New(c Config) (*Client, error) {
 		NotificationRouters: hubv1connect.NewNotificationRoutersClient(httpClient, base, options...),
 		Notifications:       hubv1connect.NewNotificationsClient(httpClient, base, options...),
 		ManagedNamespaces:   hubv1connect.NewManagedNamespacesClient(httpClient, base, options...),
+		Fleet:               hubv1connect.NewFleetClient(httpClient, base, options...),
 
 		URL: base, transport: transport,
 	}, nil

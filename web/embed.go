@@ -34,28 +34,39 @@ const missing = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Axl
 // encodings are the forms in which the build leaves a file, the smallest first.
 var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// Handler answers GET and HEAD of every path that no other route owns. origin is
-// the hub's URL as browsers see it; owned are the first segments of the paths of
-// all other routes.
-func Handler(origin string, owned map[string]bool) http.Handler {
-	files, err := fs.Sub(dist, "dist")
-	if err != nil {
-		return http.NotFoundHandler()
-	}
-	return newConsole(files, origin, owned)
-}
-
-// Segment returns the first segment of a path: the part of the hub that owns it.
-func Segment(path string) string {
-	segment, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	return segment
-}
-
-// console is the application of one build. It does not change.
-type console struct {
+// Console is the application of one build. It answers GET and HEAD of every path
+// that no other route owns, and does not change.
+type Console struct {
 	files  map[string]*file
 	policy string
 	owned  map[string]bool
+}
+
+// New returns the console of this binary. origin is the hub's URL as browsers see
+// it, patterns are those of all other routes, as of http.ServeMux.
+func New(origin string, patterns []string) *Console {
+	// A folder that is embedded is there.
+	files, _ := fs.Sub(dist, "dist")
+	return newConsole(files, origin, patterns)
+}
+
+// segment returns the first segment of a path: the part of the hub that owns it.
+func segment(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first
+}
+
+// Kind returns the kind of a request, for traces: without variable parts such as a
+// digest, a webhook's ID or the name of a cluster. It is empty for probes.
+func (c *Console) Kind(r *http.Request) string {
+	parts := strings.SplitN(strings.TrimPrefix(r.URL.Path, "/"), "/", 4)
+	switch {
+	case parts[0] == "healthz" || parts[0] == "readyz" || parts[0] == "metrics":
+		return ""
+	case !c.owned[parts[0]]:
+		return r.Method + " /"
+	}
+	return r.Method + " /" + strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // file is one file in all its encodings.
@@ -66,8 +77,12 @@ type file struct {
 	body map[string][]byte
 }
 
-func newConsole(files fs.FS, origin string, owned map[string]bool) *console {
-	c := &console{files: map[string]*file{}, owned: owned, policy: fmt.Sprintf(policy, socketOrigin(origin))}
+func newConsole(files fs.FS, origin string, patterns []string) *Console {
+	// Metrics may have a listener of their own.
+	c := &Console{files: map[string]*file{}, owned: map[string]bool{"metrics": true}, policy: fmt.Sprintf(policy, socketOrigin(origin))}
+	for _, pattern := range patterns {
+		c.owned[segment(pattern[strings.IndexByte(pattern, '/')+1:])] = true
+	}
 	// A file of an embedded folder cannot fail to be read; without its files the
 	// console says that it is missing.
 	_ = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -84,7 +99,7 @@ func newConsole(files fs.FS, origin string, owned map[string]bool) *console {
 	return c
 }
 
-func (c *console) add(name string, body []byte) {
+func (c *Console) add(name string, body []byte) {
 	encoding := ""
 	for _, e := range encodings {
 		if plain, ok := strings.CutSuffix(name, e.suffix); ok {
@@ -133,8 +148,8 @@ func socketOrigin(origin string) string {
 }
 
 // ServeHTTP implements http.Handler.
-func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || c.owned[Segment(r.URL.Path)] || strings.HasPrefix(r.URL.Path, "/axle.") {
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || c.owned[segment(r.URL.Path)] || strings.HasPrefix(r.URL.Path, "/axle.") {
 		http.NotFound(w, r)
 		return
 	}

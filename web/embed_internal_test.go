@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-func built() *console {
+func built() *Console {
 	return newConsole(fstest.MapFS{
 		".keep":                   {},
 		"index.html":              {Data: []byte("page")},
@@ -17,7 +17,7 @@ func built() *console {
 		"assets/app-1a2b.js.br":   {Data: []byte("brotli")},
 		"assets/app-1a2b.js.gz":   {Data: []byte("gzip")},
 		"assets/inter-3c4d.woff2": {Data: []byte("font")},
-	}, "https://axle.example.com", map[string]bool{"login": true})
+	}, "https://axle.example.com", []string{"GET /login/session", "/k8s/clusters/"})
 }
 
 func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
@@ -100,6 +100,16 @@ func TestConsoleIsNotSentTwice(t *testing.T) {
 		}
 		if other := ask(h, "GET", "/assets/app-1a2b.js", "Accept-Encoding", "gzip", "If-None-Match", first.Header().Get("ETag")); other.Code != http.StatusOK {
 			t.Errorf("gzip for an etag of %q: %d", accept, other.Code)
+		}
+	}
+}
+
+func TestKindsOfRequestsAreFew(t *testing.T) {
+	for path, want := range map[string]string{
+		"/": "GET /", "/clusters/edge-1": "GET /", "/login/session": "GET /login/session", "/k8s/clusters/edge-1/api/v1/pods": "GET /k8s/clusters/edge-1", "/metrics": "", "/healthz": "",
+	} {
+		if got := built().Kind(httptest.NewRequest("GET", path, nil)); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 }

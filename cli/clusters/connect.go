@@ -63,6 +63,7 @@ the bootstrap token, which is valid for one use within an hour.`,
 	flags.StringArrayVar(&conn.agent.Args, "agent-arg", nil, "one more argument of axle-agent run; may be repeated")
 	flags.BoolVar(&conn.agent.LeastPrivilege, "least-privilege", false, "grant the agent only what it needs itself; grant the rights for services separately")
 	flags.BoolVar(&conn.agent.WithoutAdmins, "without-admins", false, "do not bind the hub's administrators (group axle:admins) to cluster-admin in the cluster")
+	flags.BoolVar(&conn.agent.WithoutAccess, "without-access", false, "do not let people see or edit what is in the cluster because the hub lets them read or write it")
 	flags.BoolVar(&conn.agent.WithoutPeople, "without-people", false, "do not allow access to the cluster's API through the hub")
 	flags.BoolVar(&conn.print, "print", false, "print the manifests instead of applying them")
 	flags.DurationVar(&conn.wait, "timeout", 3*time.Minute, "how long to wait for the agent's first poll; 0 does not wait")

@@ -20,8 +20,8 @@ const Prefix = "/docs/"
 //go:embed all:public
 var built embed.FS
 
-// policy lets a page use the site's own style, script and search index alone.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// policy lets a page use the site's own style, script, pictures and search index alone.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // named are files that have the hash of their content in their name.
 var named = regexp.MustCompile(`\.[0-9a-f]{64}\.(css|js)$`)

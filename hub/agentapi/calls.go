@@ -12,6 +12,7 @@ import (
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
+	"github.com/axle-cd/axle/internal/address"
 	"github.com/axle-cd/axle/internal/bearertoken"
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -32,7 +33,7 @@ func (c calls) Register(ctx context.Context, req *connect.Request[agentv1.Regist
 	m := req.Msg
 	out, err := c.config.Keys.Register(ctx, bearertoken.Of(req.Header()), agentkey.Registration{
 		PublicKey: m.GetPublicKey(), ClusterUID: m.GetClusterUid(), Name: m.GetName(), Tags: m.GetTags(),
-		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Proof: m.GetProof(),
+		BootID: m.GetBootId(), AgentVersion: m.GetAgentVersion(), Source: address.Host(req.Peer().Addr), Proof: m.GetProof(),
 	})
 	c.noteRegistration(ctx, req, out, err)
 	if err != nil {

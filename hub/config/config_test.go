@@ -223,7 +223,7 @@ func TestAChangedContextReachesItsServicesAlone(t *testing.T) {
 		if err != nil || revisions[0].Cause != fleet.CauseConfiguration {
 			t.Errorf("revisions %+v, %v", revisions, err)
 		}
-		env.Must(env.RollbackService(t.Context(), "ann", user.Ref(), 0, ""))
+		env.Must(env.RollbackService(t.Context(), "ann", user.Ref(), 0))
 		if got := given(env, user).Secrets["pass"]; got != "one" {
 			t.Errorf("after the rollback it has %q", got)
 		}
@@ -265,7 +265,7 @@ func TestAReferenceRotatesAndRollsBack(t *testing.T) {
 			}
 			return nil
 		})
-		env.Must(env.RollbackService(t.Context(), "ann", v.Ref(), before.Revision, ""))
+		env.Must(env.RollbackService(t.Context(), "ann", v.Ref(), before.Revision))
 		if got := given(env, v).Secrets; got["api"] != "t1" {
 			t.Errorf("after the rollback it has %v", got)
 		}

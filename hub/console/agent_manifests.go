@@ -29,7 +29,7 @@ func (s *clusters) AgentManifests(_ context.Context, r *connect.Request[hubv1.Ag
 	agent := deploy.Agent{
 		Namespace: cmp.Or(r.Msg.GetNamespace(), deploy.AgentNamespace), Image: cmp.Or(r.Msg.GetImage(), s.config.AgentImage), HubURL: cmp.Or(r.Msg.GetHubUrl(), s.config.AgentsURL),
 		BootstrapToken: r.Msg.GetBootstrapToken(), CAPEM: s.config.CAPEM, PollInterval: r.Msg.GetPollInterval(), Version: s.config.Version, Args: r.Msg.GetArgs(),
-		LeastPrivilege: r.Msg.GetLeastPrivilege(), WithoutAdmins: r.Msg.GetWithoutAdmins(), WithoutPeople: r.Msg.GetWithoutPeople(),
+		LeastPrivilege: r.Msg.GetLeastPrivilege(), WithoutAdmins: r.Msg.GetWithoutAdmins(), WithoutAccess: r.Msg.GetWithoutAccess(), WithoutPeople: r.Msg.GetWithoutPeople(),
 	}
 	manifests, err := agent.Manifests()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"connectrpc.com/connect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
+	"github.com/axle-cd/axle/hub/console/enrollment"
 	"github.com/axle-cd/axle/hub/console/management"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/identity/agentkey"
@@ -15,10 +15,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-type clusters struct {
-	*Server
-	hubv1connect.UnimplementedClustersHandler
-}
+type clusters struct{ *Server }
 
 // off is the tunnel of a cluster that has no agent yet.
 const off = "Off"
@@ -125,6 +122,31 @@ func (s *clusters) Approve(ctx context.Context, r *connect.Request[hubv1.Approve
 		return nil, err
 	}
 	return s.answer(ctx, r.Msg.GetName())
+}
+
+// Enrollment tells how far a new cluster's agent has come.
+func (s *clusters) Enrollment(ctx context.Context, r *connect.Request[hubv1.EnrollmentRequest]) (*connect.Response[hubv1.EnrollmentResponse], error) {
+	v, err := s.config.Fleet.Cluster(ctx, r.Msg.GetName())
+	if err != nil {
+		return nil, err
+	}
+	k := enrollment.Known{Cluster: v, Tunnel: off, HubURL: s.config.AgentsURL, Now: s.config.Clock.Now()}
+	if k.Admission, err = s.config.AgentKeys.Admission(ctx, v.ID); err != nil {
+		return nil, err
+	}
+	if v.Registered() && s.config.Tunnels != nil {
+		k.Tunnel, k.TunnelSince = s.config.Tunnels.State(v.ID)
+	}
+	page, err := s.config.Fleet.Services(ctx, fleet.ServiceFilter{Cluster: v.Name, PageSize: enrollment.Looked})
+	if err != nil {
+		return nil, err
+	}
+	for _, service := range page.Services {
+		for _, problem := range service.Status.Errors {
+			k.Refuse(service.Ref().String(), problem.Message)
+		}
+	}
+	return connect.NewResponse(enrollment.Steps(k)), nil
 }
 
 // Delete deletes a cluster and its credentials in one transaction: a key that

@@ -76,6 +76,12 @@ var harmless = []struct {
 	{nil, []string{"context.values", "context.secrets", "outputs.values", "outputs.secrets", "metadata", "tags"}, "content of what the call is about, for those who may read it anyway"},
 	{nil, []string{"context.services", "context.updated_at", "context.updated_by", "context.version", "context.managed_by.*", "outputs.managed_by.*", "outputs.services", "outputs.updated_at", "outputs.updated_by", "outputs.version"}, "is not read in a request"},
 
+	{[]string{"Operations/Start"}, []string{"action", "filter.*", "expected"}, "selects and does less than service_ids can: each service that it finds is checked like a named one"},
+	{[]string{"Operations/ListTargets"}, []string{"failed_only"}, "leaves out of what one may see"},
+	{[]string{"Services/Pause", "Services/Rollback", "Operations/Start"}, []string{"reason"}, "a text for people"},
+	{[]string{"ClusterAPI/WriteObject"}, []string{"verb", "object", "subresource", "force"}, "a part of that cluster's API, which the cluster's own RBAC judges for the person"},
+	{[]string{"ClusterAPI/ReadLogs"}, []string{"namespace", "pod", "container", "follow", "previous", "tail_lines", "since_seconds"}, "the same"},
+
 	{[]string{"Bindings/List"}, []string{"at.*"}, "for administrators: the others get all of their own"},
 	{nil, []string{"managed_by_tool"}, "leaves out of what one may see"},
 	{nil, []string{"management.by.tool", "management.by.id", "management.take_over"}, "whoever may write an object may take it over: it prevents accidents, and gives no right"},
@@ -87,7 +93,7 @@ var harmless = []struct {
 
 	{[]string{"Tokens/Create", "Tokens/CreateBootstrap", "ClusterAPI/CreateCredential", "Logins/StartDevice"}, []string{"lifetime_micros", "scopes"}, "narrows what the caller has; a longer life than the hub gives is refused"},
 	{[]string{"Tokens/CreateBootstrap"}, []string{"name_pattern", "allowed_tags", "max_uses"}, "terms of new clusters of that project; those that exist are never claimed by name, and with more uses than one each waits for approval"},
-	{[]string{"Clusters/AgentManifests"}, []string{"bootstrap_token", "namespace", "image", "hub_url", "poll_interval", "args", "least_privilege", "without_admins", "without_people"}, "text for the caller, who applies it with rights of their own; nothing is stored, and the token is the one they sent"},
+	{[]string{"Clusters/AgentManifests"}, []string{"bootstrap_token", "namespace", "image", "hub_url", "poll_interval", "args", "least_privilege", "without_admins", "without_access", "without_people"}, "text for the caller, who applies it with rights of their own; nothing is stored, and the token is the one they sent"},
 	{[]string{"Access/CanI"}, []string{"action", "place.*"}, "answers about the caller; what is not to be seen is answered as if it were not there"},
 	{[]string{"Logins/", "Sessions/Setup", "Federation/Exchange"}, []string{"client", "code", "verifier", "device_code", "setup_token", "email", "grant_type", "subject_token", "subject_token_type", "trust"}, "proves who calls, or gives nothing"},
 

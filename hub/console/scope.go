@@ -69,6 +69,12 @@ var scopes = map[string]finder{
 	hubv1connect.ServicesConfigProcedure:        ofService,
 	hubv1connect.ServicesGetTreeProcedure:       ofServiceTree,
 
+	hubv1connect.OperationsListProcedure:        anywhere,
+	hubv1connect.OperationsGetProcedure:         ofOperation,
+	hubv1connect.OperationsStartProcedure:       ofStartedOperation,
+	hubv1connect.OperationsCancelProcedure:      ofOperation,
+	hubv1connect.OperationsListTargetsProcedure: ofOperation,
+
 	hubv1connect.GlobalServicesListProcedure:       anywhere,
 	hubv1connect.GlobalServicesGetProcedure:        ofGlobal,
 	hubv1connect.GlobalServicesApplyProcedure:      ofTemplate,

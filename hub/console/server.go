@@ -20,6 +20,7 @@ import (
 	"github.com/axle-cd/axle/hub/console/groupsapi"
 	"github.com/axle-cd/axle/hub/console/liveapi"
 	"github.com/axle-cd/axle/hub/console/notifyapi"
+	"github.com/axle-cd/axle/hub/console/operationsapi"
 	"github.com/axle-cd/axle/hub/console/webhooksapi"
 	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/event/audit"
@@ -33,6 +34,7 @@ import (
 	"github.com/axle-cd/axle/hub/identity/agentkey"
 	"github.com/axle-cd/axle/hub/identity/federation"
 	"github.com/axle-cd/axle/hub/notify"
+	"github.com/axle-cd/axle/hub/operations"
 	"github.com/axle-cd/axle/hub/peer"
 	"github.com/axle-cd/axle/hub/preview"
 	"github.com/axle-cd/axle/internal/clock"
@@ -78,6 +80,9 @@ type Config struct {
 	Streams  fleetapi.Streams
 	Globals  *globals.Globals
 	Rollouts *globals.Rollouts
+	// Operations act on many services; Select finds those of a filter, nil cannot.
+	Operations *operations.Operations
+	Select     operationsapi.Selector
 	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
 	// Notifier has the sinks and routers of notifications.
@@ -182,7 +187,7 @@ func (s *Server) Register(mux routes.Adder) {
 	records := newRecorder(s)
 	mux.Handle(handle[hubv1connect.SessionsHandler](s, records, hubv1connect.NewSessionsHandler, &sessions{s}))
 	mux.Handle(handle[hubv1connect.ProjectsHandler](s, records, hubv1connect.NewProjectsHandler, &projects{s}))
-	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{Server: s}))
+	mux.Handle(handle[hubv1connect.ClustersHandler](s, records, hubv1connect.NewClustersHandler, &clusters{s}))
 	mux.Handle(handle[hubv1connect.RepositoriesHandler](s, records, hubv1connect.NewRepositoriesHandler, &repositories{s}))
 	mux.Handle(handle[hubv1connect.WebhooksHandler](s, records, hubv1connect.NewWebhooksHandler, &webhooksapi.API{
 		Webhooks: s.config.Webhooks, Repositories: s.config.Cache.Repositories, Find: (&repositories{s}).find, Readable: s.readable, Scope: s.webhookScope,
@@ -223,5 +228,8 @@ func (s *Server) Register(mux routes.Adder) {
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock,
 	})
 	mux.Handle(whole, fleetapi.Cuttable(overview))
+	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, &operationsapi.API{
+		Operations: s.config.Operations, Services: s.config.Select, Caller: caller, Readable: s.readable,
+	}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

@@ -9,6 +9,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/spec/convert"
 	"github.com/axle-cd/axle/hub/console/packed"
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 )
 
@@ -88,8 +89,18 @@ func (s *services) Sync(ctx context.Context, r *connect.Request[hubv1.SyncServic
 	return answer(v, err)
 }
 
+// because gives a person's reason to what happens in a call.
+func because(ctx context.Context, reason string) (context.Context, error) {
+	w := event.Why{Reason: reason}
+	return event.Because(ctx, w), w.Check()
+}
+
 func (s *services) Pause(ctx context.Context, r *connect.Request[hubv1.PauseServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.config.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetReason()))
+	ctx, err := because(ctx, r.Msg.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.config.Fleet.PauseService(ctx, caller(ctx).By(), ref(r.Msg.GetRef())))
 }
 
 func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeServiceRequest]) (*connect.Response[hubv1.Service], error) {
@@ -97,7 +108,11 @@ func (s *services) Resume(ctx context.Context, r *connect.Request[hubv1.ResumeSe
 }
 
 func (s *services) Rollback(ctx context.Context, r *connect.Request[hubv1.RollbackServiceRequest]) (*connect.Response[hubv1.Service], error) {
-	return answer(s.config.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision(), r.Msg.GetReason()))
+	ctx, err := because(ctx, r.Msg.GetReason())
+	if err != nil {
+		return nil, err
+	}
+	return answer(s.config.Fleet.RollbackService(ctx, caller(ctx).By(), ref(r.Msg.GetRef()), r.Msg.GetRevision()))
 }
 
 func (s *services) ApprovePrune(ctx context.Context, r *connect.Request[hubv1.ApprovePruneRequest]) (*connect.Response[hubv1.Service], error) {

@@ -2,8 +2,10 @@ package event
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
@@ -35,6 +37,8 @@ const (
 	KindProjectMember Kind = "project_member"
 	// KindGlobal is a global service, or a cluster whose targets may change.
 	KindGlobal Kind = "global"
+	// KindOperation is an operation of hub/operations, begun, ended or a step further.
+	KindOperation Kind = "operation"
 	// KindUser is a user or service account with their groups and bindings,
 	// KindGroup a group with its bindings.
 	KindUser  Kind = "user"
@@ -75,6 +79,49 @@ type Row struct {
 	// At is when it was committed, in microseconds since 1970 UTC by the clock
 	// of the committing replica; zero is unknown.
 	At int64
+}
+
+// Why says why something happens, beside who did it.
+type Why struct {
+	// Reason is in a person's words.
+	Reason string
+	// Operation is the id of the operation that it is a part of.
+	Operation string
+}
+
+// maxReason limits a reason, in characters.
+const maxReason = 500
+
+// Check returns Invalid for a reason that is long, or more than one line.
+func (w Why) Check() error {
+	if n := utf8.RuneCountInString(w.Reason); n > maxReason || !utf8.ValidString(w.Reason) {
+		return errcode.New(errcode.Invalid, "reason: has %d characters of UTF-8, and at most %d are kept", n, maxReason)
+	}
+	if strings.ContainsFunc(w.Reason, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return errcode.New(errcode.Invalid, "reason: is one line without control characters")
+	}
+	return nil
+}
+
+type whyKey struct{}
+
+// Because gives a reason for all that happens in ctx.
+func Because(ctx context.Context, w Why) context.Context { return context.WithValue(ctx, whyKey{}, w) }
+
+// Reason returns the reason of ctx in a person's words, empty for none.
+func Reason(ctx context.Context) string {
+	w, _ := ctx.Value(whyKey{}).(Why)
+	return w.Reason
+}
+
+// Noted returns an event's message with the reason of ctx.
+func Noted(ctx context.Context, message string) string {
+	w, _ := ctx.Value(whyKey{}).(Why)
+	if w.Operation != "" {
+		w.Operation = "operation " + w.Operation
+	}
+	parts := slices.DeleteFunc([]string{message, w.Reason, w.Operation}, func(s string) bool { return s == "" })
+	return strings.Join(parts, "; ")
 }
 
 // Entry is an event for people.

@@ -87,7 +87,7 @@ func TestAgentServiceIsTheHubsOwn(t *testing.T) {
 		fleettest.WantCode(t, err, errcode.Conflict)
 		_, err = env.DeleteService(t.Context(), "ann", ref, false)
 		fleettest.WantCode(t, err, errcode.Conflict)
-		_, err = env.RollbackService(t.Context(), "ann", ref, 1, "")
+		_, err = env.RollbackService(t.Context(), "ann", ref, 1)
 		fleettest.WantCode(t, err, errcode.Conflict)
 		specs, _, err := env.AgentSpecs(t.Context(), c.ID, []string{second.ID})
 		if err != nil || len(specs) != 1 || specs[0].Service.Spec.Configuration["version"] != "2.0.0" || !specs[0].Service.Spec.Protect {

@@ -101,7 +101,7 @@ func (f *builtins) storeBuiltin(ctx context.Context, s StoredService, cluster Cl
 	if fresh {
 		cause, kind, put = CauseCreate, "service.created", f.store.InsertService
 	}
-	if err := f.revisions.addRevision(ctx, &s, s.Spec, "", made{cause: cause, by: "hub"}); err != nil {
+	if err := f.revisions.addRevision(ctx, &s, s.Spec, "", cause, "hub"); err != nil {
 		return err
 	}
 	if err := put(ctx, s); err != nil {

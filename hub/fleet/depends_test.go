@@ -51,7 +51,7 @@ func TestServiceIsResumedWhileItsHeadMoves(t *testing.T) {
 	c.Must(c.CreateService(t.Context(), "ann", fleettest.Creation("web", "web")))
 	c.MoveHead("web", "two")
 	ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
-	c.Must(c.RollbackService(t.Context(), "ann", ref, 0, ""))
+	c.Must(c.RollbackService(t.Context(), "ann", ref, 0))
 	_, err := c.Overtaken(func(ctx context.Context) error {
 		_, err := c.ResumeService(ctx, "ann", ref)
 		return err

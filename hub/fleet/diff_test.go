@@ -52,7 +52,7 @@ func TestSyncOfSomeObjects(t *testing.T) {
 		env.AddCluster("edge-1")
 		env.AddService("edge-1", "web")
 		ref := fleet.Ref{Cluster: "edge-1", Name: "web"}
-		if _, err := env.PauseService(t.Context(), "ann", ref, ""); err != nil {
+		if _, err := env.PauseService(t.Context(), "ann", ref); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := env.SyncService(t.Context(), "ann", ref); !errcode.Is(err, errcode.Conflict) {

@@ -120,7 +120,7 @@ func TestServiceMovesToAProjectWithLimits(t *testing.T) {
 		"pinned": func(env *fleettest.Fleet, web fleet.ServiceView) {
 			env.Move(web, 1)
 			env.Move(web, 2)
-			env.Must(env.RollbackService(env.T.Context(), "ann", fleet.Ref{Cluster: "edge-1", Name: "web"}, 0, ""))
+			env.Must(env.RollbackService(env.T.Context(), "ann", fleet.Ref{Cluster: "edge-1", Name: "web"}, 0))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,9 +137,9 @@ func TestVerbsOfAnIncidentAreNoWrites(t *testing.T) {
 		env.Move(web, 2)
 		ann := as(t, cli, false)
 		env.Must(env.SyncService(ann, "ann", ref))
-		env.Must(env.RollbackService(ann, "ann", ref, 1, ""))
+		env.Must(env.RollbackService(ann, "ann", ref, 1))
 		env.Must(env.ResumeService(ann, "ann", ref))
-		if got := env.Must(env.PauseService(ann, "ann", ref, "")); got.ManagedBy != operator || !got.Paused {
+		if got := env.Must(env.PauseService(ann, "ann", ref)); got.ManagedBy != operator || !got.Paused {
 			t.Errorf("managed by %v, paused %v", got.ManagedBy, got.Paused)
 		}
 	})

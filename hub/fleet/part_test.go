@@ -95,7 +95,7 @@ func TestRollbackTakesAllPartsBack(t *testing.T) {
 		first := env.Get(shop)
 		env.MoveTo(fleettest.RulesSource, 8)
 		env.MoveTo(fleettest.ChartSource, 9)
-		back := env.Must(env.RollbackService(t.Context(), "ann", shop.Ref(), 1, ""))
+		back := env.Must(env.RollbackService(t.Context(), "ann", shop.Ref(), 1))
 		if diff := cmp.Diff(fleettest.PartNames(first.Parts), fleettest.PartNames(back.Parts)); diff != "" || back.PinnedRevision != 1 {
 			t.Errorf("pinned to %d (-want +got):\n%s", back.PinnedRevision, diff)
 		}

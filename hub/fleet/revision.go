@@ -52,20 +52,14 @@ func (f *revisions) settle(s *StoredService, spec Spec, sealed string, cluster C
 	return err
 }
 
-// made says why there is a revision.
-type made struct {
-	cause      Cause
-	by, reason string
-}
-
 // addRevision makes the current content and spec the service's next revision.
-func (f *revisions) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, m made) error {
+func (f *revisions) addRevision(ctx context.Context, s *StoredService, spec Spec, sealed string, cause Cause, by string) error {
 	s.Revision++
 	s.RevisedAt = f.now()
 	number, err := f.store.InsertRevision(ctx, StoredRevision{
 		Revision: Revision{
 			ServiceID: s.ID, Number: s.Revision, Content: s.Desired, Parts: s.Parts, SpecDigest: s.SpecDigest,
-			Cause: m.cause, By: m.by, Reason: m.reason, CreatedAt: s.RevisedAt, Spec: spec,
+			Cause: cause, By: by, Reason: event.Reason(ctx), CreatedAt: s.RevisedAt, Spec: spec,
 		},
 		Secrets: sealed, OwnerID: s.OwnerID,
 	}, KeptRevisions)

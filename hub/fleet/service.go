@@ -135,11 +135,9 @@ type Revision struct {
 	Parts      []Part
 	SpecDigest string
 	Cause      Cause
-	// By is who made it; for a commit, its author.
-	By        string
-	// Reason is why somebody went back to it.
-	Reason    string
-	CreatedAt int64
+	// By is who made it; for a commit, its author. Reason is why, if they said so.
+	By, Reason string
+	CreatedAt  int64
 	// Current is filled by reads.
 	Current bool
 	// Spec is the spec at that time, without the values of secrets.

@@ -27,7 +27,7 @@ func recordService(ctx context.Context, s Service, kind, by, message string) err
 		return err
 	}
 	return event.Record(ctx, event.Entry{
-		Kind: kind, Object: "service " + s.Ref().String(), By: by, Message: message, Cluster: s.ClusterID, Service: s.ID,
+		Kind: kind, Object: "service " + s.Ref().String(), By: by, Message: event.Noted(ctx, message), Cluster: s.ClusterID, Service: s.ID,
 	})
 }
 
@@ -158,7 +158,7 @@ func (f *Fleet) create(ctx context.Context, by string, r ServiceRequest) (Stored
 		return StoredService{}, err
 	}
 	if s.Desired.Digest != "" {
-		if err := f.addRevision(ctx, &s, s.Spec, s.Secrets, made{cause: CauseCreate, by: by}); err != nil {
+		if err := f.addRevision(ctx, &s, s.Spec, s.Secrets, CauseCreate, by); err != nil {
 			return StoredService{}, err
 		}
 	}
@@ -252,7 +252,7 @@ func (f *Fleet) redeliver(ctx context.Context, s *StoredService, before StoredSe
 		s.Desired, s.Parts = before.Desired, before.Parts
 		return nil
 	}
-	return f.addRevision(ctx, s, s.Spec, s.Secrets, made{cause: cause, by: by})
+	return f.addRevision(ctx, s, s.Spec, s.Secrets, cause, by)
 }
 
 // declare checks s.Spec and fills in what follows from it: project, source,

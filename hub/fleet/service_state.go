@@ -77,14 +77,11 @@ func (f *Fleet) ApprovePrune(ctx context.Context, by string, ref Ref) (ServiceVi
 }
 
 // PauseService pauses the service until it is resumed.
-func (f *Fleet) PauseService(ctx context.Context, by string, ref Ref, reason string) (ServiceView, error) {
-	if err := specrules.CheckReason(reason); err != nil {
-		return ServiceView{}, err
-	}
+func (f *Fleet) PauseService(ctx context.Context, by string, ref Ref) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.paused", func(_ context.Context, s *StoredService, _ Cluster) (bool, string, error) {
 		changed := !s.Paused
 		s.Paused = true
-		return changed, reason, nil
+		return changed, "", nil
 	})
 }
 
@@ -105,11 +102,8 @@ func (f *Fleet) ResumeService(ctx context.Context, by string, ref Ref) (ServiceV
 }
 
 // RollbackService goes back to a revision and pins the service to it; 0 is the
-// previous revision. reason is told to people and may be empty. NotFound; Conflict when it is already at that revision.
-func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number int64, reason string) (ServiceView, error) {
-	if err := specrules.CheckReason(reason); err != nil {
-		return ServiceView{}, err
-	}
+// previous revision. NotFound; Conflict when it is already at that revision.
+func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number int64) (ServiceView, error) {
 	return f.change(ctx, by, ref, "service.rolled_back", func(ctx context.Context, s *StoredService, c Cluster) (bool, string, error) {
 		if s.Builtin() {
 			return false, "", errcode.New(errcode.Conflict, "service %s belongs to the hub itself; use axle agents abort to go back", ref)
@@ -119,9 +113,6 @@ func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number 
 			return false, "", err
 		}
 		message := fmt.Sprintf("pinned to revision %d (%s) until it is resumed", target.Number, short(target.SourceRevision))
-		if reason != "" {
-			message += ": " + reason
-		}
 		s.Desired, s.Parts, s.PinnedRevision = target.Content, target.Parts, target.Number
 		if err := f.settle(s, target.Spec, target.Secrets, c); err != nil {
 			return false, "", err
@@ -130,7 +121,7 @@ func (f *Fleet) RollbackService(ctx context.Context, by string, ref Ref, number 
 			s.Revision, s.RevisedAt = target.Number, f.now()
 			return true, message, nil
 		}
-		return true, message, f.addRevision(ctx, s, target.Spec, target.Secrets, made{CauseRollback, by, reason})
+		return true, message, f.addRevision(ctx, s, target.Spec, target.Secrets, CauseRollback, by)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/axle-cd/axle/hub/event"
 	"github.com/axle-cd/axle/hub/fleet"
 	"github.com/axle-cd/axle/hub/fleet/fleettest"
 	"github.com/axle-cd/axle/hub/store/storetest"
@@ -72,7 +73,11 @@ func TestRollbackPins(t *testing.T) {
 		changed.Configuration = map[string]string{"colour": "red"}
 		env.Must(env.UpdateService(t.Context(), "ann", web.Ref(), changed, nil, false))
 
-		back := env.Must(env.RollbackService(t.Context(), "ann", web.Ref(), 1, ""))
+		why := event.Because(t.Context(), event.Why{Reason: "it broke", Operation: "op_1"})
+		back := env.Must(env.RollbackService(why, "ann", web.Ref(), 1))
+		if all, err := env.Revisions(t.Context(), web.Ref()); err != nil || all[0].Reason != "it broke" || all[1].Reason != "" {
+			t.Errorf("revisions %+v, %v", all, err)
+		}
 		if back.PinnedRevision != 1 || back.Revision != 4 || back.Desired.Message != "change 1" {
 			t.Errorf("pinned to %d at %d: %s", back.PinnedRevision, back.Revision, back.Desired.Message)
 		}
@@ -84,7 +89,7 @@ func TestRollbackPins(t *testing.T) {
 		if now := env.Get(web); now.Revision != 4 || now.Desired.Message != "change 1" {
 			t.Errorf("a commit moved a pinned service to %q", now.Desired.Message)
 		}
-		same := env.Must(env.RollbackService(t.Context(), "ann", web.Ref(), 1, ""))
+		same := env.Must(env.RollbackService(t.Context(), "ann", web.Ref(), 1))
 		if same.Revision != 4 {
 			t.Errorf("the same rollback made revision %d", same.Revision)
 		}
@@ -95,9 +100,9 @@ func TestRollbackPins(t *testing.T) {
 		if resumed.PinnedRevision != 0 || resumed.Desired.Message != "change 3" || resumed.Spec.Configuration["colour"] != "red" {
 			t.Errorf("resumed at %q with %v", resumed.Desired.Message, resumed.Spec.Configuration)
 		}
-		_, err = env.RollbackService(t.Context(), "ann", web.Ref(), resumed.Revision, "")
+		_, err = env.RollbackService(t.Context(), "ann", web.Ref(), resumed.Revision)
 		fleettest.WantCode(t, err, errcode.Conflict)
-		_, err = env.RollbackService(t.Context(), "ann", web.Ref(), 99, "")
+		_, err = env.RollbackService(t.Context(), "ann", web.Ref(), 99)
 		fleettest.WantCode(t, err, errcode.NotFound)
 	})
 }

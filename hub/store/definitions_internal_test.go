@@ -17,6 +17,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/globals"
 	"github.com/axle-cd/axle/hub/store/notifications"
+	"github.com/axle-cd/axle/hub/store/operations"
 	"github.com/axle-cd/axle/hub/store/previews"
 	"github.com/axle-cd/axle/hub/store/revisions"
 	"github.com/axle-cd/axle/hub/store/rollouts"
@@ -42,7 +43,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries} {
 		maps.Copy(definitions, room)
 	}
 }
@@ -245,6 +246,8 @@ var elsewhere = map[string]string{
 	"store.member incarnation":           "Position.Incarnation",
 	"store.member sequence":              "Position.Sequence",
 	"store.member {now}":                 "now",
+
+	"operations.Operation actor": "By",
 
 	"audit.Row seq":            "Sequence",
 	"audit.Row at":             "Columns.At",

@@ -14,6 +14,8 @@ const (
 	feedKept = 24 * time.Hour
 	// eventsKept is how long events are kept.
 	eventsKept = 30 * 24 * time.Hour
+	// operationsKept is how long operations are kept after their end.
+	operationsKept = 30 * 24 * time.Hour
 	// retentionPause is the time between two runs, ± a fifth.
 	retentionPause = 10 * time.Minute
 	// retentionChunk is how many rows one transaction deletes.
@@ -45,6 +47,7 @@ func (s *Store) Prune(ctx context.Context) error {
 	for _, drop := range []func() (int64, error){
 		func() (int64, error) { return s.pruneFeed(ctx, clock.Micros(now.Add(-feedKept))) },
 		func() (int64, error) { return s.pruneEvents(ctx, clock.Micros(now.Add(-eventsKept))) },
+		func() (int64, error) { return pruneOperations(ctx, s, clock.Micros(now.Add(-operationsKept))) },
 		func() (int64, error) { return 0, s.pruneReplicas(ctx) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.artifact, s.DropArtifacts) },
 		func() (int64, error) { return 0, s.prunePages(ctx, &s.pruned.content, s.DropContents) },
@@ -75,6 +78,13 @@ func (s *Store) prunePages(ctx context.Context, at *string, drop func(ctx contex
 		}
 	}
 	return nil
+}
+
+func pruneOperations(ctx context.Context, s *Store, before int64) (n int64, err error) {
+	return n, s.Write(ctx, func(ctx context.Context) error {
+		n, err = s.DropOperation(ctx, before, retentionChunk)
+		return err
+	})
 }
 
 func (s *Store) pruneFeed(ctx context.Context, before int64) (n int64, err error) {

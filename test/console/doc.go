@@ -8,4 +8,7 @@
 //
 // `make deps` installs Chromium, `make web` builds the console and installs Node's
 // packages.
+//
+// It also tests what the hub does for its console, from outside: operations on many
+// services, and the enrollment of clusters.
 package console

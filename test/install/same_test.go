@@ -43,6 +43,7 @@ func TestAgentChartGivesTheHubsObjects(t *testing.T) {
 		"own authority":   {deploy.Agent{Namespace: "axle-system", CAPEM: "pem"}, "caPem=pem"},
 		"least privilege": {deploy.Agent{Namespace: "axle-system", LeastPrivilege: true}, "leastPrivilege=true"},
 		"without admins":  {deploy.Agent{Namespace: "axle-system", WithoutAdmins: true}, "withoutAdmins=true"},
+		"without access":  {deploy.Agent{Namespace: "axle-system", WithoutAccess: true}, "withoutAccess=true"},
 		"without people":  {deploy.Agent{Namespace: "axle-system", WithoutPeople: true, LeastPrivilege: true}, "withoutPeople=true,leastPrivilege=true"},
 	} {
 		t.Run(name, func(t *testing.T) {

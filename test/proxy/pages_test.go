@@ -275,6 +275,13 @@ func TestPagesReadMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWhole(t)
 	b := newBed(t, options{})
+	eventually.For(t, limit, "a whole enrollment", func() error {
+		answer, err := w.client.Clusters.Enrollment(t.Context(), connect.NewRequest(&hubv1.EnrollmentRequest{Name: "edge"}))
+		if err == nil && !answer.Msg.GetDone() {
+			err = fmt.Errorf("steps %v", answer.Msg.GetSteps())
+		}
+		return err
+	})
 	const group, version = "figures.example.com", "v1beta1"
 	list := map[string]any{"kind": "NodeMetricsList", "apiVersion": group + "/" + version, "metadata": map[string]any{}, "items": []any{map[string]any{"usage": map[string]string{"cpu": "250m"}}}}
 	b.aggregate(t, group, version, map[string]any{
@@ -285,5 +292,85 @@ func TestPagesReadMetrics(t *testing.T) {
 	}))
 	if err != nil || !strings.Contains(string(answer.Msg.GetJson()), "250m") {
 		t.Errorf("%v %v", answer, err)
+	}
+}
+
+// TestRightsInTheHubHoldInACluster: what the hub lets a person do with a cluster,
+// they may do in it, and not after it was taken away.
+func TestRightsInTheHubHoldInACluster(t *testing.T) {
+	t.Parallel()
+	w := newWhole(t)
+	b := newBed(t, options{})
+	namespace := b.kube.Namespace(t)
+	made, err := w.client.Clusters.AgentManifests(t.Context(), connect.NewRequest(&hubv1.AgentManifestsRequest{BootstrapToken: "axle_x"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The bindings alone: an agent runs already.
+	var rbac []string
+	for document := range strings.SplitSeq(made.Msg.GetManifests(), "\n---\n") {
+		if strings.Contains(document, "axle:cluster:") || strings.Contains(document, "\nkind: ClusterRole\n") {
+			rbac = append(rbac, document)
+		}
+	}
+	apply := b.kubectl(b.kube.Kubeconfig(), "apply", "-f", "-")
+	apply.Stdin = strings.NewReader(strings.Join(rbac, "\n---\n"))
+	if out, err := apply.CombinedOutput(); err != nil || len(rbac) != 4 {
+		t.Fatalf("%d documents: %v %s", len(rbac), err, out)
+	}
+	person := func(name string, actions ...string) *sdk.Client {
+		t.Helper()
+		user, err := w.client.Users.Create(t.Context(), connect.NewRequest(&hubv1.CreateUserRequest{Email: name + "@example.com", TokenScopes: []string{"write"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(actions) > 0 {
+			if _, err := w.client.Bindings.Create(t.Context(), connect.NewRequest(&hubv1.CreateBindingRequest{
+				SubjectKind: "user", Subject: name + "@example.com", Actions: actions, Place: &hubv1.Place{Cluster: "edge"},
+			})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return w.with(user.Msg.GetToken())
+	}
+	viewer, writer, stranger := person("viewer", "read"), person("writer", "write"), person("stranger")
+	list := func(c *sdk.Client, resource, namespace string) error {
+		_, err := c.ClusterAPI.ListObjects(t.Context(), connect.NewRequest(&hubv1.ListClusterObjectsRequest{
+			Objects: &hubv1.ClusterObjects{Cluster: "edge", Version: "v1", Resource: resource, Namespace: namespace},
+		}))
+		return err
+	}
+	create := func(c *sdk.Client, name string) error {
+		_, err := c.ClusterAPI.WriteObject(t.Context(), connect.NewRequest(&hubv1.WriteClusterObjectRequest{
+			Objects: &hubv1.ClusterObjects{Cluster: "edge", Version: "v1", Resource: "configmaps", Namespace: namespace}, Verb: "create", Object: configMap(namespace, name, "x"),
+		}))
+		return err
+	}
+	eventually.For(t, limit, "the roles", func() error { return errors.Join(list(viewer, "pods", namespace), create(writer, "first")) })
+	for name, test := range map[string]struct {
+		err  error
+		code errcode.Code
+	}{
+		"a viewer sees nodes":        {list(viewer, "nodes", ""), ""},
+		"a viewer sees no Secrets":   {list(viewer, "secrets", namespace), errcode.Forbidden},
+		"a viewer writes nothing":    {create(viewer, "second"), errcode.Forbidden},
+		"a writer writes":            {create(writer, "third"), ""},
+		"a writer binds no rights":   {list(writer, "serviceaccounts", "kube-system"), ""},
+		"a stranger sees no cluster": {list(stranger, "pods", namespace), errcode.Forbidden},
+	} {
+		if test.code == "" && test.err != nil || test.code != "" && !errcode.Is(test.err, test.code) {
+			t.Errorf("%s: %v", name, test.err)
+		}
+	}
+	if text := fmt.Sprint(create(viewer, "second")); !strings.Contains(text, `User "viewer@example.com" cannot create resource "configmaps"`) || !strings.Contains(text, "axle auth bind --user viewer@example.com --action write --cluster edge") {
+		t.Errorf("the refusal says %s", text)
+	}
+	if _, err := w.client.Bindings.Delete(t.Context(), connect.NewRequest(&hubv1.DeleteBindingRequest{
+		SubjectKind: "user", Subject: "writer@example.com", Actions: []string{"write"}, Place: &hubv1.Place{Cluster: "edge"},
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(writer, "fourth"); err == nil {
+		t.Error("a writer writes after the binding was removed")
 	}
 }

@@ -36,13 +36,20 @@ type Policy struct {
 	// nothing, and requests carry no other group.
 	Groups []string
 	// Prefix is put before each user and group, so that names of the hub cannot
-	// collide with names that the cluster has from elsewhere. The group axle:admins
-	// keeps its name.
+	// collide with names that the cluster has from elsewhere. Groups that the hub
+	// alone gives, axle:admins and axle:cluster:…, keep their names.
 	Prefix string
 }
 
 // AdminsGroup is the group of the hub's administrators.
 const AdminsGroup = "axle:admins"
+
+// hubGroups is the prefix of groups that the hub alone gives, hubRights of those that
+// say what it lets a person do with the cluster.
+const (
+	hubGroups = "axle:"
+	hubRights = hubGroups + "cluster:"
+)
 
 var knownVerbs = []string{
 	"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "exec", "attach", "portforward", "proxy",
@@ -110,8 +117,12 @@ func (p Policy) as(user string, groups []string) (string, []string) {
 		if len(p.Groups) > 0 && !slices.Contains(p.Groups, g) {
 			continue
 		}
-		if g != AdminsGroup {
-			g = p.Prefix + g
+		if strings.HasPrefix(g, hubGroups) {
+			out = append(out, g)
+			continue
+		}
+		if g = p.Prefix + g; g == AdminsGroup || strings.HasPrefix(g, hubRights) {
+			continue // the prefix makes another group look like one of the hub's
 		}
 		out = append(out, g)
 	}

@@ -158,7 +158,8 @@ type ClusterFilter struct {
 	Freshness []string `protobuf:"bytes,4,rep,name=freshness,proto3" json:"freshness,omitempty"`
 	// Up, Down, Off.
 	Tunnel []string `protobuf:"bytes,5,rep,name=tunnel,proto3" json:"tunnel,omitempty"`
-	// NeedsYou, Failed, Stale, Progressing, Healthy, Pending; see ClusterRow.verdict.
+	// Failed, Stale, Drifted, Pending, Progressing, Healthy; see ClusterRow.verdict.
+	// NeedsYou selects those that are Failed or Stale, or wait for approval.
 	Verdict           []string `protobuf:"bytes,6,rep,name=verdict,proto3" json:"verdict,omitempty"`
 	KubernetesVersion []string `protobuf:"bytes,7,rep,name=kubernetes_version,json=kubernetesVersion,proto3" json:"kubernetes_version,omitempty"`
 	AgentVersion      []string `protobuf:"bytes,8,rep,name=agent_version,json=agentVersion,proto3" json:"agent_version,omitempty"`
@@ -271,9 +272,10 @@ func (x *ClusterFilter) GetManagedByTool() []string {
 type ClusterRow struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Cluster *Cluster               `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// The worst fresh state of the cluster and its services. Failed: a service
-	// failed or is degraded; Stale: its agent does not poll; Pending: waits for
-	// approval or for its agent; Progressing; Healthy. Stale never counts as healthy.
+	// The worst fresh state of the cluster and its services. Pending: waits for
+	// approval or for its agent; Stale: its agent does not poll; Failed: a service
+	// failed, is held or is degraded; Drifted: a service is; Progressing; Healthy.
+	// Stale never counts as healthy, and a paused service does not count.
 	Verdict string `protobuf:"bytes,2,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// How many of its services need a person.
 	ServicesHeld        int32 `protobuf:"varint,3,opt,name=services_held,json=servicesHeld,proto3" json:"services_held,omitempty"`
@@ -525,7 +527,7 @@ type ServiceFilter struct {
 	Tag []string `protobuf:"bytes,10,rep,name=tag,proto3" json:"tag,omitempty"`
 	// Services whose revision a rollback pinned.
 	Pinned *bool `protobuf:"varint,11,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
-	// Failed: sync Failed or Held, or health Degraded. Drifted, Stale, Paused,
+	// Failed: sync Failed or Held, or health Degraded. Stale, Drifted, Paused,
 	// Progressing, Pending, Healthy; see ServiceRow.verdict.
 	Verdict []string `protobuf:"bytes,12,rep,name=verdict,proto3" json:"verdict,omitempty"`
 	// Created by a global service with this name.
@@ -688,8 +690,9 @@ type ServiceRow struct {
 	Counts          *ComponentCounts `protobuf:"bytes,27,opt,name=counts,proto3" json:"counts,omitempty"`
 	// When its declaration or its content last changed, and who did it.
 	UpdatedAt int64 `protobuf:"varint,28,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	// The worst of sync, health and freshness: Failed, Drifted, Stale, Paused,
-	// Progressing, Pending, Healthy. Stale never counts as healthy.
+	// The worst of sync, health and freshness: Failed, Stale, Drifted, Paused,
+	// Progressing, Pending, Healthy. Of a Stale cluster nothing else is known:
+	// its services are Stale, neither Failed nor Healthy.
 	Verdict       string `protobuf:"bytes,29,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	Errors        int32  `protobuf:"varint,30,opt,name=errors,proto3" json:"errors,omitempty"`
 	CreatedAt     int64  `protobuf:"varint,31,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
@@ -2237,7 +2240,8 @@ func (x *Topics) GetHints() []string {
 type WatchFleetRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Topics *Topics                `protobuf:"bytes,1,opt,name=topics,proto3" json:"topics,omitempty"`
-	// Of an answer or an earlier event; empty begins now.
+	// Of an answer or an earlier event: the first message has all topics as they
+	// are now, and every hint when anything changed since. Empty begins now.
 	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2391,9 +2395,10 @@ func (x *WatchFleetResponse) GetHints() []string {
 }
 
 type SetTopicsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	StreamId      string                 `protobuf:"bytes,1,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
-	Topics        *Topics                `protobuf:"bytes,2,opt,name=topics,proto3" json:"topics,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	StreamId string                 `protobuf:"bytes,1,opt,name=stream_id,json=streamId,proto3" json:"stream_id,omitempty"`
+	// The next message has those that are new as they are now.
+	Topics        *Topics `protobuf:"bytes,2,opt,name=topics,proto3" json:"topics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

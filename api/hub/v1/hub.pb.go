@@ -1517,6 +1517,9 @@ type AgentManifestsRequest struct {
 	WithoutAdmins bool `protobuf:"varint,8,opt,name=without_admins,json=withoutAdmins,proto3" json:"without_admins,omitempty"`
 	// Nobody may use the cluster's API through the hub.
 	WithoutPeople bool `protobuf:"varint,9,opt,name=without_people,json=withoutPeople,proto3" json:"without_people,omitempty"`
+	// No bindings by which those whom the hub lets read or write the cluster see or edit
+	// what is in it.
+	WithoutAccess bool `protobuf:"varint,10,opt,name=without_access,json=withoutAccess,proto3" json:"without_access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1610,6 +1613,13 @@ func (x *AgentManifestsRequest) GetWithoutAdmins() bool {
 func (x *AgentManifestsRequest) GetWithoutPeople() bool {
 	if x != nil {
 		return x.WithoutPeople
+	}
+	return false
+}
+
+func (x *AgentManifestsRequest) GetWithoutAccess() bool {
+	if x != nil {
+		return x.WithoutAccess
 	}
 	return false
 }
@@ -10297,7 +10307,7 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x0fbootstrap_token\x18\x02 \x01(\tR\x0ebootstrapToken\x120\n" +
 	"\x14bootstrap_expires_at\x18\x03 \x01(\x03R\x12bootstrapExpiresAt\x12\x17\n" +
 	"\ahub_url\x18\x04 \x01(\tR\x06hubUrl\x12\x15\n" +
-	"\x06ca_pem\x18\x05 \x01(\tR\x05caPem\"\xbd\x02\n" +
+	"\x06ca_pem\x18\x05 \x01(\tR\x05caPem\"\xe4\x02\n" +
 	"\x15AgentManifestsRequest\x12'\n" +
 	"\x0fbootstrap_token\x18\x01 \x01(\tR\x0ebootstrapToken\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x14\n" +
@@ -10307,7 +10317,9 @@ const file_hub_v1_hub_proto_rawDesc = "" +
 	"\x04args\x18\x06 \x03(\tR\x04args\x12'\n" +
 	"\x0fleast_privilege\x18\a \x01(\bR\x0eleastPrivilege\x12%\n" +
 	"\x0ewithout_admins\x18\b \x01(\bR\rwithoutAdmins\x12%\n" +
-	"\x0ewithout_people\x18\t \x01(\bR\rwithoutPeople\"L\n" +
+	"\x0ewithout_people\x18\t \x01(\bR\rwithoutPeople\x12%\n" +
+	"\x0ewithout_access\x18\n" +
+	" \x01(\bR\rwithoutAccess\"L\n" +
 	"\x16AgentManifestsResponse\x12\x1c\n" +
 	"\tmanifests\x18\x01 \x01(\tR\tmanifests\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\"\xcf\x02\n" +

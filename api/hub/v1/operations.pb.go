@@ -37,11 +37,13 @@ type Operation struct {
 	// The filter in words, or how many services were named.
 	Selection string `protobuf:"bytes,6,opt,name=selection,proto3" json:"selection,omitempty"`
 	Total     int64  `protobuf:"varint,7,opt,name=total,proto3" json:"total,omitempty"`
-	Done      int64  `protobuf:"varint,8,opt,name=done,proto3" json:"done,omitempty"`
-	Failed    int64  `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
-	CreatedAt int64  `protobuf:"varint,10,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	UpdatedAt int64  `protobuf:"varint,11,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
-	EndedAt   int64  `protobuf:"varint,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
+	// Those that were changed, and those that were not; the rest waits, or was
+	// cancelled.
+	Done      int64 `protobuf:"varint,8,opt,name=done,proto3" json:"done,omitempty"`
+	Failed    int64 `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
+	CreatedAt int64 `protobuf:"varint,10,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	UpdatedAt int64 `protobuf:"varint,11,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	EndedAt   int64 `protobuf:"varint,12,opt,name=ended_at,json=endedAt,proto3" json:"ended_at,omitempty"`
 	// Up to 20 names, for a dry run.
 	Examples []string `protobuf:"bytes,13,rep,name=examples,proto3" json:"examples,omitempty"`
 	// Of the services that a dry run found, how many the caller may not write.

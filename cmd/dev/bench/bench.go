@@ -47,6 +47,8 @@ var benchmarks = []benchmark{
 		"one large input. Small inputs cost the start of the child, which the install includes"},
 	{"monorepo", "one commit to one of 2,000 folders of a repository of 200,000 files; every folder is followed", 10 * time.Minute, benchMonorepo,
 		"the upstream is on the same machine, without latency; one repository"},
+	{"fleet-index", "lists of a hub with 10,000 clusters and 100,000 services, over HTTP, on SQLite and Postgres", 20 * time.Minute, benchFleetIndex,
+		"the fleet is written straight into the tables and does not move meanwhile; one caller at a time, an administrator, on the same machine. Services have no secrets and short specs"},
 	{"refs", "a repository of 50,001 branches on a local server", 15 * time.Minute, benchRefs,
 		"the upstream has no latency; one clone, because a second one has nothing to fetch"},
 	{"agent-memory", "an agent with objects of a real size, a fifth of which never become ready", 70 * time.Minute, benchAgentMemory,

@@ -236,7 +236,7 @@ func TestRevisionsNameWhoMadeThem(t *testing.T) {
 		env.Move(web, 2)
 		env.Must(env.UpdateService(t.Context(), "bob@example.com", ref, fleettest.Spec("later"), nil, false))
 		env.MoveTo(fleettest.SourceID("repo_main", "main", "later"), 3)
-		env.Must(env.RollbackService(t.Context(), "carol@example.com", ref, 2, ""))
+		env.Must(env.RollbackService(t.Context(), "carol@example.com", ref, 2))
 		revisions, err := env.Revisions(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,7 @@ func TestTemplateIsEdited(t *testing.T) {
 		if _, err := b.UpdateService(t.Context(), "bob", now.Ref(), fleettest.Spec("other"), nil, false); !errcode.Is(err, errcode.Conflict) {
 			t.Errorf("an update of a target: %v", err)
 		}
-		back := b.Must(b.RollbackService(t.Context(), "bob", now.Ref(), 1, ""))
+		back := b.Must(b.RollbackService(t.Context(), "bob", now.Ref(), 1))
 		if back.Revision != 1 || back.PinnedRevision != 1 || back.SpecDigest != was.SpecDigest {
 			t.Errorf("rolled back: %+v", back.Service)
 		}

@@ -259,7 +259,7 @@ func TestRolloutPassesClustersThatAreAway(t *testing.T) {
 			return fleet.Fresh
 		}
 		b.Move(b.target("edge-00"), 2)
-		b.Must(b.RollbackService(t.Context(), "ann", b.target("edge-00").Ref(), 1, ""))
+		b.Must(b.RollbackService(t.Context(), "ann", b.target("edge-00").Ref(), 1))
 		b.color("blue", func(r *globals.Request) { r.Plan = &fanout.Plan{Waves: []string{"50%", "100%"}, Soak: time.Minute} })
 		for range 8 {
 			b.report(fleet.Synced, fleet.Healthy, "edge-01", "edge-03")

@@ -249,10 +249,10 @@ func TestChangesAndARebuildAreTheSame(t *testing.T) {
 	}
 }
 
-// A service costs at most 250 B, and a cluster at most 500 B beside its tags.
-func TestAServiceIsSmall(t *testing.T) {
-	const clusters, services = 2000, 10
-	r, _ := fleetOf(t, clusters, services)
+// memoryOf returns what a service costs, with its share of its cluster.
+func memoryOf(tb testing.TB, clusters, services int) float64 {
+	tb.Helper()
+	r, _ := fleetOf(tb, clusters, services)
 	measure := func() uint64 {
 		runtime.GC()
 		runtime.GC()
@@ -265,15 +265,27 @@ func TestAServiceIsSmall(t *testing.T) {
 		Store:     index.Store{ServiceStore: r, ObjectStore: r},
 		Freshness: func(string) (fleet.Freshness, int64) { return fleet.Fresh, 1 }, Tunnel: func(string) (string, int64) { return "Up", 1 },
 	})
-	if err := x.Rebuild(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := x.Rebuild(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
-	each := float64(measure()-before) / (clusters * services)
-	t.Logf("%.0f B a service, with a tenth of its cluster", each)
-	if each > 300 {
+	each := float64(measure()-before) / float64(clusters*services)
+	runtime.KeepAlive(x)
+	return each
+}
+
+// A service costs at most 250 B, and a cluster at most 500 B beside its tags.
+func TestAServiceIsSmall(t *testing.T) {
+	if each := memoryOf(t, 2000, 10); each > 300 {
 		t.Errorf("a service with a tenth of its cluster costs %.0f B", each)
 	}
-	runtime.KeepAlive(x)
+}
+
+func BenchmarkMemory(b *testing.B) {
+	var each float64
+	for b.Loop() {
+		each = memoryOf(b, 10_000, 10)
+	}
+	b.ReportMetric(each, "B/service")
 }
 
 func FuzzFilter(f *testing.F) {

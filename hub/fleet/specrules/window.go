@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	specv1 "github.com/axle-cd/axle/api/spec/v1"
 	"github.com/axle-cd/axle/internal/syncwindow"
@@ -54,20 +53,6 @@ func CheckResources(all []string) error {
 		if len(text) > 600 || len(parts) != 3 || parts[1] == "" || parts[2] == "" || strings.Count(parts[2], "/") > 1 || strings.HasSuffix(parts[2], "/") {
 			return Field("resources", "%.200q is not an object; write GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, such as apps:Deployment:web or :ConfigMap:web", text)
 		}
-	}
-	return nil
-}
-
-// maxReason limits why somebody did something, in characters.
-const maxReason = 500
-
-// CheckReason checks a text that says why somebody does something.
-func CheckReason(reason string) error {
-	if n := utf8.RuneCountInString(reason); n > maxReason || !utf8.ValidString(reason) {
-		return Field("reason", "has %d characters of UTF-8, and at most %d are kept", n, maxReason)
-	}
-	if strings.ContainsFunc(reason, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return Field("reason", "is one line without control characters")
 	}
 	return nil
 }

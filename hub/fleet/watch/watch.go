@@ -108,8 +108,9 @@ type Stream struct {
 	caller identity.Principal
 	wake   chan struct{}
 	ended  chan struct{}
-	// sentAt is when the last batch was returned.
-	sentAt time.Time
+	// sentAt is when the last batch was returned, lookedAt when the marks were last
+	// taken.
+	sentAt, lookedAt time.Time
 
 	mu                        sync.Mutex
 	why                       error
@@ -143,6 +144,7 @@ func (s *Streams) Open(ctx context.Context, caller identity.Principal, topics To
 	if err := s.add(one); err != nil {
 		return nil, err
 	}
+	s.begin()
 	// Only now: a change meanwhile would be told twice, and never lost.
 	if news != nil {
 		one.take(*news)
@@ -167,6 +169,23 @@ func (s *Streams) since(ctx context.Context, token string) (*index.Change, error
 		return nil, ErrTooOld
 	}
 	return &index.Change{Topics: true, All: at.Before(now)}, nil
+}
+
+// begin notes what the first comparison compares with, before the stream's first rows are
+// read: what changes meanwhile is told.
+func (s *Streams) begin() {
+	s.mu.Lock()
+	first := s.moments == nil
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	now := s.config.Index.Moments()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.moments == nil {
+		s.moments = now
+	}
 }
 
 func (s *Streams) add(one *Stream) error {
@@ -370,20 +389,30 @@ func (s *Stream) end(why error) {
 // changed, or an empty one as a heartbeat. Its error ends the stream.
 func (s *Stream) Next(ctx context.Context) (Batch, error) {
 	now := s.of.config.Clock
-	if !s.sentAt.IsZero() {
-		silence := now.After(heartbeat - now.Now().Sub(s.sentAt))
-		if err := s.wait(ctx, s.wake, silence); err != nil {
-			return Batch{}, err
-		}
-		if early := between - now.Now().Sub(s.sentAt); early > 0 {
-			if err := s.wait(ctx, nil, now.After(early)); err != nil {
+	for first := s.sentAt.IsZero(); ; {
+		if !first {
+			silence := now.After(heartbeat - now.Now().Sub(s.sentAt))
+			if err := s.wait(ctx, s.wake, silence); err != nil {
 				return Batch{}, err
 			}
+			if early := between - now.Now().Sub(s.lookedAt); early > 0 {
+				if err := s.wait(ctx, nil, now.After(early)); err != nil {
+					return Batch{}, err
+				}
+			}
+		}
+		b, err := s.batch(ctx)
+		s.lookedAt = now.Now()
+		// What changed may be nothing that the caller may know of.
+		if err != nil || first || !b.empty() || s.lookedAt.Sub(s.sentAt) >= heartbeat {
+			s.sentAt = s.lookedAt
+			return b, err
 		}
 	}
-	b, err := s.batch(ctx)
-	s.sentAt = now.Now()
-	return b, err
+}
+
+func (b Batch) empty() bool {
+	return len(b.Services)+len(b.Clusters)+len(b.Gone)+len(b.Hints) == 0
 }
 
 func (s *Stream) wait(ctx context.Context, wake <-chan struct{}, until <-chan time.Time) error {

@@ -38,6 +38,8 @@ type Keys struct {
 	// bootstrap token, whose row counts its uses: on Postgres, concurrent
 	// transactions on that row would retry until they give up.
 	turn chan struct{}
+	// contacts are the last registrations.
+	contacts contacts
 }
 
 // New returns an error when a required part is missing.

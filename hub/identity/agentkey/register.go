@@ -45,9 +45,9 @@ func (ks *Keys) Register(ctx context.Context, bearer string, r Registration) (Re
 	}
 	var made identity.CreatedToken
 	var enrolled Enrolled
-	err := ks.writeInTurn(ctx, func(ctx context.Context) error {
-		token, err := ks.bootstrapToken(ctx, bearer)
-		if err != nil {
+	var token identity.Token
+	err := ks.writeInTurn(ctx, func(ctx context.Context) (err error) {
+		if token, err = ks.bootstrapToken(ctx, bearer); err != nil {
 			return err
 		}
 		if enrolled, err = ks.enroll(ctx, token, r); err != nil {
@@ -57,7 +57,11 @@ func (ks *Keys) Register(ctx context.Context, bearer string, r Registration) (Re
 		return err
 	})
 	if err != nil {
-		return Registered{}, ks.show(ctx, err)
+		err = ks.show(ctx, err)
+	}
+	ks.contacts.note(token.ClusterID, Contact{At: ks.now(), Source: r.Source, AgentVersion: r.AgentVersion, Err: err})
+	if err != nil {
+		return Registered{}, err
 	}
 	ks.credentials.Remember(made.Token)
 	ks.boots.Delete(enrolled.ClusterID)
@@ -90,7 +94,8 @@ func (r Registration) check() error {
 	return nil
 }
 
-// bootstrapToken returns the token of a bearer that has not expired.
+// bootstrapToken returns the token of a bearer that has not expired. It returns an
+// expired one beside the error.
 func (ks *Keys) bootstrapToken(ctx context.Context, bearer string) (identity.Token, error) {
 	hash := bearertoken.Hash(bootstrap.Secret(bearer)) // older agents send all of it
 	t, err := ks.stores.Tokens.TokenByHash(ctx, hash[:])
@@ -101,7 +106,7 @@ func (ks *Keys) bootstrapToken(ctx context.Context, bearer string) (identity.Tok
 		return identity.Token{}, err
 	}
 	if err != nil || t.Kind != identity.TokenBootstrap || t.Bootstrap == nil || t.Expired(ks.now()) {
-		return identity.Token{}, errcode.New(errcode.Unauthorized, "the bootstrap token is not known, has expired, or ended with the login or token that made it; make a new one and install the agent with it")
+		return t, errcode.New(errcode.Unauthorized, "the bootstrap token is not known, has expired, or ended with the login or token that made it; make a new one and install the agent with it")
 	}
 	return t, nil
 }

@@ -11,6 +11,8 @@ type Registration struct {
 	Tags         map[string]string
 	BootID       string
 	AgentVersion string
+	// Source is the agent's address.
+	Source string
 	// Proof is the signature over "axle-register\n" + ClusterUID + "\n" +
 	// BootID by the private half.
 	Proof []byte

@@ -2,9 +2,8 @@
 -- Why somebody went back to a revision.
 ALTER TABLE revisions ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 
--- One action on many services. selection is the words for people; caller is the
--- identity that each service is changed as, as JSON; action and state are texts
--- of hub/operations. The counters are of targets.
+-- One action on many services, as the owner of a token. selection is in words for
+-- people; the counters are of targets.
 CREATE TABLE operations (
     id         TEXT   NOT NULL PRIMARY KEY,
     action     TEXT   NOT NULL,
@@ -22,19 +21,18 @@ CREATE TABLE operations (
     ended_at   BIGINT NOT NULL
 );
 CREATE INDEX operations_newest ON operations (created_at, id);
-CREATE INDEX operations_running ON operations (state, created_at, id) WHERE state = 'Running';
+CREATE INDEX operations_of_actor ON operations (actor_id, created_at, id);
+CREATE INDEX operations_running ON operations (created_at, id) WHERE state = 'Running';
 CREATE INDEX operations_ended ON operations (ended_at) WHERE ended_at > 0;
 
--- position orders the targets of an operation. rank orders a list of them: 0 is
--- failed, 1 is all others.
+-- position orders the targets of an operation; rank orders lists of them: 0 is
+-- failed, 1 is everything else.
 CREATE TABLE operation_targets (
     operation_id TEXT   NOT NULL,
     position     BIGINT NOT NULL,
     service_id   TEXT   NOT NULL,
     cluster      TEXT   NOT NULL,
     service      TEXT   NOT NULL,
-    project_id   TEXT   NOT NULL,
-    cluster_id   TEXT   NOT NULL,
     state        TEXT   NOT NULL,
     rank         BIGINT NOT NULL,
     message      TEXT   NOT NULL,

@@ -71,17 +71,50 @@ func (p *Proxy) allow(ctx context.Context, a *parsedRequest) error {
 	if !a.caller.HasScope(identity.ScopeWrite) && !a.info.Reads() {
 		return errcode.New(errcode.Forbidden, "this token has only the scope %q, which allows get, list and watch; this is %s %s", identity.ScopeRead, a.info.Action(), a.info.Kind())
 	}
-	who, err := as(a.caller)
+	who, err := as(a.caller, p.rights(ctx, a))
 	a.head.Identity = who
 	return err
 }
 
-// as returns the identity that the cluster's API server sees.
-func as(caller identity.Principal) (*agentv1.StreamIdentity, error) {
+// The groups that say what the hub lets a caller do with the cluster. The agent's
+// manifests bind them to roles there. Only the hub gives them: no group of people
+// may have a name that begins with "axle:".
+const (
+	ReadGroup  = reserved + "cluster:read"
+	WriteGroup = reserved + "cluster:write"
+)
+
+// rights returns the groups of a caller who may read the cluster, as of now: what a
+// binding or the token's scopes do not give any more is gone with the next request.
+func (p *Proxy) rights(ctx context.Context, a *parsedRequest) []string {
+	groups := []string{ReadGroup}
+	if p.config.Identity.Authorize(ctx, a.caller, identity.ActionWrite, a.cluster.scope()) == nil {
+		groups = append(groups, WriteGroup)
+	}
+	return groups
+}
+
+// hint adds to an API server's refusal what would allow the request.
+func (a *parsedRequest) hint(err error) error {
+	if !errcode.Is(err, errcode.Forbidden) {
+		return err
+	}
+	who := a.head.GetIdentity()
+	rule := "a RoleBinding in the cluster for user " + who.GetUser() + " or one of the groups " + strings.Join(who.GetGroups(), ", ") + " gives single rights"
+	if !slices.Contains(who.GetGroups(), WriteGroup) {
+		rule = "an administrator of the hub gives the role edit there with: " + a.caller.BindCommand(identity.ActionWrite, "--cluster "+a.cluster.Name) + "; " + rule
+	}
+	return errcode.New(errcode.Forbidden, "%s. What would allow it: %s", strings.TrimSuffix(errcode.Message(err), "."), rule)
+}
+
+// as returns the identity that the cluster's API server sees, with the groups of its
+// rights.
+func as(caller identity.Principal, rights []string) (*agentv1.StreamIdentity, error) {
 	groups := slices.DeleteFunc(slices.Clone(caller.Groups), func(g string) bool { return strings.HasPrefix(g, reserved) })
 	if caller.Admin {
 		groups = append(groups, identity.AdminsGroup)
 	}
+	groups = append(groups, rights...)
 	if err := kubereq.CheckIdentity(caller.Name, groups); err != nil {
 		return nil, errcode.New(errcode.Forbidden, "%s; rename it at the hub", err)
 	}

@@ -364,12 +364,12 @@ func TestNamesOfTheHubAndTheClusterAreKept(t *testing.T) {
 		if admin {
 			want = append(want, identity.AdminsGroup)
 		}
-		if who, err := as(p); err != nil || !slices.Equal(who.GetGroups(), want) {
+		if who, err := as(p, nil); err != nil || !slices.Equal(who.GetGroups(), want) {
 			t.Errorf("administrator %v: %v, %v", admin, who, err)
 		}
 	}
 	for _, bad := range []identity.Principal{{Name: "system:admin"}, {Name: "ann", Groups: []string{"System:masters"}}, {Name: ""}, {Name: "a\nb"}} {
-		if who, err := as(bad); err == nil {
+		if who, err := as(bad, nil); err == nil {
 			t.Errorf("%+v goes to a cluster as %v", bad, who)
 		}
 	}

@@ -150,7 +150,7 @@ func (g *Pages) opened(ctx context.Context, a *parsedRequest, q Asking) (*exchan
 	}
 	if err == nil {
 		t.status = int(answer.GetStatus())
-		err = refusal(answer, s)
+		err = a.hint(refusal(answer, s))
 	}
 	if err != nil {
 		end(&err)

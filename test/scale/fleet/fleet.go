@@ -48,7 +48,10 @@ type Config struct {
 	// Player is the command that runs scale.Play.
 	Player []string
 	// Dir keeps data and logs; empty is a temporary folder.
-	Dir      string
+	Dir string
+	// Beside, if set, runs from the begin of the agents to the end of the window. Its
+	// error is that of Measure.
+	Beside   func(ctx context.Context, hubs *hubproc.Replicas) error
 	Progress func(format string, args ...any)
 }
 
@@ -168,7 +171,7 @@ func Measure(ctx context.Context, cfg Config) (_ *Result, err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	for _, step := range []func(context.Context) error{b.prepare, b.begin, b.window, b.deliver, b.changeAll} {
+	for _, step := range []func(context.Context) error{b.prepare, b.beside(b.begin, b.window), b.deliver, b.changeAll} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

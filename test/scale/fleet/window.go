@@ -31,6 +31,29 @@ func (b *benching) read(ctx context.Context) (r reading, err error) {
 	return r, nil
 }
 
+// beside takes steps while Beside runs.
+func (b *benching) beside(steps ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		watching, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan error, 1)
+		go func() {
+			if b.Beside == nil {
+				ended <- nil
+				return
+			}
+			ended <- b.Beside(watching, b.hubs)
+		}()
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		stop()
+		return <-ended
+	}
+}
+
 // window is what is measured: polls at their interval, and the commits.
 func (b *benching) window(ctx context.Context) error {
 	begin, err := b.read(ctx)

@@ -1,7 +1,6 @@
 package hubproc
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -14,8 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,7 +55,7 @@ type replica struct {
 	name, dir, address, metrics string
 	command                     *exec.Cmd
 	ended                       chan struct{}
-	killed                      bool
+	killed                      atomic.Bool
 	last                        procuse.Usage // as long as it ran
 }
 
@@ -348,33 +347,48 @@ func (h *Replicas) DatabaseCPU() time.Duration {
 // Metrics returns the sum over the replicas of each series, by its name with
 // labels. Replicas that were killed are left out.
 func (h *Replicas) Metrics(ctx context.Context) (map[string]float64, error) {
+	texts, err := h.Served(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all := map[string]float64{}
-	for _, r := range h.replicas {
-		if r.killed {
-			continue
-		}
-		var body bytes.Buffer
-		if err := get(ctx, http.DefaultClient, "http://"+r.metrics+"/metrics", &body); err != nil {
-			return nil, err
-		}
-		for lines := bufio.NewScanner(&body); lines.Scan(); {
-			at := strings.LastIndexByte(lines.Text(), ' ')
-			if at < 0 || strings.HasPrefix(lines.Text(), "#") {
+	for _, text := range texts {
+		for line := range bytes.Lines(text) {
+			line = bytes.TrimSpace(line)
+			at := bytes.LastIndexByte(line, ' ')
+			if at < 0 || line[0] == '#' {
 				continue
 			}
-			if n, err := strconv.ParseFloat(lines.Text()[at+1:], 64); err == nil {
-				all[lines.Text()[:at]] += n
+			if n, err := strconv.ParseFloat(string(line[at+1:]), 64); err == nil {
+				all[string(line[:at])] += n
 			}
 		}
 	}
 	return all, nil
 }
 
+// Served returns the metrics of each replica as it serves them, by its name. Replicas
+// that were killed are left out.
+func (h *Replicas) Served(ctx context.Context) (map[string][]byte, error) {
+	texts := map[string][]byte{}
+	for _, r := range h.replicas {
+		if r.killed.Load() {
+			continue
+		}
+		var body bytes.Buffer
+		if err := get(ctx, http.DefaultClient, "http://"+r.metrics+"/metrics", &body); err != nil {
+			return nil, err
+		}
+		texts[r.name] = body.Bytes()
+	}
+	return texts, nil
+}
+
 // Kill ends a replica as a crash would.
 func (h *Replicas) Kill(n int) error {
 	h.Usage()
 	r := h.replicas[n]
-	r.killed = true
+	r.killed.Store(true)
 	if err := child.Signal(r.command, syscall.SIGKILL); err != nil {
 		return err
 	}
@@ -402,7 +416,8 @@ func (h *Replicas) Again(ctx context.Context, n int) error {
 		close(ended)
 	}()
 	h.mu.Lock()
-	r.command, r.ended, r.killed, r.last = command, ended, false, procuse.Usage{}
+	r.command, r.ended, r.last = command, ended, procuse.Usage{}
+	r.killed.Store(false)
 	h.mu.Unlock()
 	return h.ready(ctx, r, log.Name())
 }
@@ -412,7 +427,7 @@ func (h *Replicas) Alive() error {
 	for _, r := range h.replicas {
 		select {
 		case <-r.ended:
-			if !r.killed {
+			if !r.killed.Load() {
 				return fmt.Errorf("%s ended; its log is %s.log", r.name, r.dir)
 			}
 		default:

@@ -45,7 +45,7 @@ interface CommandProps {
 }
 
 // Command is text for a terminal, with a button that copies it.
-export function Command({ command, label = 'Command', maxLines }: CommandProps) {
+export function Command({ command, label = `Command ${command.slice(0, 60)}`, maxLines }: CommandProps) {
   const [copied, copy] = useCopy(command)
   const lines = command.split('\n')
   const long = lines.length > 1

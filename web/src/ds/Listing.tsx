@@ -72,7 +72,7 @@ export function Listing<Row>({ label, cols, rows, idOf, error, retry, empty, act
               ? rows.slice(0, shown).map((row) => (
                   <tr key={idOf(row)}>
                     {cols.map((c) => (
-                      <td key={c.id} data-label={c.header} data-align={c.align}>
+                      <td key={c.id} data-label={c.header} data-align={c.align} data-grow={c.grow || undefined}>
                         <div className={styles.value}>{c.cell(row)}</div>
                       </td>
                     ))}

@@ -1,5 +1,5 @@
 import { fireEvent, render, screen } from '@testing-library/react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { DataGrid } from './DataGrid'
 import type { Column } from './layout'
@@ -21,10 +21,13 @@ const opened = vi.fn()
 const peeked = vi.fn()
 const sorted = vi.fn()
 let selected: Selection = nobody
+const note = (s: Selection) => {
+  selected = s
+}
 
 function Grid({ source, peek }: { source: Source<Row>; peek?: string }) {
   const [selection, setSelection] = useState<Selection>(nobody)
-  selected = selection
+  useEffect(() => note(selection), [selection])
   return <DataGrid label="Rows" source={source} columns={columns} idOf={(r) => r.id} onOpen={opened} onSort={sorted} selection={selection} onSelection={setSelection} peek={peek} onPeek={peeked} empty={<p>nothing here</p>} />
 }
 

@@ -1,8 +1,6 @@
-import { MoreHorizontal } from 'lucide-react'
 import { memo } from 'react'
 import type { Column } from './layout'
 import styles from './DataGrid.module.css'
-import { IconButton } from '#/ds/Button'
 import { Skeleton } from '#/ds/Skeleton'
 
 interface Props<Row> {
@@ -53,7 +51,11 @@ function Inner<Row>({ index, row, id, top, columns, high, active, selected, off,
       ))}
       <div role="gridcell" className={styles.end}>
         {off && <span className="visually-hidden">no longer matches the filter</span>}
-        {onActions && row !== undefined && <IconButton icon={MoreHorizontal} label="Actions" tabIndex={-1} onClick={(e) => onActions(index, e.currentTarget)} />}
+        {onActions && row !== undefined && (
+          <button type="button" tabIndex={-1} className={styles.more} aria-label="Actions" title="Actions" onClick={(e) => onActions(index, e.currentTarget)}>
+            ⋯
+          </button>
+        )}
       </div>
     </div>
   )

@@ -106,8 +106,11 @@ export function usePages<Row extends ServiceRow | ClusterRow>({ queryKey, read, 
     return row && (patched.get(idOf(row)) ?? row)
   }
   const fits = (row: Row) => !live.gone.has(idOf(row)) && matches(row)
-  const before = new Map<string, Row>()
-  for (const rows of shown.pages.values()) for (const row of rows) before.set(idOf(row), row)
+  const before = useMemo(() => {
+    const all = new Map<string, Row>()
+    for (const rows of shown.pages.values()) for (const row of rows) all.set(idOf(row), row)
+    return all
+  }, [shown.pages, idOf])
   let changed = 0
   for (const [id, row] of patched) {
     const was = before.get(id)

@@ -50,12 +50,17 @@ const (
 
 // OperationsClient is a client for the axle.hub.v1.Operations service.
 type OperationsClient interface {
+	// List returns the caller's own operations of the last 30 days, newest first;
+	// everybody's to those who may read the whole hub.
 	List(context.Context, *connect.Request[v1.ListOperationsRequest]) (*connect.Response[v1.ListOperationsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetOperationRequest]) (*connect.Response[v1.Operation], error)
 	// Start checks the caller's right on every service before anything happens;
-	// a dry run ends there and returns what would be done.
+	// a dry run ends there and returns what would be done. An operation has at most
+	// 20,000 services, and a caller at most 5 that run. Each service is changed as
+	// the caller: what was taken away from them meanwhile fails.
 	Start(context.Context, *connect.Request[v1.StartOperationRequest]) (*connect.Response[v1.Operation], error)
-	// Cancel leaves what has not begun; what was done stays.
+	// Cancel leaves what has not begun; what was done stays. For who started it,
+	// and administrators.
 	Cancel(context.Context, *connect.Request[v1.CancelOperationRequest]) (*connect.Response[v1.Operation], error)
 	// ListTargets returns the services of an operation, the failed ones first.
 	ListTargets(context.Context, *connect.Request[v1.ListOperationTargetsRequest]) (*connect.Response[v1.ListOperationTargetsResponse], error)
@@ -141,12 +146,17 @@ func (c *operationsClient) ListTargets(ctx context.Context, req *connect.Request
 
 // OperationsHandler is an implementation of the axle.hub.v1.Operations service.
 type OperationsHandler interface {
+	// List returns the caller's own operations of the last 30 days, newest first;
+	// everybody's to those who may read the whole hub.
 	List(context.Context, *connect.Request[v1.ListOperationsRequest]) (*connect.Response[v1.ListOperationsResponse], error)
 	Get(context.Context, *connect.Request[v1.GetOperationRequest]) (*connect.Response[v1.Operation], error)
 	// Start checks the caller's right on every service before anything happens;
-	// a dry run ends there and returns what would be done.
+	// a dry run ends there and returns what would be done. An operation has at most
+	// 20,000 services, and a caller at most 5 that run. Each service is changed as
+	// the caller: what was taken away from them meanwhile fails.
 	Start(context.Context, *connect.Request[v1.StartOperationRequest]) (*connect.Response[v1.Operation], error)
-	// Cancel leaves what has not begun; what was done stays.
+	// Cancel leaves what has not begun; what was done stays. For who started it,
+	// and administrators.
 	Cancel(context.Context, *connect.Request[v1.CancelOperationRequest]) (*connect.Response[v1.Operation], error)
 	// ListTargets returns the services of an operation, the failed ones first.
 	ListTargets(context.Context, *connect.Request[v1.ListOperationTargetsRequest]) (*connect.Response[v1.ListOperationTargetsResponse], error)

@@ -63,13 +63,24 @@ function common(label: string, text: string): Extension[] {
     bracketMatching(),
     indentUnit.of('  '),
     keymap.of([...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap]),
-    EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', autocorrect: 'off', autocapitalize: 'off' }),
+    EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', autocorrect: 'off', autocapitalize: 'off', tabindex: '0' }),
     EditorState.phrases.of({ 'Fold line': 'Fold', 'Unfold line': 'Unfold' }),
     theme,
     syntaxHighlighting(colours),
     ...(text.length <= plainAbove ? [yaml()] : []),
   ]
 }
+
+// Typing over a selection by Chromium itself keeps the colours of what was there
+// in style attributes, which the page's policy refuses. CodeMirror writes it here.
+const typesOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== 'insertText' || event.isComposing || event.data === null || view.state.readOnly || view.state.selection.main.empty) return false
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input.type', scrollIntoView: true })
+    event.preventDefault()
+    return true
+  },
+})
 
 const fixed: Extension[] = [EditorState.readOnly.of(true)]
 
@@ -111,7 +122,7 @@ export function mountEditor(host: HTMLElement, { label, text, readOnly, onChange
     parent: fill(root),
     extensions: [
       ...common(label, text),
-      ...(readOnly ? fixed : [history(), highlightActiveLine(), highlightActiveLineGutter()]),
+      ...(readOnly ? fixed : [typesOver, history(), highlightActiveLine(), highlightActiveLineGutter()]),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) onChange?.(update.state.doc.toString())
       }),

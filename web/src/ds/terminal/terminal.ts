@@ -1,7 +1,7 @@
 import { FitAddon } from '@xterm/addon-fit'
 import { Terminal } from '@xterm/xterm'
 import '@xterm/xterm/css/xterm.css'
-import { strictDocument, strictly } from './sheets'
+import { colourByStyle, strictDocument, strictly } from './sheets'
 
 // The part that loads with the first terminal.
 
@@ -53,6 +53,7 @@ export function mountTerminal(host: HTMLElement, { label, onData, onResize, onLe
   const fit = new FitAddon()
   terminal.loadAddon(fit)
   strictly(() => terminal.open(host))
+  colourByStyle(terminal)
   terminal.textarea?.setAttribute('aria-label', label)
   terminal.attachCustomKeyEventHandler((event) => {
     if (event.key !== 'Escape' || !event.shiftKey) return true

@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import styles from './Activity.module.css'
-import { eventFields, eventMatches, requestOf, toneOf } from './events'
+import { eventFields, eventMatches, pathOf, requestOf, toneOf } from './events'
 import { keyOf, useCall } from '#/api/call'
 import { type Event, Events } from '#/api/gen/hub/v1/hub_pb'
 import type { Search } from '#/app/search'
@@ -19,25 +19,20 @@ import { Age } from '#/status/Age'
 import { now } from '#/status/clock'
 
 function Subject({ event: e }: { event: Event }) {
-  if (e.cluster && e.service)
-    return (
-      <Link to="/services/$cluster/$service" params={{ cluster: e.cluster, service: e.service }} tabIndex={-1}>
-        <Middle text={`${e.cluster}/${e.service}`} />
-      </Link>
-    )
-  if (e.cluster)
-    return (
-      <Link to="/clusters/$cluster" params={{ cluster: e.cluster } as never} tabIndex={-1}>
-        <Middle text={e.cluster} />
-      </Link>
-    )
-  return <Middle text={e.object} />
+  const path = pathOf(e.object)
+  return path ? (
+    <Link to={path} tabIndex={-1}>
+      <Middle text={e.object} tail={12} />
+    </Link>
+  ) : (
+    <Middle text={e.object} tail={12} />
+  )
 }
 
 const columns: Column<Event>[] = [
-  { id: 'at', header: 'When', min: 76, cell: (e) => <Age at={e.at} after="ago" /> },
-  { id: 'kind', header: 'Kind', min: 140, cell: (e) => <Badge tone={toneOf(e.kind)}>{e.kind}</Badge> },
-  { id: 'object', header: 'About', min: 130, grow: 2, cell: (e) => <Subject event={e} /> },
+  { id: 'at', header: 'When', min: 64, cell: (e) => <Age at={e.at} after="ago" /> },
+  { id: 'kind', header: 'Kind', min: 120, grow: 1, cell: (e) => <Badge tone={toneOf(e.kind)}>{e.kind}</Badge> },
+  { id: 'object', header: 'About', min: 110, grow: 2, cell: (e) => <Subject event={e} /> },
   { id: 'message', header: 'Message', min: 260, grow: 5, drop: 2, cell: (e) => <span title={e.message}>{e.message}</span> },
   { id: 'by', header: 'By', min: 150, grow: 1, drop: 3, cell: (e) => e.by || <Muted>the hub</Muted> },
 ]
@@ -66,8 +61,8 @@ export function EventLog() {
         columns={columns}
         idOf={(e) => String(e.id)}
         onOpen={(e) => {
-          if (e.cluster && e.service) void navigate({ to: '/services/$cluster/$service', params: { cluster: e.cluster, service: e.service } })
-          else if (e.cluster) void navigate({ to: '/clusters/$cluster', params: { cluster: e.cluster } as never })
+          const path = pathOf(e.object)
+          if (path) void navigate({ to: path })
         }}
         empty={
           Object.keys(values).length ? (

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eventMatches, requestOf, toneOf } from './events'
+import { eventMatches, pathOf, requestOf, toneOf } from './events'
 
 const event = { at: 1_000_000n, kind: 'service.failed', by: 'ann@example.com', object: 'edge-1/web', message: 'timed out' }
 
@@ -26,4 +26,13 @@ test('failures stand out', () => {
   expect(toneOf('service.failed')).toBe('bad')
   expect(toneOf('service.recovered')).toBe('good')
   expect(toneOf('service.updated')).toBe('idle')
+})
+
+test('what an event is about has an address when it has a page', () => {
+  expect(pathOf('service prod/web')).toBe('/services/prod/web')
+  expect(pathOf('cluster edge-1')).toBe('/clusters/edge-1')
+  expect(pathOf('repository fleet')).toBe('/repositories/fleet')
+  expect(pathOf('global service shipper')).toBe('/rollouts/shipper')
+  expect(pathOf('user ann@example.com')).toBeUndefined()
+  expect(pathOf('cluster //evil.example.com')).toBe('/clusters/%2F%2Fevil.example.com')
 })

@@ -34,3 +34,15 @@ export function toneOf(kind: string): 'bad' | 'good' | 'idle' {
   if (/(recovered|applied|finished|registered|approved)/.test(kind)) return 'good'
   return 'idle'
 }
+
+// pathOf is where what an event is about can be seen. An event says names in its
+// object, such as "service prod/web"; its cluster and service are ids.
+export function pathOf(object: string): string | undefined {
+  const found = /^(service|cluster|repository|global service|managed namespace) (\S+)$/.exec(object)
+  if (!found) return undefined
+  const [, kind, name] = found as unknown as [string, string, string]
+  const parts = name.split('/')
+  if (kind === 'service') return parts.length === 2 ? `/services/${parts.map(encodeURIComponent).join('/')}` : undefined
+  const root = { cluster: 'clusters', repository: 'repositories', 'global service': 'rollouts', 'managed namespace': 'managed-namespaces' }[kind]
+  return `/${root}/${encodeURIComponent(name)}`
+}

@@ -1,5 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
+import { useMemo } from 'react'
 import { ClusterPeek } from './ClusterPeek'
 import styles from './clusters.module.css'
 import { clusterColumns, clusterHref } from './columns'
@@ -47,6 +48,8 @@ export function Page() {
     orderOf: (row) => orderBy(row, sort),
   })
   const open = (row: ClusterRow) => void navigate({ to: clusterHref(nameOf(row)) })
+  const chosenIds = list.columns.join()
+  const shownColumns = useMemo(() => chosen(clusterColumns, chosenIds.split(',').filter(Boolean)), [chosenIds])
   const heat = list.view === 'heat'
   const none = !source.loading && !source.error && source.unfiltered === 0
   return (
@@ -77,7 +80,7 @@ export function Page() {
               <DataGrid
                 label="Clusters"
                 source={source}
-                columns={chosen(clusterColumns, list.columns)}
+                columns={shownColumns}
                 idOf={nameOf}
                 onOpen={open}
                 sort={sort}

@@ -1,6 +1,6 @@
-import { Link } from '@tanstack/react-router'
 import styles from './clusters.module.css'
 import type { ClusterRow } from '#/api/gen/hub/v1/fleet_pb'
+import { Go } from '#/ds/Go'
 import { Muted, Tag, count } from '#/ds/Text'
 import type { Column } from '#/grid/layout'
 import { Age } from '#/status/Age'
@@ -26,9 +26,9 @@ export const clusterColumns: Column<ClusterRow>[] = [
     sort: 'name',
     under: { id: 'services', cell: (r) => <ServiceCounts row={r} /> },
     cell: (r) => (
-      <Link to={clusterHref(r.cluster?.name ?? '')} tabIndex={-1} className={styles.name} preload={false}>
+      <Go to={clusterHref(r.cluster?.name ?? '')} tabIndex={-1} className={styles.name}>
         {r.cluster?.name}
-      </Link>
+      </Go>
     ),
   },
   {

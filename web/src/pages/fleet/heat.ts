@@ -2,7 +2,7 @@ import type { HeatMapCell, HeatMapGroup } from '#/api/gen/hub/v1/fleet_pb'
 
 // So many cells are drawn; what is beyond is the best of the fleet and is said
 // in words.
-export const maxCells = 1_200
+export const maxCells = 1_000
 
 export interface Drawn {
   value: string

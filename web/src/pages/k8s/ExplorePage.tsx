@@ -31,7 +31,7 @@ function fits(k: Kind, text: string): boolean {
 function Explore() {
   const { cluster = '' } = useParams({ strict: false }) as { cluster?: string }
   const custom = useCustomKinds(cluster)
-  const { text, field } = useFilter()
+  const { text, field } = useFilter('Filter: kind or group')
   const kinds = useMemo(() => [...builtinKinds, ...(custom.data ?? [])].filter((k) => fits(k, text)), [custom.data, text])
   return (
     <>

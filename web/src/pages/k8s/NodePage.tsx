@@ -72,7 +72,7 @@ function NodeView() {
   return (
     <>
       <header className={styles.header}>
-        <Crumbs items={[{ label: 'Nodes', to: `/clusters/${encodeURIComponent(cluster)}/nodes` }]} />
+        <Crumbs label="Where the node is" items={[{ label: 'Nodes', to: `/clusters/${encodeURIComponent(cluster)}/nodes` }]} />
         <div className={styles.row}>
           <div className={kube.heading}>
             <h2 ref={heading} tabIndex={-1}>
@@ -120,10 +120,10 @@ function NodeView() {
 function Meter({ label, used, of, show }: { label: string; used: number | undefined; of: number; show: (n: number) => string }) {
   return (
     <span className={styles.meter}>
-      <progress max={of || 1} value={Math.min(used ?? 0, of || 1)} aria-label={label} />
       <span>
         {used === undefined ? '…' : show(used)} of {show(of)}
       </span>
+      <progress max={of || 1} value={Math.min(used ?? 0, of || 1)} aria-label={label} />
     </span>
   )
 }
@@ -186,7 +186,7 @@ function Pods({ cluster, pods }: { cluster: string; pods: KubeObject[] | undefin
   if (!pods) return <SkeletonLines lines={5} />
   if (pods.length === 0) return <Empty title="No pods run on this node" />
   return (
-    <Table label="Pods" head={['Name', 'Namespace', 'Status', 'CPU', 'Memory', 'Age']}>
+    <Table label="Pods of the node" head={['Name', 'Namespace', 'Status', 'CPU', 'Memory', 'Age']}>
       {pods.map((p) => {
         const state = statusOf(p)
         return (

@@ -32,8 +32,6 @@ export function Page() {
   )
 }
 
-const wordRank = ['live', 'polling', 'lost'] as const
-
 // useWorkloads reads the six kinds. The kinds are constant, so the hooks are too.
 function useWorkloads(cluster: string, namespace: string) {
   const [d, s, m, c, j, p] = workloadKinds
@@ -61,7 +59,9 @@ function useWorkloads(cluster: string, namespace: string) {
     rows,
     gone,
     loading: states.every((state) => state.loading),
-    live: wordRank.findLast((word) => known.has(word)),
+    // How many lists have yet to come: until then, the order is not made.
+    pending: states.filter((state) => state.loading).length,
+    live: known.has('lost') ? ('lost' as const) : known.size === 2 ? ('partly' as const) : [...known][0],
     failed: states.flatMap((state, i) => (state.error === undefined ? [] : [{ kind: workloadKinds[i]!.kind, error: state.error, retry: lists[i]![1].retry }])),
     partial: states.flatMap((state, i) => (state.more ? [workloadKinds[i]!.kind] : [])),
     changed: rows.filter((r) => gone.has(r.id)).length,
@@ -72,11 +72,11 @@ function useWorkloads(cluster: string, namespace: string) {
 
 function columnsOf(cluster: string, namespace: string, gone: ReadonlySet<string>): Column<Workload>[] {
   return [
-    { id: 'status', header: 'Status', min: 130, sort: 'Status', cell: (w) => <Status word={w.word} label={w.state} title={w.state} dim={gone.has(w.id)} /> },
-    { id: 'name', header: 'Name', min: 150, grow: 3, sort: 'Name', cell: (w) => <NameLink name={w.row.meta.name} gone={gone.has(w.id)} to={objectPath(cluster, w.gvr, w.row.meta.namespace ?? '', w.row.meta.name)} /> },
+    { id: 'status', header: 'Status', min: 112, sort: 'Status', cell: (w) => <Status word={w.word} label={w.state} title={w.state} dim={gone.has(w.id)} /> },
+    { id: 'name', header: 'Name', min: 120, grow: 3, sort: 'Name', cell: (w) => <NameLink name={w.row.meta.name} gone={gone.has(w.id)} to={objectPath(cluster, w.gvr, w.row.meta.namespace ?? '', w.row.meta.name)} /> },
     { id: 'kind', header: 'Kind', min: 100, sort: 'Kind', drop: 4, cell: (w) => w.kind },
     ...(namespace ? [] : [{ id: 'namespace', header: 'Namespace', min: 130, grow: 1, sort: 'Namespace', drop: 3, cell: (w: Workload) => <span title={w.row.meta.namespace}>{w.row.meta.namespace}</span> }]),
-    { id: 'ready', header: 'Ready', min: 72, drop: 1, align: 'end', cell: (w) => w.ready },
+    { id: 'ready', header: 'Ready', min: 58, drop: 1, align: 'end', cell: (w) => w.ready },
     { id: 'detail', header: 'Detail', min: 150, grow: 1, drop: 5, cell: (w) => <Muted>{w.detail}</Muted> },
     { id: 'age', header: 'Age', min: 64, sort: 'Age', drop: 2, align: 'end', cell: (w) => <Age at={micros(w.row.meta.creationTimestamp)} /> },
   ]
@@ -93,7 +93,7 @@ function Workloads() {
   const all = useWorkloads(cluster, namespace)
   useKubeTitle(`Workloads · ${cluster}`)
 
-  const [ordered, reorder] = useOrder(all.rows, (rows) => rows.toSorted(compareWorkloads(sort)), `${sort} ${namespace} ${all.loading}`)
+  const [ordered, reorder] = useOrder(all.rows, (rows) => rows.toSorted(compareWorkloads(sort)), `${sort} ${namespace} ${all.pending}`)
   const shown = useMemo(() => {
     const test = matcher(text)
     return ordered.filter((w) => (!kind || w.kind === kind) && test({ ...w.row, cells: [w.kind, w.state, w.detail] }))
@@ -125,9 +125,14 @@ function Workloads() {
         <Select label="Kind" hideLabel value={kind} onChange={setKind} options={[{ value: '', label: 'All kinds' }, ...workloadKinds.map((k) => ({ value: k.kind, label: k.kind === 'Pod' ? 'Pods without owner' : k.kind === 'Job' ? 'Jobs without owner' : `${k.kind}s` }))]} />
         <LiveState live={all.live} />
       </Toolbar>
-      {all.failed.map((f) => (
-        <KubeError key={f.kind} title={`Can't list ${f.kind}s`} error={f.error} retry={f.retry} />
-      ))}
+      {all.failed[0] && (
+        <KubeError
+          title={`Can't list ${all.failed.map((f) => `${f.kind}s`).join(', ')}`}
+          error={all.failed[0].error}
+          others={all.failed.slice(1).map((f) => f.error)}
+          retry={() => all.failed.forEach((f) => f.retry())}
+        />
+      )}
       {!(all.failed.length > 0 && all.rows.length === 0) && (
         <DataGrid
           label="Workloads"
@@ -148,7 +153,7 @@ function Workloads() {
         />
       )}
       <p className={kube.foot} role="status">
-        {!all.loading && (
+        {!all.loading && all.failed.length < workloadKinds.length && (
           <>
             {many(shown.length, 'workload')}
             {shown.length !== all.rows.length && ` of ${count(all.rows.length)}`}

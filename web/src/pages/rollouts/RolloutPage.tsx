@@ -57,7 +57,7 @@ export function Page() {
         beside={
           <>
             {phase && <Status word={phase} chip title={rollout?.message || undefined} />}
-            {global && <Status word={state.word} />}
+            {global && <Status word={state.word} label={state.text} />}
           </>
         }
         actions={
@@ -85,7 +85,6 @@ export function Page() {
           )
         }
       >
-        {global && <p>{state.text}</p>}
         {may.allowed === false && <MayNot what="steer this rollout" reason={may.reason} />}
       </PageHeader>
       {g.error && <ErrorPanel title={`Can't read the global service ${name}`} error={g.error} retry={() => void g.refetch()} />}

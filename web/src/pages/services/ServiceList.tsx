@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Suspense, lazy, useState } from 'react'
+import { Suspense, lazy, useMemo, useState } from 'react'
 import { BulkBar } from './BulkBar'
 import { ServicePeek } from './ServicePeek'
 import { type Bulk, rowActions } from './actions'
@@ -52,7 +52,9 @@ export function ServiceList({ cluster }: { cluster?: string }) {
     setSelection(nobody)
     list.setFilter(f)
   }
-  const columns = cluster === undefined ? serviceColumns : serviceColumns.filter((c) => c.id !== 'cluster')
+  const columns = cluster === undefined ? serviceColumns : clusterServiceColumns
+  const chosenIds = list.columns.join()
+  const shownColumns = useMemo(() => chosen(columns, chosenIds.split(',').filter(Boolean)), [columns, chosenIds])
   const filtered = isFiltered(filter)
   const total = cluster === undefined ? source.unfiltered : filtered ? source.unfiltered : source.total
   return (
@@ -65,7 +67,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
         <DataGrid
           label="Services"
           source={source}
-          columns={chosen(columns, list.columns)}
+          columns={shownColumns}
           idOf={idOf}
           onOpen={(row) => void navigate({ to: serviceHref(row) })}
           sort={sort}
@@ -98,6 +100,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   )
 }
 
+const clusterServiceColumns = serviceColumns.filter((c) => c.id !== 'cluster')
 const clusterServiceFields = serviceFields.filter((f) => f.id !== 'cluster' && f.id !== 'tag')
 
 function idOf(row: ServiceRow): string {

@@ -14,7 +14,7 @@ import { PageHeader } from '#/ds/PageHeader'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, ErrorPanel } from '#/ds/State'
 import { TabNav } from '#/ds/TabNav'
-import { Hash, Muted, many } from '#/ds/Text'
+import { Hash, Muted, many, person } from '#/ds/Text'
 import { noFilter } from '#/grid/filter'
 import { Age } from '#/status/Age'
 import { rollUp } from '#/status/rollup'
@@ -102,7 +102,7 @@ export function Page() {
 function Facts({ service: s }: { service: Service }) {
   const dim = s.freshness !== 'Fresh'
   const source = s.sources[0]
-  const author = s.commitAuthor.replace(/\s*<.*>$/, '')
+  const author = person(s.commitAuthor)
   return (
     <>
       <dl className={styles.facts}>

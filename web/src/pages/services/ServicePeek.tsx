@@ -4,7 +4,7 @@ import { Revisions, serviceHref } from './columns'
 import styles from './services.module.css'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Button, buttonClass } from '#/ds/Button'
-import { Facts, count } from '#/ds/Text'
+import { Facts, count, person } from '#/ds/Text'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Peek } from '#/grid/Peek'
 import type { Source } from '#/grid/source'
@@ -50,7 +50,7 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
           {row.commitMessage && (
             <p>
               {row.commitMessage} <br />
-              {row.commitAuthor}, <Age at={row.committedAt} after="ago" />
+              {person(row.commitAuthor)}, <Age at={row.committedAt} after="ago" />
             </p>
           )}
           <div className={styles.actions}>

@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router'
 import { Pin } from 'lucide-react'
 import styles from './services.module.css'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
-import { Hash, Muted, count, short } from '#/ds/Text'
+import { Go } from '#/ds/Go'
+import { Hash, Muted, count, person, short } from '#/ds/Text'
 import type { Column } from '#/grid/layout'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
@@ -27,9 +27,9 @@ export const serviceColumns: Column<ServiceRow>[] = [
     under: { id: 'cluster', cell: (r) => r.cluster },
     cell: (r) => (
       <>
-        <Link to={serviceHref(r)} tabIndex={-1} className={styles.name} preload={false} title={r.namespace === r.name ? r.name : `${r.name}, namespace ${r.namespace}`}>
+        <Go to={serviceHref(r)} tabIndex={-1} className={styles.name} title={r.namespace === r.name ? r.name : `${r.name}, namespace ${r.namespace}`}>
           {r.name}
-        </Link>
+        </Go>
         {r.pinnedRevision > 0n && <Pin size={12} className={styles.pin} aria-label={`pinned to revision ${r.pinnedRevision}`} />}
       </>
     ),
@@ -42,9 +42,9 @@ export const serviceColumns: Column<ServiceRow>[] = [
     sort: 'cluster',
     drop: 1,
     cell: (r) => (
-      <Link to={`/clusters/${encodeURIComponent(r.cluster)}`} tabIndex={-1} className={styles.plain} preload={false}>
+      <Go to={`/clusters/${encodeURIComponent(r.cluster)}`} tabIndex={-1} className={styles.plain}>
         {r.cluster}
-      </Link>
+      </Go>
     ),
   },
   {
@@ -64,7 +64,7 @@ export const serviceColumns: Column<ServiceRow>[] = [
   { id: 'revision', header: 'Desired → applied', min: 146, drop: 3, cell: (r) => <Revisions row={r} /> },
   { id: 'drift', header: 'Objects', min: 92, drop: 8, align: 'end', cell: (r) => <Objects row={r} /> },
   { id: 'updated', header: 'Changed', min: 76, sort: 'updated_at', drop: 4, align: 'end', cell: (r) => <Age at={r.updatedAt} /> },
-  { id: 'author', header: 'By', min: 110, grow: 0.8, drop: 9, cell: (r) => <span className={styles.cut} title={r.commitAuthor}>{r.commitAuthor.replace(/\s*<.*>$/, '')}</span> },
+  { id: 'author', header: 'By', min: 110, grow: 0.8, drop: 9, cell: (r) => <span className={styles.cut} title={r.commitAuthor}>{person(r.commitAuthor)}</span> },
   { id: 'namespace', header: 'Namespace', min: 110, optional: true, sort: 'namespace', drop: 10, cell: (r) => <span className={styles.cut}>{r.namespace}</span> },
   { id: 'project', header: 'Project', min: 96, optional: true, sort: 'project', drop: 10, cell: (r) => <span className={styles.cut}>{r.project}</span> },
   { id: 'message', header: 'Message', min: 200, grow: 3, optional: true, drop: 10, cell: (r) => <span className={styles.cut} title={r.message}>{r.message}</span> },

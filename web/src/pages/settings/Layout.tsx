@@ -10,7 +10,8 @@ export function Page() {
   const { groups, hidden } = sectionsFor(session().admin)
   // On a phone the sections scroll sideways: the current one is visible.
   useEffect(() => {
-    nav.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+    const link = nav.current?.querySelector<HTMLElement>('[aria-current="page"]')
+    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2
   }, [pathname])
   return (
     <div className={styles.layout}>

@@ -55,6 +55,7 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
   const { namespace = '' } = pod.metadata
   return (
     <Panel title="Terminal">
+      <div className={styles.column}>
       <div className={styles.form}>
         {pods.length > 1 && (
           <div>
@@ -78,6 +79,7 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
         <Muted>The shell opens below and stays there while you go to other pages. Every session is in the audit log with your name. A session that is idle for 15 minutes is closed.</Muted>
       </p>
       <Command label="The same with kubectl" command={`kubectl --namespace ${namespace} exec -it ${pod.metadata.name} --container ${container} -- sh`} />
+      </div>
     </Panel>
   )
 }

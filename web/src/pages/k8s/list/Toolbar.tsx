@@ -44,7 +44,7 @@ function NamespaceScope({ cluster, scope }: { cluster: string; scope: Scope }) {
 }
 
 // useFilter is the text filter of a list: in the URL, a moment after typing.
-export function useFilter(): { text: string; field: ReactNode } {
+export function useFilter(placeholder = 'Filter: name, label=value, !not'): { text: string; field: ReactNode } {
   const [text, setText] = useParameter('q')
   const [typed, setTyped] = useState(text)
   const input = useRef<HTMLInputElement>(null)
@@ -65,7 +65,7 @@ export function useFilter(): { text: string; field: ReactNode } {
       label="Filter"
       hideLabel
       type="search"
-      placeholder="Filter: name, label=value, !not"
+      placeholder={placeholder}
       value={typed}
       onChange={setTyped}
       onKeyDown={(e) => {

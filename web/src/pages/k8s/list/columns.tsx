@@ -52,9 +52,9 @@ export function tableColumns(input: { cluster: string; gvr: GVR; columns: TableC
   const sample = rows.slice(0, 100)
   const shown = columns.map((column, index) => ({ column, index })).filter(({ column, index }) => index > 0 && column.name !== 'Age' && (wide || column.priority === 0))
   const made: Column<TableRow>[] = [
-    { id: 'name', header: 'Name', min: 170, grow: 3, sort: 'Name', cell: (r) => <NameLink name={r.meta.name} gone={gone.has(r.id)} to={objectPath(cluster, gvr, r.meta.namespace ?? '', r.meta.name)} /> },
+    { id: 'name', header: 'Name', min: 150, grow: 3, sort: 'Name', cell: (r) => <NameLink name={r.meta.name} gone={gone.has(r.id)} to={objectPath(cluster, gvr, r.meta.namespace ?? '', r.meta.name)} /> },
   ]
-  if (namespaces) made.push({ id: 'namespace', header: 'Namespace', min: 130, grow: 1, drop: 2, sort: 'Namespace', cell: (r) => <span title={r.meta.namespace}>{r.meta.namespace}</span> })
+  if (namespaces) made.push({ id: 'namespace', header: 'Namespace', min: 130, grow: 1, drop: 3, sort: 'Namespace', cell: (r) => <span title={r.meta.namespace}>{r.meta.namespace}</span> })
   shown.forEach(({ column, index }, i) => {
     const texts = sample.map((r) => cellText(r.cells[index]))
     const state = states.has(column.name) || column.name === 'Ready'
@@ -62,7 +62,7 @@ export function tableColumns(input: { cluster: string; gvr: GVR; columns: TableC
       id: `c${index}`,
       header: column.name,
       min: widthOf(column, texts),
-      drop: state ? 1 : 3 + i,
+      drop: column.name === 'Ready' ? 2 : state ? 1 : 4 + i,
       sort: column.name,
       ...(column.type === 'integer' || column.type === 'number' ? { align: 'end' as const } : {}),
       cell: (r) => cell(column, cellText(r.cells[index])),

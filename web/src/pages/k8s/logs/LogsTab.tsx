@@ -168,7 +168,9 @@ function Foot({ states, text, previous }: { states: ReturnType<typeof useTails>[
         : 'following'
       : words.has('polling')
         ? 'read every 3 s: the browser’s connections are used'
-        : words.has('ended')
+        : words.has('waiting')
+          ? 'waiting for the container'
+          : words.has('ended')
           ? 'ended: the container stopped'
           : words.has('failed')
             ? 'not following'

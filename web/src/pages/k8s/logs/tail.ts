@@ -1,5 +1,5 @@
 import { takeSlot } from '../kube/slots'
-import { lasting } from '#/api/errors'
+import { lasting, problemOf } from '#/api/errors'
 import { ClusterAPI } from '#/api/gen/hub/v1/proxy_pb'
 import { clientOf } from '#/api/transport'
 import { timeKey } from './line'
@@ -17,13 +17,18 @@ export interface TailInput {
 
 export interface TailState {
   // polling: read again every 3 s, because the browser's connections are used.
-  word: 'reading' | 'following' | 'polling' | 'ended' | 'failed'
+  // waiting: the container has no log yet, or had no previous run.
+  word: 'reading' | 'following' | 'polling' | 'waiting' | 'ended' | 'failed'
   error?: unknown
   // When something last arrived, in milliseconds.
   heard: number
 }
 
 const pollEvery = 3_000
+
+// What an API server says for a container without a log. It is no mistake: the
+// pod's status says why.
+const noLogYet = /is waiting to start|is not available|previous terminated container .* not found/
 
 const stampOf = (line: string) => /^\d{4}-\d\d-\d\dT[^ ]+/.exec(line)?.[0] ?? ''
 
@@ -78,12 +83,17 @@ export async function tail(input: TailInput, onLines: (lines: string[]) => void,
       await pause(1_000, signal)
     } catch (error) {
       if (signal.aborted) return
-      if (lasting(error)) {
+      if (noLogYet.test(problemOf(error).message)) {
+        onState({ word: 'waiting', heard: Date.now() })
+        if (!wanted) return
+        await pause(pollEvery, signal)
+      } else if (lasting(error)) {
         onState({ word: 'failed', error, heard: Date.now() })
         return
+      } else {
+        onState({ word: 'reading', error, heard: Date.now() })
+        await pause(500 + Math.random() * Math.min(14_500, 500 * 2 ** attempt++), signal)
       }
-      onState({ word: 'reading', error, heard: Date.now() })
-      await pause(500 + Math.random() * Math.min(14_500, 500 * 2 ** attempt++), signal)
     } finally {
       slot?.()
     }

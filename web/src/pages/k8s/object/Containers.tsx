@@ -30,7 +30,7 @@ export function Containers({ object, spec }: { object: KubeObject; spec: PodSpec
   const all = [...(spec.initContainers ?? []).map((c) => ({ ...c, init: true })), ...spec.containers.map((c) => ({ ...c, init: false }))]
   return (
     <Panel title="Containers" flush>
-      <Table label="Containers" head={['Name', ...(pod ? ['State', 'Restarts'] : []), 'Image', 'Ports', 'Requests', 'Limits']}>
+      <Table label="All containers" head={['Name', ...(pod ? ['State', 'Restarts'] : []), 'Image', 'Ports', 'Requests', 'Limits']}>
         {all.map((c) => {
           const status = statuses.find((s) => s.name === c.name)
           const [word = '', detail] = Object.entries(status?.state ?? {})[0] ?? []

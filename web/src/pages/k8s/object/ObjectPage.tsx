@@ -9,7 +9,7 @@ import { refusalOf } from '../kube/errors'
 import { formatGVR, listPath, noNamespace, objectPath, parseGVR, type GVR } from '../kube/gvr'
 import { ownerOf } from '../kube/object'
 import { resourceOf } from '../kube/kinds'
-import { serviceOf } from '../kube/origin'
+import { originsOf, serviceOf } from '../kube/origin'
 import { useKubeTitle } from '../kube/useKubeTitle'
 import { useObject } from '../kube/useObject'
 import { ObjectActions } from './Actions'
@@ -53,6 +53,11 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
   useEffect(() => {
     if (document.activeElement === document.body || document.activeElement?.closest('[data-shell="nav"]')) heading.current?.focus({ preventScroll: true })
   }, [])
+  const strip = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const now = strip.current?.querySelector<HTMLElement>('[aria-current]')
+    if (now && strip.current) strip.current.scrollLeft = now.offsetLeft - strip.current.clientWidth / 2 + now.clientWidth / 2
+  }, [current.id])
   const go = (id: string) => void navigate({ to: objectPath(cluster, gvr, namespace, name, id) })
   useKeys(
     'Object',
@@ -64,6 +69,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
     <>
       <header className={styles.header}>
         <Crumbs
+          label="Where the object is"
           items={[
             { label: kind, to: listPath(cluster, gvr) },
             ...(namespace ? [{ label: namespace, to: `/clusters/${encodeURIComponent(cluster)}/k8s/namespaces.v1/${noNamespace}/${encodeURIComponent(namespace)}/summary` }] : []),
@@ -84,7 +90,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
           )}
         </div>
         {object && <Chain cluster={cluster} object={object} />}
-        <nav aria-label="Object" className={styles.tabs} data-shell="nav">
+        <nav ref={strip} aria-label="Object" className={styles.tabs} data-shell="nav">
           {tabs.map((t) => (
             <Link key={t.id} to={objectPath(cluster, gvr, namespace, name, t.id) as string} className={styles.tab ?? ''} aria-current={t === current ? 'page' : undefined}>
               {t.label}
@@ -103,7 +109,7 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
         <>
           <KubeError title={`Can't read ${kind} ${name}`} error={error} retry={() => void refetch()} />
           {refusalOf(error) === 'missing' && (
-            <p>
+            <p className={styles.inline}>
               It may have been deleted or renamed. <Link to={`${listPath(cluster, gvr)}?q=${encodeURIComponent(name.split('-')[0]!)}` as string}>Look for names like it</Link>.
             </p>
           )}
@@ -128,7 +134,8 @@ function ObjectView({ cluster, gvr, namespace, name, tab }: { cluster: string; g
 function Chain({ cluster, object }: { cluster: string; object: NonNullable<ReturnType<typeof useObject>['data']> }) {
   const owner = ownerOf(object)
   const service = useService(cluster, serviceOf(object))
-  if (!owner && !service) return null
+  const others = originsOf(object).filter((o) => o.tool !== 'Axle' && o.tool !== 'owner')
+  if (!owner && !service && others.length === 0) return null
   return (
     <p className={styles.chain}>
       {owner && (
@@ -142,6 +149,11 @@ function Chain({ cluster, object }: { cluster: string; object: NonNullable<Retur
           {service.commitMessage && <span className={kube.muted}>{service.commitMessage.split('\n')[0]}</span>}
         </>
       )}
+      {others.map((o) => (
+        <span key={o.tool}>
+          written by {o.tool} {o.id}
+        </span>
+      ))}
     </p>
   )
 }

@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { GitBranch } from 'lucide-react'
 import type { KubeObject } from '../kube/object'
 import { originsOf } from '../kube/origin'
+import styles from './Object.module.css'
 import { servicePath, useService } from './useService'
 import { Banner } from '#/ds/State'
 import { Hash } from '#/ds/Text'
@@ -13,7 +14,7 @@ export function Origins({ cluster, object }: { cluster: string; object: KubeObje
   return origins.map((o) => (
     <Banner key={o.tool} tone="warn" icon={GitBranch}>
       {o.tool === 'Axle' ? (
-        <>
+        <span className={styles.inline}>
           Axle will revert this: it comes from service{' '}
           {service ? (
             <>
@@ -24,7 +25,7 @@ export function Origins({ cluster, object }: { cluster: string; object: KubeObje
           ) : (
             <code>{o.id}</code>
           )}
-        </>
+        </span>
       ) : o.tool === 'owner' ? (
         <>{o.id} owns this object and may revert an edit.</>
       ) : (

@@ -40,7 +40,7 @@ export function RelatedTab({ place, object }: { place: Place; object: KubeObject
       {none && data.problems.length === 0 && <Empty title="Nothing is related to it">It has no owner, owns nothing, and no service delivers it.</Empty>}
       {(data.owners.length > 0 || service) && (
         <Panel title="Comes from" flush>
-          <Rows label="Comes from" cluster={place.cluster} items={data.owners}>
+          <Rows label="Owners" cluster={place.cluster} items={data.owners}>
             {service && (
               <tr>
                 <td>Axle service</td>
@@ -63,12 +63,12 @@ export function RelatedTab({ place, object }: { place: Place; object: KubeObject
       )}
       {data.children.length > 0 && (
         <Panel title={object.kind === 'Service' ? 'Sends traffic to' : 'Made'} flush aside={many(data.children.length, 'object')}>
-          <Rows label="Made" cluster={place.cluster} items={data.children} />
+          <Rows label="Children" cluster={place.cluster} items={data.children} />
         </Panel>
       )}
       {data.others.length > 0 && (
         <Panel title="Goes with" flush aside={many(data.others.length, 'object')}>
-          <Rows label="Goes with" cluster={place.cluster} items={data.others} />
+          <Rows label="References" cluster={place.cluster} items={data.others} />
         </Panel>
       )}
     </div>

@@ -6,7 +6,6 @@ import { type KubeObject, conditionsOf, micros, ownerOf } from '../kube/object'
 import { resourceOf } from '../kube/kinds'
 import { isSecret } from '../kube/secret'
 import { Containers } from './Containers'
-import { Origins } from './Origins'
 import styles from './Object.module.css'
 import { SecretKeys } from './SecretKeys'
 import { factsOf } from './facts'
@@ -26,7 +25,6 @@ export function Summary({ place, object }: { place: Place; object: KubeObject })
   const data = !isSecret(object) && kind === 'ConfigMap' ? (object['data'] as Record<string, string> | undefined) : undefined
   return (
     <div className={styles.panels}>
-      <Origins cluster={place.cluster} object={object} />
       <Panel title={kind}>
         <Facts
           facts={[
@@ -48,7 +46,7 @@ export function Summary({ place, object }: { place: Place; object: KubeObject })
       {isSecret(object) && <SecretKeys place={place} object={object} />}
       {data && (
         <Panel title="Data" flush>
-          <Table label="Data" head={['Key', 'Value']}>
+          <Table label="Keys and values" head={['Key', 'Value']}>
             {Object.entries(data).map(([key, value]) => (
               <tr key={key} className={styles.keys}>
                 <td>
@@ -88,7 +86,7 @@ const reversed = /Pressure|Unavailable|Failed|Failure|Stalled|Suspended|Disrupti
 
 export function Conditions({ conditions }: { conditions: ReturnType<typeof conditionsOf> }) {
   return (
-    <Table label="Conditions" head={['Condition', 'Status', 'Since', 'Reason', 'Message']}>
+    <Table label="All conditions" head={['Condition', 'Status', 'Since', 'Reason', 'Message']}>
       {conditions.map((c) => {
         const good = reversed.test(c.type) ? c.status === 'False' : c.status === 'True'
         return (

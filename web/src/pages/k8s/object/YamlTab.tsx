@@ -30,6 +30,7 @@ export function YamlTab({ place, object, deleted }: { place: Place; object: Kube
   const fields = object.metadata.managedFields?.length ?? 0
   return (
     <div className={styles.editor}>
+      <Origins cluster={place.cluster} object={object} />
       <div className={styles.bar}>
         <Button icon={Pencil} variant="primary" disabled={deleted} onClick={() => setEditing(object)}>
           Edit

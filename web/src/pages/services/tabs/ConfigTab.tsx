@@ -22,7 +22,7 @@ export function ConfigTab({ service }: { service: Service }) {
     return (
       <Empty title="No configuration">
         <p>Templates of this service see no values. Set one:</p>
-        <Command command={`axle services update ${service.cluster}/${service.name} --set KEY=VALUE`} />
+        <Command command={`axle services update ${service.cluster}/${service.name} --var KEY=VALUE`} />
       </Empty>
     )
   }

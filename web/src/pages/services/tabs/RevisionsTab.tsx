@@ -5,7 +5,7 @@ import { type Revision, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
 import { Button } from '#/ds/Button'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Empty, ErrorPanel } from '#/ds/State'
-import { Badge, Hash, Muted } from '#/ds/Text'
+import { Badge, Hash, Muted, person } from '#/ds/Text'
 import { Age } from '#/status/Age'
 
 const causes: Record<string, string> = { create: 'created', update: 'settings changed', commit: 'new commit', rollback: 'rollback' }
@@ -53,11 +53,11 @@ export function RevisionsTab({ service, onRollback }: { service: Service; onRoll
 }
 
 function Who({ revision: r }: { revision: Revision }) {
-  const author = r.author.replace(/\s*<.*>$/, '')
+  const author = person(r.author)
   return (
     <>
       {causes[r.cause] ?? r.cause}
-      {r.by && ` by ${r.by}`} <Age at={r.createdAt} after="ago" />
+      {r.by && ` by ${person(r.by)}`} <Age at={r.createdAt} after="ago" />
       {author && (
         <Muted>
           {' '}

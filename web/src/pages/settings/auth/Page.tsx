@@ -20,7 +20,7 @@ import { Muted } from '#/ds/Text'
 import { toast } from '#/ds/toast'
 
 const cols: Col<Provider>[] = [
-  { id: 'name', header: 'Provider', cell: (p) => <>{p.title || p.name}<div className={styles.muted}>{p.name}</div></> },
+  { id: 'name', header: 'Provider', cell: (p) => <>{p.title || p.name}{p.title && p.title !== p.name && <div className={styles.muted}>{p.name}</div>}</> },
   { id: 'issuer', header: 'Issuer', grow: true, cell: (p) => p.issuer },
   { id: 'groups', header: 'Groups', cell: (p) => (p.groupsClaim ? <>{p.groupsClaim}: {pairsText(p.groups) || 'no map'}</> : <Muted>none</Muted>) },
   { id: 'domains', header: 'E-mail domains', cell: (p) => p.emailDomains.join(', ') || <Muted>any</Muted> },

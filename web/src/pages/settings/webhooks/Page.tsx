@@ -39,7 +39,7 @@ const cols: Col<Webhook>[] = [
     header: 'URL',
     grow: true,
     cell: (w) => (
-      <span className={styles.inline}>
+      <span className={styles.beside}>
         <span className={styles.code}>{w.url}</span>
         <CopyButton text={w.url} label={`Copy the URL of ${w.name}`} />
       </span>
@@ -87,7 +87,7 @@ export function Page() {
           {...(may.allowed ? { actions: remove } : {})}
           empty={
             <Empty title="No webhooks yet">
-              <Command command="axle webhooks create fleet --provider github --repo fleet" />
+              <Command command="axle webhooks create fleet --provider github --repository fleet" />
             </Empty>
           }
         />
