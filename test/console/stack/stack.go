@@ -109,6 +109,8 @@ type Facts struct {
 	CA          string            `json:"ca"`
 	// Token is one of the first administrator, for the API.
 	Token string `json:"token"`
+	// Apps are the files of the repository fleet, for commits that change one.
+	Apps map[string]string `json:"apps,omitempty"`
 	// Setup is the address that sets up a hub of the profile fresh.
 	Setup string `json:"setup,omitempty"`
 	OIDC  *OIDC  `json:"oidc,omitempty"`
@@ -191,7 +193,7 @@ func (s *Stack) startFresh(ctx context.Context) (err error) {
 func (s *Stack) startReal(ctx context.Context) (err error) {
 	s.World, err = world.Start(ctx, world.Config{
 		Dir: filepath.Join(s.Dir, "world"), Clusters: []string{"edge-1", "edge-2", "edge-3"}, Pods: true,
-		Hub: append([]string{"--repo-poll-interval", "2s"}, s.Config.Hub...), Progress: s.Progress,
+		Hub: append([]string{"--repo-poll-interval", "2s", "--agent-image", world.AgentImage}, s.Config.Hub...), Progress: s.Progress,
 	})
 	if err != nil {
 		return err
@@ -292,6 +294,9 @@ func (s *Stack) Facts() Facts {
 		People: map[string]string{"viewer": Viewer, "writer": Writer, "stranger": Stranger}, Control: s.control.url, Key: s.control.key,
 		Kubeconfigs: map[string]string{}, Axle: s.World.Programs["axle"], AxleConfig: s.World.Settings(), CA: s.World.Hub.CA, Token: s.Token,
 		Setup: s.setup, OIDC: s.OIDC,
+	}
+	if s.Profile == Real {
+		f.Apps = Apps()
 	}
 	for _, name := range s.World.Clusters {
 		f.Kubeconfigs[name] = s.World.Cluster(name).Kubeconfig()

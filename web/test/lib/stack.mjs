@@ -12,7 +12,7 @@ if (!file) {
 export const stack = JSON.parse(readFileSync(file, 'utf8'));
 
 /** How long anything may take on a loaded machine, in milliseconds. */
-export const patience = 60_000;
+export const patience = Number(process.env.PATIENCE ?? 60_000);
 
 /** Does something outside of the browser; see order in test/console/stack/control.go. */
 export async function act(order) {

@@ -8,6 +8,7 @@ import { byConsole, useAgain } from '#/api/manage'
 import { useMay } from '#/api/may'
 import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
+import { Command } from '#/ds/Copy'
 import { Crumbs } from '#/ds/Crumbs'
 import { MayNot } from '#/ds/Forbidden'
 import { type Col, Listing } from '#/ds/Listing'
@@ -143,7 +144,8 @@ export function Page() {
           cols={heads}
           empty={
             <Empty title="Nothing follows it yet">
-              <p>A head appears for each ref and folder that a service follows.</p>
+              <p>A head appears for each ref and folder that a service follows. Deploy a folder of it to a cluster:</p>
+              <Command command={`axle services create my-cluster/hello ${r?.type === 'helm' || r?.type === 'oci' ? `--chart-repo ${name} --chart hello` : `--repo ${name}${r?.type === 'git' ? ' --ref main' : ''} --folder hello`}`} />
             </Empty>
           }
         />

@@ -47,9 +47,11 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
   const prod = useProd(place)
   const pod = pods.find((p) => p.metadata.name === name) ?? pods[0]!
   const containers = containersOf(pod)
-  const container = containers.includes(chosen) ? chosen : defaultContainer(pod)
-  const status = containerStatuses(pod).find((s) => s.name === container)
-  const running = status?.state?.['running'] !== undefined
+  const runs = (c: string) => containerStatuses(pod).find((s) => s.name === c)?.state?.['running'] !== undefined
+  // Beside a container that crashes, another one may have a shell.
+  const first = [defaultContainer(pod), ...containers].find(runs) ?? defaultContainer(pod)
+  const container = containers.includes(chosen) ? chosen : first
+  const running = runs(container)
   const { namespace = '' } = pod.metadata
   return (
     <Panel title="Terminal">
@@ -63,7 +65,7 @@ function Choose({ place, pods }: { place: Place; pods: KubeObject[] }) {
         <div>
           <Select label="Container" value={container} onChange={setContainer} options={containers.map((c) => ({ value: c, label: c }))} />
         </div>
-        <Button icon={SquareTerminal} variant="primary" disabled={!running} onClick={() => openTerminal({ cluster: place.cluster, namespace, pod: pod.metadata.name, container }, prod)}>
+        <Button icon={SquareTerminal} variant="primary" autoFocus disabled={!running} onClick={() => openTerminal({ cluster: place.cluster, namespace, pod: pod.metadata.name, container }, prod)}>
           Open a shell
         </Button>
       </div>

@@ -12,6 +12,7 @@ import { capacity, regexOf } from './buffer'
 import { levels, type Level } from './line'
 import { type Range, type Source, useTails } from './useTails'
 import { save } from '../object/save'
+import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
 import { Checkbox, Select, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
@@ -63,6 +64,7 @@ function Logs({ place, pods, more, own }: { place: Place; pods: KubeObject[]; mo
   const { range } = ranges[since] ?? ranges['']!
   const { buffer, version, states, retry } = useTails({ cluster: place.cluster, namespace: place.namespace ?? '' }, sources, { previous, range })
 
+  useKeys('Logs', [{ keys: 'p', does: 'the previous run, or this one', run: () => setPrevious(previous ? '' : '1') }])
   const chosen = useMemo(() => new Set<Level>(levelText ? (levelText.split(',') as Level[]) : levels), [levelText])
   const wanted = regexOf(match)
   const excluded = regexOf(not)

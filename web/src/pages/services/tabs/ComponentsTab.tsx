@@ -1,16 +1,27 @@
-import { ChevronRight, Unplug } from 'lucide-react'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { ChevronRight, ScrollText, Unplug } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import styles from './tabs.module.css'
-import { type Line, linesOf, maxLines } from './tree'
+import { type Line, linesOf, maxLines, podOf } from './tree'
 import { useCall } from '#/api/call'
 import { problemOf } from '#/api/errors'
 import { type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { useKeys } from '#/app/useKeys'
+import { Button } from '#/ds/Button'
 import { Checkbox, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty } from '#/ds/State'
 import { Badge, Muted, many } from '#/ds/Text'
+import { objectPath } from '#/pages/k8s/kube/gvr'
+import { resourceOf } from '#/pages/k8s/kube/kinds'
 import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
+
+// objectHref is the page of an object in its cluster.
+function objectHref(cluster: string, o: Component, tab?: string): string {
+  const kind = resourceOf(o.group ? `${o.group}/${o.version}` : o.version, o.kind)
+  return objectPath(cluster, { ...kind, version: o.version || kind.version }, o.namespace, o.name, tab)
+}
 
 // ComponentsTab is the service's objects with what they own in the cluster now.
 // Without a tunnel it is what the agent reported.
@@ -23,6 +34,17 @@ export function ComponentsTab({ service }: { service: Service }) {
   const reported = useMemo(() => service.components.map((object) => ({ object, createdAt: 0n, failing: false, children: [] })), [service.components])
   const nodes = tree.data?.objects ?? reported
   const lines = useMemo(() => linesOf(nodes, chosen, filter, problems), [nodes, chosen, filter, problems])
+  const navigate = useNavigate()
+  const pod = useMemo(() => podOf(nodes), [nodes])
+  const openPod = (tab?: string) => pod && void navigate({ to: objectHref(service.cluster, pod, tab) })
+  useKeys(
+    'Service',
+    [
+      { keys: 'p', does: 'its pod that fails, or the newest', run: () => openPod() },
+      { keys: 'l', does: 'the logs of that pod', run: () => openPod('logs') },
+    ],
+    pod !== undefined,
+  )
   if (nodes.length === 0) {
     return tree.isPending ? <SkeletonLines lines={5} /> : <Empty title="No objects yet">{service.message || 'The agent has not applied anything for this service.'}</Empty>
   }
@@ -45,6 +67,11 @@ export function ComponentsTab({ service }: { service: Service }) {
         </div>
         <Checkbox label="Only problems" checked={problems} onChange={setProblems} />
         <Muted>{many(nodes.length, 'object')}</Muted>
+        {pod && (
+          <Button icon={ScrollText} keys="l" onClick={() => openPod('logs')}>
+            Logs
+          </Button>
+        )}
       </div>
       <div className={styles.scroll}>
         <div role="treegrid" aria-label="Components" className={styles.tree}>
@@ -56,7 +83,7 @@ export function ComponentsTab({ service }: { service: Service }) {
             <span role="columnheader">Age</span>
           </div>
           {lines.slice(0, maxLines).map((line) => (
-            <Row key={line.key} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
+            <Row key={line.key} cluster={service.cluster} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
           ))}
         </div>
       </div>
@@ -66,7 +93,7 @@ export function ComponentsTab({ service }: { service: Service }) {
   )
 }
 
-function Row({ line, onToggle }: { line: Line; onToggle: () => void }) {
+function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggle: () => void }) {
   const o = line.object
   return (
     <div role="row" aria-level={line.level} aria-expanded={line.open} className={styles.line} data-failing={line.failing || undefined}>
@@ -79,10 +106,10 @@ function Row({ line, onToggle }: { line: Line; onToggle: () => void }) {
           </button>
         )}
         <Badge>{o.kind}</Badge>
-        <span className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
+        <Link to={objectHref(cluster, o) as string} className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
           {o.namespace && <Muted>{o.namespace}/</Muted>}
           {o.name}
-        </span>
+        </Link>
         {line.open === false && <Muted>+{line.children}</Muted>}
       </span>
       <span role="gridcell">{o.health && <Status word={o.health} />}</span>

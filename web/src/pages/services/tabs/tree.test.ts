@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
-import { linesOf } from './tree'
+import { linesOf, podOf } from './tree'
 import { ServiceTreeSchema } from '#/api/gen/hub/v1/hub_pb'
 
 const tree = create(ServiceTreeSchema, {
@@ -30,4 +30,13 @@ it('finds objects deep down, with the way to them', () => {
   expect(names(linesOf(tree, new Map(), 'api-1', false))).toEqual(['api', ' api-1'])
   expect(names(linesOf(tree, new Map(), '', true))).toEqual(['web', ' web-1', '  web-1-a'])
   expect(linesOf(tree, new Map(), 'nothing', false)).toEqual([])
+})
+
+it('looks first at the pod that fails, else at the newest', () => {
+  expect(podOf(tree)?.name).toBe('web-1-a')
+  const calm = create(ServiceTreeSchema, {
+    objects: [{ object: { kind: 'Job', group: 'batch', name: 'j' }, children: [{ object: { kind: 'Pod', name: 'old', health: 'Healthy' }, createdAt: 1n }, { object: { kind: 'Pod', name: 'new', health: 'Healthy' }, createdAt: 2n }] }],
+  }).objects
+  expect(podOf(calm)?.name).toBe('new')
+  expect(podOf([])).toBeUndefined()
 })

@@ -47,3 +47,16 @@ function order(n: Node): number {
   const at = worst.indexOf(n.object?.health ?? '')
   return n.failing ? -1 : at < 0 ? worst.length : at
 }
+
+// podOf is the pod to look at first: one that fails, else the newest.
+export function podOf(nodes: readonly Node[]): Component | undefined {
+  const pods: Node[] = []
+  const walk = (list: readonly Node[]) => {
+    for (const n of list) {
+      if (n.object?.kind === 'Pod' && n.object.group === '') pods.push(n)
+      walk(n.children)
+    }
+  }
+  walk(nodes)
+  return pods.toSorted((a, b) => order(a) - order(b) || Number(b.createdAt - a.createdAt))[0]?.object
+}

@@ -1,0 +1,27 @@
+// Clusters that are added in a test, and how the page says how far they are.
+import { axle, kubectl, stack } from './stack.mjs';
+
+/** The API server that is not connected. */
+export const spare = 'edge-3';
+
+/** Takes back what an earlier test added, at the hub and in the spare cluster. */
+export async function forget(name) {
+  if ((await axle('clusters', 'list', '-o', 'json')).includes(`"${name}"`)) await axle('clusters', 'delete', name, '--detach', '--yes');
+  await kubectl(spare, 'delete', 'namespace', 'axle-system', '--ignore-not-found', '--wait=true', '--timeout=60s');
+}
+
+/** Names a new cluster on the page and leaves it at the printed command. */
+export async function add(page, name) {
+  await page.goto('/clusters/new');
+  await page.getByLabel('Name', { exact: true }).fill(name);
+  await page.getByLabel('Tags', { exact: true }).fill('tier=edge');
+  await page.getByRole('button', { name: 'Create it and show the command' }).click();
+  await page.getByRole('region', { name: "kubectl command with the agent's manifests" }).waitFor();
+}
+
+/** A step of the checklist. */
+export const step = (page, title) => page.getByRole('listitem').filter({ hasText: title }).first();
+
+export const command = "kubectl command with the agent's manifests";
+
+export const clipboard = { permissions: ['clipboard-read', 'clipboard-write'], baseURL: stack.url };

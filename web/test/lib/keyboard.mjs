@@ -1,0 +1,32 @@
+// What somebody without a mouse does. Nothing here touches an element but by keys.
+
+/** Presses Tab until an element has the focus; returns how often. */
+export async function tabTo(page, locator, most = 200) {
+  await locator.first().waitFor();
+  for (let n = 0; n <= most; n++) {
+    if (await locator.first().evaluate((e) => e === document.activeElement)) return n;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${most} times Tab do not reach ${locator}`);
+}
+
+/** Goes to an element by Tab and presses Enter. */
+export async function enter(page, locator) {
+  await tabTo(page, locator);
+  await page.keyboard.press('Enter');
+}
+
+/** Goes to a field by Tab and replaces what is in it. */
+export async function type(page, locator, text) {
+  await tabTo(page, locator);
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type(text);
+}
+
+/** Searches in the palette and opens its first result. */
+export async function palette(page, text, result) {
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.keyboard.type(text);
+  await page.getByRole('option', { name: result }).or(page.getByRole('menuitem', { name: result })).first().waitFor();
+  await page.keyboard.press('Enter');
+}

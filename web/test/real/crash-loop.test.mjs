@@ -1,0 +1,81 @@
+// A pod that crashes again and again: from its service to the pod, its previous log,
+// its events and a shell, one key each.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { shot } from '../lib/shot.mjs';
+import { act, axle, closeBrowser, eventually, kubectl, logIn, newContext } from '../lib/stack.mjs';
+
+const name = 'crasher';
+const service = `edge-1/${name}`;
+const maxKeys = 5;
+
+before(async () => {
+  const deployment = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: crasher}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: crasher}}
+  template:
+    metadata: {labels: {app: crasher}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - {name: crasher, image: "axle.test/talker:1", args: ["-exit", "7"]}
+        - {name: beside, image: "axle.test/sh:1", args: ["-c", "while true; do sleep 1; done"]}
+`;
+  await act({ do: 'commit', repo: 'fleet', message: 'feat(crasher): ends with 7', files: { 'apps/crasher/crasher.yaml': deployment } });
+  await axle('services', 'create', service, '--repo', 'fleet', '--ref', 'main', '--folder', 'apps/crasher');
+  await eventually(async () => {
+    const restarts = await kubectl('edge-1', '--namespace', name, 'get', 'pods', '-o', 'jsonpath={.items[0].status.containerStatuses[?(@.name=="crasher")].restartCount}');
+    assert.ok(Number(restarts) >= 2, `${restarts} restarts`);
+  });
+});
+after(() => axle('services', 'delete', service, '--yes'));
+after(closeBrowser);
+
+test('service, pod, previous log, events, shell: a key each', async () => {
+  const page = await logIn(await newContext());
+  await page.goto(`/services/${service}`);
+  await page.getByRole('treegrid', { name: 'Components' }).waitFor();
+  await page.getByRole('button', { name: 'Logs' }).waitFor();
+  await shot(page, 'a8-service');
+  let keys = 0;
+  const press = async (key) => {
+    await page.keyboard.press(key);
+    keys++;
+  };
+
+  await press('l');
+  await page.waitForURL(/\/pods\.v1\/crasher\/crasher-.*\/logs/);
+  await page.getByText(/hello from/).first().waitFor();
+  await shot(page, 'a8-logs');
+  await press('p');
+  await page.waitForURL(/previous=/);
+  await page.getByText('previous run', { exact: true }).waitFor();
+  await page.getByText(/this goes to stderr/).first().waitFor();
+  await shot(page, 'a8-previous');
+  await press('e');
+  await page.waitForURL(/\/events/);
+  await page.getByRole('cell', { name: 'BackOff' }).first().waitFor();
+  await shot(page, 'a8-events');
+  await press('x');
+  await page.waitForURL(/\/exec/);
+  await page.getByRole('button', { name: 'Open a shell' }).waitFor();
+  await shot(page, 'a8-exec');
+  await press('Enter');
+  await page.getByText(/Opening a shell/).waitFor({ state: 'hidden' });
+  assert.ok(keys <= maxKeys, `${keys} keys`);
+  await page.keyboard.type('echo answer-$((40+2))\n');
+  await page.getByText('answer-42').first().waitFor();
+  await shot(page, 'a8-shell');
+
+  await page.goto('/audit');
+  const row = page.getByRole('row').filter({ hasText: /exec/ }).filter({ hasText: 'crasher' }).first();
+  await eventually(async () => {
+    await page.getByRole('button', { name: 'Load newer' }).click();
+    assert.equal(await row.count(), 1);
+  });
+  await shot(page, 'a8-audit');
+  await page.context().close();
+});

@@ -1,0 +1,75 @@
+// Somebody changes objects of a service with kubectl: it shows as drift, field by
+// field, and a sync takes it back. A Secret's value is never in the page.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { shot } from '../lib/shot.mjs';
+import { act, axle, closeBrowser, eventually, kubectl, logIn, newContext } from '../lib/stack.mjs';
+
+const name = 'drifter';
+const service = `edge-2/${name}`;
+// What only the cluster may know, before and after somebody changed it.
+const canary = `canary-${Date.now().toString(36)}`;
+const changed = `changed-${canary}`;
+const encoded = [canary, changed].map((text) => Buffer.from(text).toString('base64'));
+
+before(async () => {
+  await act({
+    do: 'commit',
+    repo: 'fleet',
+    message: 'feat(drifter): settings and a password',
+    files: {
+      'apps/drifter/settings.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {colour: blue}\n',
+      'apps/drifter/password.yaml': `apiVersion: v1\nkind: Secret\nmetadata: {name: password}\nstringData: {password: ${canary}}\n`,
+    },
+  });
+  await axle('services', 'create', service, '--repo', 'fleet', '--ref', 'main', '--folder', 'apps/drifter', '--wait');
+});
+after(() => axle('services', 'delete', service, '--yes'));
+after(closeBrowser);
+
+test('drift by kubectl: shown, compared, taken back, and no secret in the page', async () => {
+  const context = await newContext();
+  const page = await logIn(context);
+  const answers = [];
+  page.on('response', (response) => response.text().then((text) => answers.push(`${response.url()}\n${text}`), () => {}));
+  const hidden = async () => {
+    const dom = await page.content();
+    for (const secret of [canary, changed, ...encoded]) {
+      assert.ok(!dom.includes(secret), `${page.url()} has the secret in its DOM`);
+      const leak = answers.find((text) => text.includes(secret));
+      assert.equal(leak, undefined, `an answer has the secret: ${leak?.split('\n')[0]}`);
+    }
+  };
+  await page.goto(`/services/${service}`);
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+  await kubectl('edge-2', '--namespace', name, 'patch', 'configmap', 'settings', '--type=merge', '-p', '{"data":{"colour":"red"}}');
+  await kubectl('edge-2', '--namespace', name, 'patch', 'secret', 'password', '--type=merge', '-p', JSON.stringify({ stringData: { password: changed } }));
+  await page.getByText('Drifted').first().waitFor();
+  await page.getByText('colour').first().waitFor();
+  await shot(page, 'a7-drifted');
+  await hidden();
+
+  await page.getByRole('link', { name: 'Diff', exact: true }).click();
+  await page.getByRole('button', { name: /Compare now|Compare again/ }).first().click();
+  await page.getByText(/colour: red/).first().waitFor();
+  await page.getByText(/colour: blue/).first().waitFor();
+  await page.getByText('Its data changes. Values of Secrets are not shown.').waitFor();
+  await shot(page, 'a7-diff');
+  await hidden();
+
+  await page.getByRole('button', { name: 'Sync', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click();
+  await eventually(async () => assert.equal((await kubectl('edge-2', '--namespace', name, 'get', 'configmap', 'settings', '-o', 'jsonpath={.data.colour}')).trim(), 'blue'));
+  await page.goto(`/services/${service}`);
+  await page.getByText('Healthy').first().waitFor();
+  await eventually(async () => assert.equal(await page.getByText('Drifted').count(), 0));
+  await shot(page, 'a7-synced');
+  await hidden();
+
+  // The object's own page masks it too, also in the YAML.
+  await page.goto(`/clusters/edge-2/k8s/secrets.v1/${name}/password/yaml`);
+  await page.getByRole('button', { name: 'Edit' }).waitFor();
+  await shot(page, 'a7-secret');
+  await hidden();
+  await context.close();
+});
