@@ -1,0 +1,581 @@
+package terraform
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/terraform/shape"
+)
+
+const (
+	// callLimit is how long an operation may take without a timeouts block, and
+	// goneLimit how long a destroyed object may take to go from its clusters.
+	callLimit = 5 * time.Minute
+	goneLimit = 10 * time.Minute
+)
+
+// Keys of the private state. adopts is set by an import: the next apply takes the object
+// over. hidden is what the hub says about secrets instead of showing them.
+const (
+	adopts = "adopts"
+	hidden = "hidden"
+)
+
+// object is the resource of a kind.
+type object struct {
+	*kind
+	session *session
+}
+
+// Metadata implements resource.Resource.
+func (o *object) Metadata(_ context.Context, _ resource.MetadataRequest, answer *resource.MetadataResponse) {
+	answer.TypeName = Type + "_" + o.name
+}
+
+// Schema implements resource.Resource.
+func (o *object) Schema(ctx context.Context, _ resource.SchemaRequest, answer *resource.SchemaResponse) {
+	attributes := shape.Resource(o.attributes)
+	attributes["id"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
+	attributes["managed_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Who manages the object, such as `terraform/default`."}
+	if o.installs {
+		attributes["agent"] = agentAttribute()
+	}
+	answer.Schema = schema.Schema{
+		MarkdownDescription: o.says, Attributes: attributes,
+		Blocks: map[string]schema.Block{"timeouts": timeouts.Block(ctx, timeouts.Opts{Create: true, Update: true, Delete: true})},
+	}
+}
+
+// Configure implements resource.ResourceWithConfigure.
+func (o *object) Configure(_ context.Context, r resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	o.session, _ = r.ProviderData.(*session)
+}
+
+// known adds an error without a session: the provider's settings are not known.
+func (s *session) known(d *diag.Diagnostics) bool {
+	if s == nil {
+		d.AddError("The hub is not known", "The provider's settings depend on values that are not known yet. Create what they depend on first: terraform apply -target.")
+	}
+	return s != nil
+}
+
+// values are the planned, configured and former ones.
+func values(plan, config, state tftypes.Value) shape.Values {
+	return shape.Values{Plan: shape.Fields(plan), Config: shape.Fields(config), State: shape.Fields(state)}
+}
+
+// limited returns a context with the time that a timeouts block gives.
+func limited(ctx context.Context, v tftypes.Value, operation string, otherwise time.Duration) (context.Context, context.CancelFunc) {
+	if text := shape.TextOf(shape.Fields(shape.Fields(v)["timeouts"])[operation]); text != "" {
+		if d, err := time.ParseDuration(text); err == nil {
+			otherwise = d
+		}
+	}
+	return context.WithTimeout(ctx, otherwise)
+}
+
+// fail says what the hub says, and for an object of another manager how to go on.
+func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
+	text := errcode.Message(err)
+	if errcode.Is(err, errcode.Internal) {
+		text = err.Error()
+	}
+	switch {
+	case errcode.Is(err, errcode.Conflict) && doing == "create":
+		text += fmt.Sprintf("\n\nTo manage the existing object here, import it and apply, which takes it over:\n\n  terraform import %s_%s.NAME %s", Type, o.name, id)
+	case errcode.Is(err, errcode.Conflict) && doing == "destroy":
+		text += "\n\nTo leave the object to who manages it now:\n\n  terraform state rm ADDRESS"
+	case errcode.Is(err, errcode.Unauthorized):
+		text += "\n\nThe token was revoked or has expired: give the provider another one."
+	}
+	d.AddError(fmt.Sprintf("Cannot %s %s %s", doing, strings.ReplaceAll(o.name, "_", " "), id), text)
+}
+
+// result is the state after the hub's answer.
+func (o *object) result(t tftypes.Type, message proto.Message, by *hubv1.Manager, guide map[string]tftypes.Value) tftypes.Value {
+	got := shape.Read(message.ProtoReflect(), o.attributes, guide)
+	out := map[string]tftypes.Value{}
+	for name, attribute := range t.(tftypes.Object).AttributeTypes {
+		v, ok := got[name]
+		if !ok {
+			if v, ok = guide[name]; !ok || !v.IsKnown() {
+				v = tftypes.NewValue(attribute, nil)
+			}
+		}
+		out[name] = v
+	}
+	id := textField(message, "id")
+	if id == "" {
+		if id = o.idOf(got); id == "" {
+			id = o.name
+		}
+	}
+	out["id"] = tftypes.NewValue(tftypes.String, id)
+	out["managed_by"] = tftypes.NewValue(tftypes.String, managerText(by))
+	return tftypes.NewValue(t, out)
+}
+
+func managerText(by *hubv1.Manager) string {
+	return strings.Trim(by.GetTool()+"/"+by.GetId(), "/")
+}
+
+// request fills a request of a call.
+func (o *object) request(c *call, v shape.Values, takeOver bool, complete func(proto.Message)) (proto.Message, error) {
+	request := c.request()
+	if err := shape.Fill(request.ProtoReflect(), o.attributes, v); err != nil {
+		return nil, err
+	}
+	if complete != nil {
+		complete(request)
+	}
+	setManagement(request, &hubv1.Management{By: o.session.by, TakeOver: takeOver})
+	return request, nil
+}
+
+// Create implements resource.Resource.
+func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *resource.CreateResponse) {
+	if !o.session.known(&answer.Diagnostics) {
+		return
+	}
+	ctx, cancel := limited(ctx, r.Plan.Raw, "create", callLimit)
+	defer cancel()
+	v := values(r.Plan.Raw, r.Config.Raw, tftypes.Value{})
+	id := o.idOf(v.Plan)
+	made, request, err := o.make(ctx, v)
+	if err != nil {
+		o.fail(&answer.Diagnostics, "create", id, err)
+		return
+	}
+	object, by := o.after(made, request)
+	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
+	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
+	if o.installs {
+		o.install(ctx, v, made.(*hubv1.CreateClusterResponse), &answer.State, &answer.Diagnostics)
+	}
+}
+
+// make creates an object, and never changes one that exists. Its Conflict says who
+// manages that one.
+func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.Message, err error) {
+	request, err = o.request(o.create, v, false, o.creating)
+	if err != nil {
+		return nil, nil, err
+	}
+	exists := func() (string, bool) {
+		have, by, err := o.session.reads.find(ctx, o.kind, v.Plan)
+		if err != nil || have == nil {
+			return "", false
+		}
+		return "it exists already, managed by " + cmp.Or(managerText(by), "nobody"), true
+	}
+	if o.upserts {
+		if text, there := exists(); there {
+			return nil, nil, errcode.New(errcode.Conflict, "%s", text)
+		}
+	}
+	made, err = o.create.do(ctx, o.session.client, request)
+	o.session.reads.wrote()
+	if errcode.Is(err, errcode.Conflict) && len(o.keys) > 0 {
+		if text, there := exists(); there {
+			err = errcode.New(errcode.Conflict, "%s\n\n%s", errcode.Message(err), text)
+		}
+	}
+	return made, request, err
+}
+
+// after is the object in the answer to a write.
+func (o *object) after(made, request proto.Message) (proto.Message, *hubv1.Manager) {
+	if o.rows != nil {
+		return request, o.session.by
+	}
+	message := single(made, o.object)
+	return message, managerOf(message, o.managerField())
+}
+
+// Read implements resource.Resource.
+func (o *object) Read(ctx context.Context, r resource.ReadRequest, answer *resource.ReadResponse) {
+	if !o.session.known(&answer.Diagnostics) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	guide := shape.Fields(r.State.Raw)
+	message, by, err := o.session.reads.find(ctx, o.kind, guide)
+	if err != nil {
+		o.fail(&answer.Diagnostics, "read", o.idOf(guide), err)
+		return
+	}
+	if message == nil || isDeleting(message) {
+		answer.State.RemoveResource(ctx)
+		return
+	}
+	before, diags := r.Private.GetKey(ctx, hidden)
+	answer.Diagnostics.Append(diags...)
+	if len(before) > 0 {
+		now, err := o.secrets(ctx, message)
+		if err != nil {
+			o.fail(&answer.Diagnostics, "read the secrets of", o.idOf(guide), err)
+			return
+		}
+		if now != string(before) {
+			// Somebody changed a secret: the plan sends ours again.
+			for _, n := range o.attributes {
+				if n.VersionOf != "" {
+					guide[n.Name] = tftypes.NewValue(tftypes.Number, nil)
+				}
+			}
+		}
+	}
+	answer.State.Raw = o.result(r.State.Raw.Type(), message, by, guide)
+}
+
+func isDeleting(m proto.Message) bool {
+	f := m.ProtoReflect().Descriptor().Fields().ByName("deleting")
+	return f != nil && m.ProtoReflect().Get(f).Bool()
+}
+
+// Update implements resource.Resource.
+func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *resource.UpdateResponse) {
+	if !o.session.known(&answer.Diagnostics) {
+		return
+	}
+	ctx, cancel := limited(ctx, r.Plan.Raw, "update", callLimit)
+	defer cancel()
+	v := values(r.Plan.Raw, r.Config.Raw, r.State.Raw)
+	id := o.idOf(v.Plan)
+	adopting, diags := r.Private.GetKey(ctx, adopts)
+	answer.Diagnostics.Append(diags...)
+	object, by, err := o.write(ctx, v, len(adopting) > 0)
+	o.session.reads.wrote()
+	if err != nil {
+		o.fail(&answer.Diagnostics, "update", id, err)
+		return
+	}
+	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
+	answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, nil)...)
+	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
+	if o.installs {
+		o.install(ctx, v, nil, &answer.State, &answer.Diagnostics)
+	}
+}
+
+// write changes an object, or only takes it over.
+func (o *object) write(ctx context.Context, v shape.Values, takeOver bool) (proto.Message, *hubv1.Manager, error) {
+	if o.change != nil {
+		want, err := o.request(o.create, v, takeOver, o.creating)
+		if err != nil {
+			return nil, nil, err
+		}
+		have := o.create.request()
+		if err := shape.Fill(have.ProtoReflect(), o.attributes, shape.Values{Plan: v.State}); err != nil {
+			return nil, nil, err
+		}
+		return want, o.session.by, o.change(ctx, o.session.client, have, want, &hubv1.Management{By: o.session.by, TakeOver: takeOver})
+	}
+	update, complete := o.update, o.updating
+	if update == nil {
+		if update, complete = o.create, o.creating; !takeOver {
+			// Only attributes of the provider itself changed.
+			message, by, err := o.session.reads.find(ctx, o.kind, v.Plan)
+			if err == nil && message == nil {
+				err = errcode.New(errcode.NotFound, "%s is gone", o.idOf(v.Plan))
+			}
+			return message, by, err
+		}
+	}
+	if o.takes && !takeOver {
+		if have := shape.TextOf(v.State["managed_by"]); have != managerText(o.session.by) {
+			return nil, nil, errcode.New(errcode.Conflict, "it is managed by %s: change it there, or take it over with terraform import", have)
+		}
+		takeOver = true
+	}
+	request, err := o.request(update, v, takeOver, complete)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.emptied(request, v)
+	made, err := update.do(ctx, o.session.client, request)
+	if err != nil {
+		return nil, nil, err
+	}
+	object, by := o.after(made, request)
+	return object, by, nil
+}
+
+// emptied sets the messages and texts of an update that the configuration no longer has:
+// a field that is not set is left as it is.
+func (o *object) emptied(request proto.Message, v shape.Values) {
+	m := request.ProtoReflect()
+	for _, n := range o.attributes {
+		if len(n.Path) != 1 || n.WriteOnly || !shape.IsSet(v.State[n.Name]) || shape.IsSet(v.Plan[n.Name]) {
+			continue
+		}
+		f := m.Descriptor().Fields().ByName(n.Path[0])
+		switch {
+		case f == nil || f.IsList() || f.IsMap():
+		case f.Message() != nil:
+			m.Mutable(f)
+		case f.HasOptionalKeyword():
+			m.Set(f, f.Default())
+		}
+	}
+}
+
+// Delete implements resource.Resource.
+func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *resource.DeleteResponse) {
+	if !o.session.known(&answer.Diagnostics) || o.remove == nil {
+		return
+	}
+	ctx, cancel := limited(ctx, r.State.Raw, "delete", goneLimit)
+	defer cancel()
+	v := shape.Values{Plan: shape.Fields(r.State.Raw)}
+	id := o.idOf(v.Plan)
+	if o.installs {
+		o.uninstall(ctx, v.Plan, r.Private, &answer.Diagnostics)
+		if answer.Diagnostics.HasError() {
+			return
+		}
+	}
+	request := o.remove.request()
+	err := shape.Fill(request.ProtoReflect(), o.removal(), v)
+	if err == nil {
+		if o.removing != nil {
+			o.removing(request)
+		}
+		setManagement(request, &hubv1.Management{By: o.session.by})
+		_, err = o.remove.do(ctx, o.session.client, request)
+		o.session.reads.wrote()
+	}
+	if sdk.IsNotFound(err) {
+		return
+	}
+	if err == nil {
+		err = o.gone(ctx, v.Plan)
+	}
+	if err != nil {
+		o.fail(&answer.Diagnostics, "destroy", id, err)
+	}
+}
+
+// removal are the attributes that a request to remove has: the keys, and for rows what
+// is in them.
+func (o *object) removal() []*shape.Node {
+	if o.rows != nil {
+		return o.attributes
+	}
+	return o.keyNodes()
+}
+
+// gone waits until an object that is deleted from clusters first is gone.
+func (o *object) gone(ctx context.Context, keys map[string]tftypes.Value) error {
+	if o.get == nil || o.object.ProtoReflect().Descriptor().Fields().ByName("deleting") == nil {
+		return nil
+	}
+	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 5 * time.Second}
+	for {
+		message, err := o.getOne(ctx, o.session.client, keys)
+		if err != nil || message == nil {
+			return err
+		}
+		if jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
+			return errcode.New(errcode.Unavailable, "it is being deleted, and clusters have not confirmed it yet; run terraform apply again, or give timeouts { delete } more time")
+		}
+	}
+}
+
+// secrets is what the hub says about the secrets of an object: it differs when one
+// differs. Empty is nothing.
+func (o *object) secrets(ctx context.Context, message proto.Message) (string, error) {
+	switch m := message.(type) {
+	case *hubv1.Service:
+		if len(m.GetSpec().GetSecrets()) > 0 {
+			return secretsOf(ctx, o.session, m)
+		}
+	case *hubv1.Context:
+		if len(m.GetSecrets()) > 0 {
+			return fmt.Sprintf("%q", fmt.Sprint(m.GetVersion())), nil
+		}
+	}
+	return "", nil
+}
+
+// private is where a resource keeps what is no attribute.
+type private interface {
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+// remember keeps what the hub says about the secrets that were just written.
+func (o *object) remember(ctx context.Context, p private, message proto.Message, d *diag.Diagnostics) {
+	text, err := o.secrets(ctx, message)
+	if err != nil {
+		d.AddWarning("Drift of secrets is not seen", "The hub did not say what it stored: "+errcode.Message(err))
+	}
+	if text == "" {
+		d.Append(p.SetKey(ctx, hidden, nil)...)
+		return
+	}
+	d.Append(p.SetKey(ctx, hidden, []byte(text))...)
+}
+
+// ImportState implements resource.ResourceWithImportState. An import only reads: the
+// next apply takes the object over, as its plan shows.
+func (o *object) ImportState(ctx context.Context, r resource.ImportStateRequest, answer *resource.ImportStateResponse) {
+	if !o.session.known(&answer.Diagnostics) {
+		return
+	}
+	keys, err := o.resolve(ctx, r.ID)
+	if err != nil {
+		o.fail(&answer.Diagnostics, "import", r.ID, err)
+		return
+	}
+	for name, text := range keys {
+		if text != "" {
+			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root(name), text)...)
+		}
+	}
+	answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, []byte(`"import"`))...)
+}
+
+// resolve finds the keys of the object that an id of an import names: by its keys joined
+// by slashes, by the hub's id, or by its handle.
+func (o *object) resolve(ctx context.Context, id string) (map[string]string, error) {
+	if len(o.keys) == 0 {
+		return map[string]string{"id": o.name}, nil
+	}
+	parts := strings.SplitN(id, "/", len(o.keys))
+	keys := map[string]tftypes.Value{}
+	out := map[string]string{}
+	for i, name := range o.keys {
+		text := ""
+		if i < len(parts) {
+			text = parts[i]
+		}
+		keys[name], out[name] = tftypes.NewValue(tftypes.String, text), text
+	}
+	if len(parts) == len(o.keys) || o.rows != nil {
+		message, _, err := o.session.reads.find(ctx, o.kind, keys)
+		if err != nil && !errcode.Is(err, errcode.Invalid) {
+			return nil, err
+		}
+		if message != nil {
+			return out, nil
+		}
+	}
+	list := o.list
+	if o.rows == nil {
+		if list == nil {
+			list = listOf(o.object)
+		}
+		rows, err := list.all(ctx, o.session.client, list.request())
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if id != textField(row, "id") && (o.also == "" || strings.TrimPrefix(id, "@") != textField(row, o.also)) {
+				continue
+			}
+			found := shape.Read(row.ProtoReflect(), o.keyNodes(), nil)
+			for name := range out {
+				out[name] = shape.TextOf(found[name])
+			}
+			return out, nil
+		}
+	}
+	by := strings.ToUpper(strings.Join(o.keys, "/"))
+	if o.also != "" {
+		by += ", @" + strings.ToUpper(string(o.also))
+	}
+	return nil, errcode.New(errcode.NotFound, "the hub has no such %s; give %s or the hub's id", strings.ReplaceAll(o.name, "_", " "), by)
+}
+
+// ModifyPlan implements resource.ResourceWithModifyPlan: it says who will manage the
+// object, and asks the hub what it would say.
+func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
+	if r.Plan.Raw.IsNull() || o.session == nil {
+		return
+	}
+	ours := managerText(o.session.by)
+	v := values(r.Plan.Raw, r.Config.Raw, r.State.Raw)
+	adopting, diags := r.Private.GetKey(ctx, adopts)
+	answer.Diagnostics.Append(diags...)
+	current := shape.TextOf(v.State["managed_by"])
+	changes := r.State.Raw.IsNull() || o.differs(v)
+	switch {
+	case changes, len(adopting) > 0:
+		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), ours)...)
+	default:
+		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), current)...)
+		return
+	}
+	if r.State.Raw.IsNull() {
+		o.session.plan(o.idOf(v.Plan))
+	}
+	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
+}
+
+// differs reports whether the plan changes an attribute beside those of the provider.
+func (o *object) differs(v shape.Values) bool {
+	for name, plan := range v.Plan {
+		if name != "managed_by" && !plan.Equal(v.State[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// ask lets the hub check a plan whose values are all known, where it can without writing.
+func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanRequest, takeOver bool, d *diag.Diagnostics) {
+	c, complete := o.create, o.creating
+	if v.State != nil {
+		c, complete = o.update, o.updating
+	}
+	if c == nil || !r.Config.Raw.IsFullyKnown() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	request, err := o.request(c, v, takeOver, complete)
+	if err != nil {
+		o.fail(d, "plan", o.idOf(v.Plan), err)
+		return
+	}
+	if !setField(request, "dry_run", protoreflect.ValueOfBool(true)) {
+		return
+	}
+	switch _, err = c.do(ctx, o.session.client, request); {
+	case err == nil, errcode.Is(err, errcode.Unavailable):
+	case errcode.Is(err, errcode.NotFound) && o.session.plans(errcode.Message(err)):
+		// The same run creates it.
+	case errcode.Is(err, errcode.NotFound):
+		d.AddWarning("The plan may fail", errcode.Message(err)+". If something else in this configuration creates it, refer to that resource or name it in depends_on.")
+	default:
+		o.fail(d, "plan", o.idOf(v.Plan), err)
+	}
+}
+
+// MoveState implements resource.ResourceWithMoveState: a moved block from a resource of
+// the existing provider. What is taken from its state are the keys; the rest is read.
+func (o *object) MoveState(context.Context) []resource.StateMover {
+	if o.formerly == "" {
+		return nil
+	}
+	return []resource.StateMover{{StateMover: o.move}}
+}
