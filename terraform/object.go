@@ -122,11 +122,9 @@ func (o *object) result(t tftypes.Type, message proto.Message, by *hubv1.Manager
 		}
 		out[name] = v
 	}
-	id := textField(message, "id")
-	if id == "" {
-		if id = o.idOf(got); id == "" {
-			id = o.name
-		}
+	id := o.name // there is one of it, such as the hub's settings
+	if len(o.keys) > 0 {
+		id = cmp.Or(textField(message, "id"), o.idOf(got))
 	}
 	out["id"] = tftypes.NewValue(tftypes.String, id)
 	out["managed_by"] = tftypes.NewValue(tftypes.String, managerText(by))
@@ -207,7 +205,10 @@ func (o *object) after(made, request proto.Message) (proto.Message, *hubv1.Manag
 		return request, o.session.by
 	}
 	message := single(made, o.object)
-	return message, managerOf(message, o.managerField())
+	if by := managerOf(message, o.managerField()); by != nil {
+		return message, by
+	}
+	return message, o.session.by // the hub forgets who emptied settings
 }
 
 // Read implements resource.Resource.

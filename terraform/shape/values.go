@@ -276,8 +276,8 @@ func (n *Node) get(m protoreflect.Message, f protoreflect.FieldDescriptor, guide
 	case List, Set, Objects:
 		list := m.Get(f).List()
 		if list.Len() == 0 {
-			if isEmpty(guide) {
-				return guide
+			if isEmpty(guide) || n.Required {
+				return tftypes.NewValue(n.Type(), []tftypes.Value{})
 			}
 			return null
 		}
