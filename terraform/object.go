@@ -21,6 +21,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
+	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/terraform/shape"
 )
@@ -157,7 +158,11 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	defer cancel()
 	v := values(r.Plan.Raw, r.Config.Raw, tftypes.Value{})
 	id := o.idOf(v.Plan)
-	made, request, err := o.make(ctx, v)
+	to, err := o.reach(v)
+	var made, request proto.Message
+	if err == nil {
+		made, request, err = o.make(ctx, v)
+	}
 	if err != nil {
 		o.fail(&answer.Diagnostics, "create", id, err)
 		return
@@ -165,8 +170,10 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	object, by := o.after(made, request)
 	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
-	if o.installs {
-		o.install(ctx, v, made.(*hubv1.CreateClusterResponse), &answer.State, &answer.Diagnostics)
+	if to != nil {
+		if err := o.install(ctx, to, v, made.(*hubv1.CreateClusterResponse).GetBootstrapToken()); err != nil {
+			o.fail(&answer.Diagnostics, "install the agent of", id, err)
+		}
 	}
 }
 
@@ -264,8 +271,18 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 	id := o.idOf(v.Plan)
 	adopting, diags := r.Private.GetKey(ctx, adopts)
 	answer.Diagnostics.Append(diags...)
-	object, by, err := o.write(ctx, v, len(adopting) > 0)
-	o.session.reads.wrote()
+	agentChanges := o.installs && !v.Plan["agent"].Equal(v.State["agent"])
+	var to *kubeapply.Applier
+	var err error
+	if agentChanges {
+		to, err = o.reach(v)
+	}
+	var object proto.Message
+	var by *hubv1.Manager
+	if err == nil {
+		object, by, err = o.write(ctx, v, len(adopting) > 0)
+		o.session.reads.wrote()
+	}
 	if err != nil {
 		o.fail(&answer.Diagnostics, "update", id, err)
 		return
@@ -273,8 +290,15 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
 	answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, nil)...)
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
-	if o.installs {
-		o.install(ctx, v, nil, &answer.State, &answer.Diagnostics)
+	switch {
+	case to != nil:
+		if err := o.install(ctx, to, v, ""); err != nil {
+			// The next plan shows it again.
+			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root("agent").AtName("manifests"), "")...)
+			o.fail(&answer.Diagnostics, "install the agent of", id, err)
+		}
+	case agentChanges:
+		o.uninstall(ctx, v.State, &answer.Diagnostics)
 	}
 }
 
@@ -350,10 +374,7 @@ func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *r
 	v := shape.Values{Plan: shape.Fields(r.State.Raw)}
 	id := o.idOf(v.Plan)
 	if o.installs {
-		o.uninstall(ctx, v.Plan, r.Private, &answer.Diagnostics)
-		if answer.Diagnostics.HasError() {
-			return
-		}
+		o.uninstall(ctx, v.Plan, &answer.Diagnostics)
 	}
 	request := o.remove.request()
 	err := shape.Fill(request.ProtoReflect(), o.removal(), v)
@@ -515,6 +536,9 @@ func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, a
 	}
 	ours := managerText(o.session.by)
 	v := values(r.Plan.Raw, r.Config.Raw, r.State.Raw)
+	if agent := shape.Fields(v.Plan["agent"]); o.installs && agent != nil {
+		o.planAgent(ctx, v, agent, answer)
+	}
 	adopting, diags := r.Private.GetKey(ctx, adopts)
 	answer.Diagnostics.Append(diags...)
 	current := shape.TextOf(v.State["managed_by"])

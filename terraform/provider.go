@@ -42,11 +42,10 @@ type axle struct{ getenv func(string) string }
 
 // session is what resources get: a client for the hub, and who they write as.
 type session struct {
-	client *sdk.Client
-	by     *hubv1.Manager
-	reads  *reads
-	// ca is what the client trusts, in PEM.
-	ca string
+	client   *sdk.Client
+	by       *hubv1.Manager
+	reads    *reads
+	rendered rendered
 
 	mu sync.Mutex
 	// planned are the names of objects that this run plans to create.
@@ -184,7 +183,7 @@ func (p *axle) session(ctx context.Context, m settingsModel) (*session, error) {
 		return nil, err
 	}
 	by := &hubv1.Manager{Tool: "terraform", Id: cmp.Or(m.Manager.ValueString(), "default")}
-	return &session{client: client, by: by, reads: newReads(client, by), ca: target.CA, planned: map[string]bool{}}, nil
+	return &session{client: client, by: by, reads: newReads(client, by), planned: map[string]bool{}}, nil
 }
 
 func (p *axle) token(target *settings.Target, m settingsModel) error {

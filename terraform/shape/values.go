@@ -29,6 +29,13 @@ func Fields(v tftypes.Value) map[string]tftypes.Value {
 	return out
 }
 
+// With returns an object with another value of one attribute.
+func With(object tftypes.Value, name string, v tftypes.Value) tftypes.Value {
+	fields := Fields(object)
+	fields[name] = v
+	return tftypes.NewValue(object.Type(), fields)
+}
+
 // IsSet reports whether a value is there, and known.
 func IsSet(v tftypes.Value) bool { return v.Type() != nil && !v.IsNull() && v.IsKnown() }
 
