@@ -5,8 +5,12 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"sync"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
 
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/terraform"
 )
 
 // digestKeySetting holds the sealed key of spec digests. It is created once and
@@ -18,25 +22,62 @@ const digestKeyBytes = 32
 
 // digestKey returns the key of spec digests, equal on every replica.
 func digestKey(ctx context.Context, s *store.Store) (key []byte, err error) {
+	return keptKey(ctx, s, digestKeySetting, func() ([]byte, error) {
+		fresh := make([]byte, digestKeyBytes)
+		rand.Read(fresh)
+		return fresh, nil
+	})
+}
+
+// keptKey returns the sealed key of a setting, which the first replica creates.
+func keptKey(ctx context.Context, s *store.Store, setting string, create func() ([]byte, error)) (key []byte, err error) {
 	err = s.Write(ctx, func(ctx context.Context) error {
-		sealed, err := s.Setting(ctx, digestKeySetting)
+		sealed, err := s.Setting(ctx, setting)
 		if err != nil {
 			return err
 		}
 		if sealed == "" {
-			fresh := make([]byte, digestKeyBytes)
-			rand.Read(fresh)
-			sealed = s.Sealer().Seal([]byte(base64.StdEncoding.EncodeToString(fresh)), digestKeySetting)
-			if err := s.SetSetting(ctx, digestKeySetting, sealed); err != nil {
+			fresh, err := create()
+			if err != nil {
+				return err
+			}
+			sealed = s.Sealer().Seal([]byte(base64.StdEncoding.EncodeToString(fresh)), setting)
+			if err := s.SetSetting(ctx, setting, sealed); err != nil {
 				return err
 			}
 		}
-		text, err := s.Sealer().Open(sealed, digestKeySetting)
+		text, err := s.Sealer().Open(sealed, setting)
 		if err != nil {
-			return fmt.Errorf("open the key of spec digests: %w", err)
+			return fmt.Errorf("open the key %s: %w", setting, err)
 		}
 		key, err = base64.StdEncoding.DecodeString(string(text))
 		return err
 	})
 	return key, err
+}
+
+// terraformKeySetting holds the key that signs the Terraform provider for the registry
+// protocol. It is created by the first request for it.
+const terraformKeySetting = "terraform_key"
+
+// terraformKey reads the key once.
+func terraformKey(s *store.Store) func(ctx context.Context) (*openpgp.Entity, error) {
+	var mu sync.Mutex
+	var key *openpgp.Entity
+	return func(ctx context.Context) (*openpgp.Entity, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if key != nil {
+			return key, nil
+		}
+		data, err := keptKey(ctx, s, terraformKeySetting, terraform.NewKey)
+		if err != nil {
+			return nil, err
+		}
+		read, err := terraform.ReadKey(data)
+		if err == nil {
+			key = read
+		}
+		return read, err
+	}
 }
