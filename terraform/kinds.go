@@ -58,7 +58,7 @@ type kind struct {
 	attributes []*shape.Node
 }
 
-var kinds = []*kind{
+var all = []*kind{
 	{
 		name: "project", says: "A project groups clusters, repositories and services for access.", object: &hubv1.Project{}, formerly: "plural_project",
 		create: via(projects, hubv1connect.ProjectsClient.Create), update: via(projects, hubv1connect.ProjectsClient.Update), remove: via(projects, hubv1connect.ProjectsClient.Delete),
@@ -227,7 +227,7 @@ func withLimits(r proto.Message) {
 }
 
 func init() {
-	for _, k := range kinds {
+	for _, k := range all {
 		k.attributes = shape.Of(k.create.in.ProtoReflect().Descriptor(), withManagement)
 		shown := shape.Of(k.object.ProtoReflect().Descriptor(), nil)
 		for _, n := range k.attributes {

@@ -225,25 +225,25 @@ func exchange(ctx context.Context, config sdk.Config, workload types.Object) (st
 
 // Resources implements provider.Provider.
 func (*axle) Resources(context.Context) []func() resource.Resource {
-	all := []func() resource.Resource{newServiceWait}
-	for _, k := range kinds {
-		all = append(all, func() resource.Resource { return &object{kind: k} })
+	out := []func() resource.Resource{newServiceWait}
+	for _, k := range all {
+		out = append(out, func() resource.Resource { return &object{kind: k} })
 	}
-	return all
+	return out
 }
 
 // DataSources implements provider.Provider.
 func (*axle) DataSources(context.Context) []func() datasource.DataSource {
-	var all []func() datasource.DataSource
-	for _, k := range kinds {
+	var out []func() datasource.DataSource
+	for _, k := range all {
 		if len(k.keys) > 0 && k.rows == nil {
-			all = append(all, func() datasource.DataSource { return &one{kind: k} })
+			out = append(out, func() datasource.DataSource { return &one{kind: k} })
 		}
 	}
 	for _, l := range lists {
-		all = append(all, func() datasource.DataSource { return &many{list: l} })
+		out = append(out, func() datasource.DataSource { return &many{list: l} })
 	}
-	return all
+	return out
 }
 
 // EphemeralResources implements provider.ProviderWithEphemeralResources.

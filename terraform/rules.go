@@ -176,12 +176,12 @@ var rules = shape.Rules{
 
 // withManagement are the rules, and that no attribute says how a call is made.
 var withManagement = func() shape.Rules {
-	all := shape.Rules{"SyncWindowList.management": {Skip: true}}
-	maps.Copy(all, rules)
-	for _, k := range kinds {
-		all[string(k.create.in.ProtoReflect().Descriptor().Name())+".management"] = shape.Rule{Skip: true}
+	out := shape.Rules{}
+	maps.Copy(out, rules)
+	for _, k := range all {
+		out[string(k.create.in.ProtoReflect().Descriptor().Name())+".management"] = shape.Rule{Skip: true}
 	}
-	return all
+	return out
 }()
 
 var (
