@@ -44,8 +44,12 @@ func (o *opened) revoke(ctx context.Context, id []byte, d *diag.Diagnostics) {
 	}
 }
 
+// lifetime is how long a token lives, in microseconds; an hour unless it is given.
 func lifetime(v types.String) int64 {
-	d, _ := time.ParseDuration(v.ValueString())
+	d, err := time.ParseDuration(v.ValueString())
+	if err != nil {
+		d = time.Hour
+	}
 	return d.Microseconds()
 }
 
@@ -105,9 +109,6 @@ func (t *token) Open(ctx context.Context, r ephemeral.OpenRequest, answer *ephem
 	scopes := texts(ctx, m.Scopes, &answer.Diagnostics)
 	if answer.Diagnostics.HasError() || !t.session.known(&answer.Diagnostics) {
 		return
-	}
-	if m.Lifetime.ValueString() == "" {
-		m.Lifetime = types.StringValue("1h")
 	}
 	var made *connect.Response[hubv1.CreatedToken]
 	var err error
@@ -184,9 +185,6 @@ func (b *bootstrap) Open(ctx context.Context, r ephemeral.OpenRequest, answer *e
 	}
 	if answer.Diagnostics.HasError() || !b.session.known(&answer.Diagnostics) {
 		return
-	}
-	if m.Lifetime.ValueString() == "" {
-		m.Lifetime = types.StringValue("1h")
 	}
 	made, err := b.session.client.Tokens.CreateBootstrap(ctx, connect.NewRequest(&hubv1.CreateBootstrapTokenRequest{
 		Project: m.Project.ValueString(), NamePattern: m.Pattern.ValueString(), AllowedTags: tags, MaxUses: int32(min(m.Uses.ValueInt64(), 1<<30)),

@@ -4,23 +4,24 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
 // formerKeys are the attributes of the existing provider's resources that name an object
-// here, in the order of our keys; more than one for a key are tried in turn.
+// here, tried in turn; name and id for all others.
 var formerKeys = map[string][]string{
-	"plural_cluster":            {"name", "handle"},
-	"plural_git_repository":     {"url"},
-	"plural_service_deployment": {"name"},
-	"plural_user":               {"email"},
+	"plural_cluster":         {"name", "handle"},
+	"plural_git_repository":  {"url"},
+	"plural_user":            {"email"},
+	"plural_service_account": {"name", "email"},
 }
 
-// move answers a moved block. The hub may know the object under a name or an id of the
-// former state.
+// move answers a moved block. Terraform asks before the provider knows its hub, so this
+// only notes under which names the hub may know the object; the read that follows finds
+// it.
 func (o *object) move(ctx context.Context, r resource.MoveStateRequest, answer *resource.MoveStateResponse) {
 	if r.SourceTypeName != o.formerly {
 		return
@@ -30,41 +31,28 @@ func (o *object) move(ctx context.Context, r resource.MoveStateRequest, answer *
 		answer.Diagnostics.AddError("Cannot move the state", "It is not JSON: "+err.Error())
 		return
 	}
-	if !o.session.known(&answer.Diagnostics) {
-		return
+	attributes := formerKeys[o.formerly]
+	if attributes == nil {
+		attributes = []string{"name"}
 	}
-	attempts := formerKeys[o.formerly]
-	if attempts == nil {
-		attempts = []string{"name"}
+	var names []string
+	for _, attribute := range append(attributes, "id") {
+		name, _ := former[attribute].(string)
+		if cluster := clusterOf(former); o.name == "service" && attribute == "name" && cluster != "" {
+			name = cluster + "/" + name
+		}
+		if name != "" {
+			names = append(names, name)
+		}
 	}
-	var err error
-	for _, attribute := range append(attempts, "id") {
-		id, _ := former[attribute].(string)
-		if id == "" {
-			continue
-		}
-		if o.name == "service" && attribute == "name" {
-			if cluster := clusterOf(former); cluster != "" {
-				id = cluster + "/" + id
-			}
-		}
-		var keys map[string]string
-		if keys, err = o.resolve(ctx, id); err != nil {
-			if !errcode.Is(err, errcode.NotFound) {
-				break
-			}
-			continue
-		}
-		for name, text := range keys {
-			answer.Diagnostics.Append(answer.TargetState.SetAttribute(ctx, path.Root(name), text)...)
-		}
-		answer.Diagnostics.Append(answer.TargetPrivate.SetKey(ctx, adopts, []byte(`"moved"`))...)
-		return
+	t := answer.TargetState.Schema.Type().TerraformType(ctx)
+	empty := map[string]tftypes.Value{}
+	for name, attribute := range t.(tftypes.Object).AttributeTypes {
+		empty[name] = tftypes.NewValue(attribute, nil)
 	}
-	if err == nil {
-		err = errcode.New(errcode.NotFound, "the state of %s names nothing", o.formerly)
-	}
-	o.fail(&answer.Diagnostics, "move "+o.formerly+" to", "", err)
+	empty["id"] = tftypes.NewValue(tftypes.String, "moved")
+	answer.TargetState.Raw = tftypes.NewValue(t, empty)
+	answer.Diagnostics.Append(answer.TargetPrivate.SetKey(ctx, adopts, []byte(toJSON(names)))...)
 }
 
 // clusterOf is the handle of a service's cluster in a former state.
@@ -72,4 +60,25 @@ func clusterOf(former map[string]any) string {
 	cluster, _ := former["cluster"].(map[string]any)
 	handle, _ := cluster["handle"].(string)
 	return handle
+}
+
+// moved finds the keys of an object that a moved block brought, by the names of its
+// former state.
+func (o *object) moved(ctx context.Context, note []byte, guide map[string]tftypes.Value) error {
+	var names []string
+	if json.Unmarshal(note, &names) != nil {
+		return nil // it was imported, and has its keys
+	}
+	err := error(errcode.New(errcode.NotFound, "the former state names nothing"))
+	for _, name := range names {
+		var keys map[string]string
+		if keys, err = o.resolve(ctx, name); errcode.Is(err, errcode.NotFound) {
+			continue
+		}
+		for attribute, text := range keys {
+			guide[attribute] = tftypes.NewValue(tftypes.String, text)
+		}
+		return err
+	}
+	return err
 }

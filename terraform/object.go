@@ -226,6 +226,14 @@ func (o *object) Read(ctx context.Context, r resource.ReadRequest, answer *resou
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	guide := shape.Fields(r.State.Raw)
+	if note, diags := r.Private.GetKey(ctx, adopts); len(note) > 0 {
+		answer.Diagnostics.Append(diags...)
+		if err := o.moved(ctx, note, guide); err != nil {
+			o.fail(&answer.Diagnostics, "move the state of", o.formerly, err)
+			return
+		}
+		answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, []byte(`"import"`))...)
+	}
 	message, by, err := o.session.reads.find(ctx, o.kind, guide)
 	if err != nil {
 		o.fail(&answer.Diagnostics, "read", o.idOf(guide), err)

@@ -48,6 +48,7 @@ type batch struct {
 }
 
 type asked struct {
+	kind   *kind
 	keys   map[string]tftypes.Value
 	object proto.Message
 	err    error
@@ -121,11 +122,11 @@ func (k *kind) scopeOf(keys map[string]tftypes.Value) (request proto.Message, sc
 // ask waits for others, and then the first one asks for all.
 func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value) (*asked, error) {
 	request, scope := k.scopeOf(keys)
-	mine := &asked{keys: keys}
+	mine := &asked{kind: k, keys: keys}
 	r.mu.Lock()
 	if l := r.lists[scope]; l != nil && time.Now().Before(l.until) {
 		r.mu.Unlock()
-		l.answer(k, mine)
+		l.answer(mine)
 		return mine, nil
 	}
 	b := r.waiting[scope]
@@ -159,7 +160,7 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 	defer cancel()
 	if k.get != nil && (k.list == nil || len(b.asked) < manyReads) {
 		for _, a := range b.asked {
-			a.object, a.err = k.getOne(shared, r.client, a.keys)
+			a.object, a.err = a.kind.getOne(shared, r.client, a.keys)
 		}
 		return mine, mine.err
 	}
@@ -186,13 +187,14 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 	}
 	r.mu.Unlock()
 	for _, a := range b.asked {
-		l.answer(k, a)
+		l.answer(a)
 	}
 	return mine, nil
 }
 
-func (l *listed) answer(k *kind, a *asked) {
-	a.rows, a.object = l.rows, l.byKey[k.idOf(a.keys)]
+// answer finds an object by its keys, as its own kind calls them: kinds share lists.
+func (l *listed) answer(a *asked) {
+	a.rows, a.object = l.rows, l.byKey[a.kind.idOf(a.keys)]
 }
 
 // getOne reads one object, nil for none.

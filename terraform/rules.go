@@ -220,8 +220,10 @@ func address(text string) error {
 }
 
 func cron(text string) error {
-	_, err := syncwindow.ParseSchedule(text)
-	return err
+	if _, err := syncwindow.ParseSchedule(text); err != nil {
+		return invalid("%.80q is no cron schedule: %v", text, err)
+	}
+	return nil
 }
 
 func length(text string) error {
@@ -247,5 +249,8 @@ func expression(text string) error {
 
 // template checks Liquid of a text that the hub renders for each cluster.
 func template(text string) error {
-	return liquid.New(nil, time.Time{}).Check([]byte(text))
+	if err := liquid.New(nil, time.Time{}).Check([]byte(text)); err != nil {
+		return invalid("%.200q is no Liquid: %v", text, err)
+	}
+	return nil
 }

@@ -1,0 +1,14 @@
+package terraform
+
+// DataSourceNames are the names of the data sources of one object, and of lists.
+func DataSourceNames() (singles, many []string) {
+	for _, k := range all {
+		if len(k.keys) > 0 && k.rows == nil {
+			singles = append(singles, k.name)
+		}
+	}
+	for _, l := range lists {
+		many = append(many, l.name)
+	}
+	return singles, many
+}
