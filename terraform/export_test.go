@@ -1,5 +1,7 @@
 package terraform
 
+import "strings"
+
 // DataSourceNames are the names of the data sources of one object, and of lists.
 func DataSourceNames() (singles, many []string) {
 	for _, k := range all {
@@ -11,4 +13,18 @@ func DataSourceNames() (singles, many []string) {
 		many = append(many, l.name)
 	}
 	return singles, many
+}
+
+// ImportID is the form of the id that a resource is imported by.
+func ImportID(name string) string {
+	for _, k := range all {
+		if k.name == name {
+			id := strings.ToUpper(strings.Join(k.keys, "/"))
+			if id == "" {
+				id = k.name
+			}
+			return id
+		}
+	}
+	return ""
 }

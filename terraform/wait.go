@@ -112,7 +112,7 @@ func waitFor(ctx context.Context, c *sdk.Client, ref *hubv1.ServiceRef, warmup, 
 			if failed := s.GetSync() == "Failed" || s.GetHealth() == "Degraded"; failed && time.Since(began) > warmup {
 				return nil, errcode.New(errcode.Unprocessable, "%s", last)
 			}
-		case errcode.Is(err, errcode.Unavailable):
+		case errcode.Is(err, errcode.Unavailable), errcode.Is(err, errcode.NotFound): // a global service makes it in a moment
 			last = errcode.Message(err)
 		case ctx.Err() == nil:
 			return nil, err

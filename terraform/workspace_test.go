@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,9 @@ func (w *workspace) state() []string {
 	return strings.Fields(w.run("state", "list"))
 }
 
+// secretToken is the form of the hub's tokens.
+var secretToken = regexp.MustCompile(`axle_[A-Za-z0-9]{43}`)
+
 // secrecy looks for the planted secrets, and the token, in all files of the workspace.
 func (w *workspace) secrecy(more ...string) {
 	w.t.Helper()
@@ -196,6 +200,9 @@ func (w *workspace) secrecy(more ...string) {
 			return err
 		}
 		files++
+		if found := secretToken.Find(text); found != nil {
+			w.t.Errorf("%s has the token %.12s…", entry.Name(), found)
+		}
 		for _, secret := range more {
 			if bytes.Contains(text, []byte(secret)) {
 				w.t.Errorf("%s has the secret %.20s…", entry.Name(), secret)
