@@ -9,12 +9,12 @@ FUZZTIME ?= 30s
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
-BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare
+BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare terraform-provider-axle
 
 # What runs under the race detector: everything concurrent that ships.
 RACE := ./hub/... ./agent/... ./operator/... ./internal/...
 # The longest go first, so that nothing waits for them alone at the end.
-REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
+REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./terraform/... ./test/... ./deploy/...
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -60,6 +60,7 @@ generate: ## make all generated files anew
 	go test ./test/skew -count=1 -run TestTodayIsRecorded -update
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	go test ./test/kinds -count=1 -run '^TestPages' -update
+	go test ./terraform -count=1 -run '^TestPages' -update
 	go test ./test/install -count=1 -run TestHookKnowsOurDefinitions -update
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
 	go test ./hub -run TestMetricsPageListsEveryMetric -update

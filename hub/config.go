@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"cmp"
 	"io"
 	"log/slog"
 	"net"
@@ -28,10 +27,6 @@ const (
 	// DefaultBackupSchedule and DefaultBackupKeep are those of Config.Backup.
 	DefaultBackupSchedule, DefaultBackupKeep = backup.DefaultCron, backup.DefaultKeep
 )
-
-// DefaultTerraformProviders is where the image of the hub has the zip files of the
-// Terraform provider.
-const DefaultTerraformProviders = "/usr/share/axle/terraform"
 
 // Config configures a hub. DataDir is required; the zero value of any other
 // field is its default.
@@ -130,7 +125,7 @@ type Config struct {
 	AuditExport, AuditExportToken string
 
 	// TerraformProviders is a folder with the zip files of the Terraform provider, which
-	// the hub serves; empty is DefaultTerraformProviders.
+	// the hub serves; empty is terraform.Dir.
 	TerraformProviders string
 
 	// Backup makes backups on a schedule; without a place, none.
@@ -158,7 +153,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errcode.New(errcode.Invalid, "data folder %q: %w", c.DataDir, err)
 	}
 	c.DataDir = dir
-	c.TerraformProviders = cmp.Or(c.TerraformProviders, DefaultTerraformProviders)
 	if c.Listen == "" {
 		c.Listen = DefaultListen
 	}

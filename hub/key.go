@@ -5,9 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"sync"
-
-	"github.com/ProtonMail/go-crypto/openpgp"
 
 	"github.com/axle-cd/axle/hub/store"
 	"github.com/axle-cd/axle/hub/terraform"
@@ -60,24 +57,8 @@ func keptKey(ctx context.Context, s *store.Store, setting string, create func() 
 // protocol. It is created by the first request for it.
 const terraformKeySetting = "terraform_key"
 
-// terraformKey reads the key once.
-func terraformKey(s *store.Store) func(ctx context.Context) (*openpgp.Entity, error) {
-	var mu sync.Mutex
-	var key *openpgp.Entity
-	return func(ctx context.Context) (*openpgp.Entity, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if key != nil {
-			return key, nil
-		}
-		data, err := keptKey(ctx, s, terraformKeySetting, terraform.NewKey)
-		if err != nil {
-			return nil, err
-		}
-		read, err := terraform.ReadKey(data)
-		if err == nil {
-			key = read
-		}
-		return read, err
+func terraformKey(s *store.Store) func(ctx context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		return keptKey(ctx, s, terraformKeySetting, terraform.NewKey)
 	}
 }

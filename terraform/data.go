@@ -13,6 +13,7 @@ import (
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/api/hub/v1/hubv1connect"
 	"github.com/axle-cd/axle/terraform/shape"
+	"github.com/axle-cd/axle/terraform/shape/data"
 )
 
 // list is a list of the hub's API as a data source.
@@ -103,11 +104,11 @@ func (m *many) Schema(_ context.Context, _ datasource.SchemaRequest, answer *dat
 			optional = append(optional, n.Name)
 		}
 	}
-	attributes := shape.DataSource(m.filters(), optional, m.required)
+	attributes := data.Attributes(m.filters(), optional, m.required)
 	for name, a := range attributes {
 		attributes[name] = given(a)
 	}
-	attributes[m.name] = shape.DataSource([]*shape.Node{m.rows()}, nil, nil)[m.name]
+	attributes[m.name] = data.Attributes([]*shape.Node{m.rows()}, nil, nil)[m.name]
 	answer.Schema = schema.Schema{MarkdownDescription: m.says, Attributes: attributes}
 }
 
@@ -205,7 +206,7 @@ func (o *one) Metadata(_ context.Context, _ datasource.MetadataRequest, answer *
 
 // Schema implements datasource.DataSource.
 func (o *one) Schema(_ context.Context, _ datasource.SchemaRequest, answer *datasource.SchemaResponse) {
-	answer.Schema = schema.Schema{MarkdownDescription: o.says, Attributes: shape.DataSource(o.shown(), nil, o.keys)}
+	answer.Schema = schema.Schema{MarkdownDescription: o.says, Attributes: data.Attributes(o.shown(), nil, o.keys)}
 }
 
 // Configure implements datasource.DataSourceWithConfigure.

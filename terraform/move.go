@@ -82,3 +82,12 @@ func (o *object) moved(ctx context.Context, note []byte, guide map[string]tftype
 	}
 	return err
 }
+
+// MoveState implements resource.ResourceWithMoveState: a moved block from a resource of
+// the existing provider. What is taken from its state are the keys; the rest is read.
+func (o *object) MoveState(context.Context) []resource.StateMover {
+	if o.formerly == "" {
+		return nil
+	}
+	return []resource.StateMover{{StateMover: o.move}}
+}

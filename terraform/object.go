@@ -16,13 +16,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeapply"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/terraform/agent"
 	"github.com/axle-cd/axle/terraform/shape"
 )
 
@@ -57,7 +57,7 @@ func (o *object) Schema(ctx context.Context, _ resource.SchemaRequest, answer *r
 	attributes["id"] = schema.StringAttribute{Computed: true, MarkdownDescription: "The hub's id.", PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()}}
 	attributes["managed_by"] = schema.StringAttribute{Computed: true, MarkdownDescription: "Who manages the object, such as `terraform/default`."}
 	if o.installs {
-		attributes["agent"] = agentAttribute()
+		attributes["agent"] = agent.Attribute()
 	}
 	answer.Schema = schema.Schema{
 		MarkdownDescription: o.says, Attributes: attributes,
@@ -171,7 +171,7 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
 	if to != nil {
-		if err := o.install(ctx, to, v, made.(*hubv1.CreateClusterResponse).GetBootstrapToken()); err != nil {
+		if err := o.session.agents.Install(ctx, to, id, shape.Fields(v.Plan["agent"]), made.(*hubv1.CreateClusterResponse).GetBootstrapToken()); err != nil {
 			o.fail(&answer.Diagnostics, "install the agent of", id, err)
 		}
 	}
@@ -300,7 +300,7 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
 	switch {
 	case to != nil:
-		if err := o.install(ctx, to, v, ""); err != nil {
+		if err := o.session.agents.Install(ctx, to, id, shape.Fields(v.Plan["agent"]), ""); err != nil {
 			// The next plan shows it again.
 			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root("agent").AtName("manifests"), "")...)
 			o.fail(&answer.Diagnostics, "install the agent of", id, err)
@@ -463,152 +463,4 @@ func (o *object) remember(ctx context.Context, p private, message proto.Message,
 		return
 	}
 	d.Append(p.SetKey(ctx, hidden, []byte(text))...)
-}
-
-// ImportState implements resource.ResourceWithImportState. An import only reads: the
-// next apply takes the object over, as its plan shows.
-func (o *object) ImportState(ctx context.Context, r resource.ImportStateRequest, answer *resource.ImportStateResponse) {
-	if !o.session.known(&answer.Diagnostics) {
-		return
-	}
-	keys, err := o.resolve(ctx, r.ID)
-	if err != nil {
-		o.fail(&answer.Diagnostics, "import", r.ID, err)
-		return
-	}
-	for name, text := range keys {
-		if text != "" {
-			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root(name), text)...)
-		}
-	}
-	answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, []byte(`"import"`))...)
-}
-
-// resolve finds the keys of the object that an id of an import names: by its keys joined
-// by slashes, by the hub's id, or by its handle.
-func (o *object) resolve(ctx context.Context, id string) (map[string]string, error) {
-	if len(o.keys) == 0 {
-		return map[string]string{"id": o.name}, nil
-	}
-	parts := strings.SplitN(id, "/", len(o.keys))
-	keys := map[string]tftypes.Value{}
-	out := map[string]string{}
-	for i, name := range o.keys {
-		text := ""
-		if i < len(parts) {
-			text = parts[i]
-		}
-		keys[name], out[name] = tftypes.NewValue(tftypes.String, text), text
-	}
-	if len(parts) == len(o.keys) || o.rows != nil {
-		message, _, err := o.session.reads.find(ctx, o.kind, keys)
-		if err != nil && !errcode.Is(err, errcode.Invalid) {
-			return nil, err
-		}
-		if message != nil {
-			return out, nil
-		}
-	}
-	list := o.list
-	if o.rows == nil {
-		if list == nil {
-			list = listOf(o.object)
-		}
-		rows, err := list.all(ctx, o.session.client, list.request())
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if id != textField(row, "id") && (o.also == "" || strings.TrimPrefix(id, "@") != textField(row, o.also)) {
-				continue
-			}
-			found := shape.Read(row.ProtoReflect(), o.keyNodes(), nil)
-			for name := range out {
-				out[name] = shape.TextOf(found[name])
-			}
-			return out, nil
-		}
-	}
-	by := strings.ToUpper(strings.Join(o.keys, "/"))
-	if o.also != "" {
-		by += ", @" + strings.ToUpper(string(o.also))
-	}
-	return nil, errcode.New(errcode.NotFound, "the hub has no such %s; give %s or the hub's id", strings.ReplaceAll(o.name, "_", " "), by)
-}
-
-// ModifyPlan implements resource.ResourceWithModifyPlan: it says who will manage the
-// object, and asks the hub what it would say.
-func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, answer *resource.ModifyPlanResponse) {
-	if r.Plan.Raw.IsNull() || o.session == nil {
-		return
-	}
-	ours := managerText(o.session.by)
-	v := values(r.Plan.Raw, r.Config.Raw, r.State.Raw)
-	if agent := shape.Fields(v.Plan["agent"]); o.installs && agent != nil {
-		o.planAgent(ctx, v, agent, answer)
-	}
-	adopting, diags := r.Private.GetKey(ctx, adopts)
-	answer.Diagnostics.Append(diags...)
-	current := shape.TextOf(v.State["managed_by"])
-	changes := r.State.Raw.IsNull() || o.differs(v)
-	switch {
-	case changes, len(adopting) > 0:
-		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), ours)...)
-	default:
-		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), current)...)
-		return
-	}
-	if r.State.Raw.IsNull() {
-		o.session.plan(o.idOf(v.Plan))
-	}
-	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
-}
-
-// differs reports whether the plan changes an attribute beside those of the provider.
-func (o *object) differs(v shape.Values) bool {
-	for name, plan := range v.Plan {
-		if name != "managed_by" && !plan.Equal(v.State[name]) {
-			return true
-		}
-	}
-	return false
-}
-
-// ask lets the hub check a plan whose values are all known, where it can without writing.
-func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanRequest, takeOver bool, d *diag.Diagnostics) {
-	c, complete := o.create, o.creating
-	if v.State != nil {
-		c, complete = o.update, o.updating
-	}
-	if c == nil || !r.Config.Raw.IsFullyKnown() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	request, err := o.request(c, v, takeOver, complete)
-	if err != nil {
-		o.fail(d, "plan", o.idOf(v.Plan), err)
-		return
-	}
-	if !setField(request, "dry_run", protoreflect.ValueOfBool(true)) {
-		return
-	}
-	switch _, err = c.do(ctx, o.session.client, request); {
-	case err == nil, errcode.Is(err, errcode.Unavailable):
-	case errcode.Is(err, errcode.NotFound) && o.session.plans(errcode.Message(err)):
-		// The same run creates it.
-	case errcode.Is(err, errcode.NotFound):
-		d.AddWarning("The plan may fail", errcode.Message(err)+". If something else in this configuration creates it, refer to that resource or name it in depends_on.")
-	default:
-		o.fail(d, "plan", o.idOf(v.Plan), err)
-	}
-}
-
-// MoveState implements resource.ResourceWithMoveState: a moved block from a resource of
-// the existing provider. What is taken from its state are the keys; the rest is read.
-func (o *object) MoveState(context.Context) []resource.StateMover {
-	if o.formerly == "" {
-		return nil
-	}
-	return []resource.StateMover{{StateMover: o.move}}
 }

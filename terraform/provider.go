@@ -22,6 +22,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
 	"github.com/axle-cd/axle/sdk/settings"
+	"github.com/axle-cd/axle/terraform/agent"
 )
 
 // Address is what the provider is called in required_providers, as <hub>/axle-cd/axle.
@@ -42,12 +43,11 @@ type axle struct{ getenv func(string) string }
 
 // session is what resources get: a client for the hub, and who they write as.
 type session struct {
-	client   *sdk.Client
-	by       *hubv1.Manager
-	reads    *reads
-	rendered rendered
-
-	mu sync.Mutex
+	client *sdk.Client
+	by     *hubv1.Manager
+	reads  *reads
+	agents *agent.Agents
+	mu     sync.Mutex
 	// planned are the names of objects that this run plans to create.
 	planned map[string]bool
 }
@@ -183,7 +183,7 @@ func (p *axle) session(ctx context.Context, m settingsModel) (*session, error) {
 		return nil, err
 	}
 	by := &hubv1.Manager{Tool: "terraform", Id: cmp.Or(m.Manager.ValueString(), "default")}
-	return &session{client: client, by: by, reads: newReads(client, by), planned: map[string]bool{}}, nil
+	return &session{client: client, by: by, reads: newReads(client, by), agents: &agent.Agents{Client: client, By: by}, planned: map[string]bool{}}, nil
 }
 
 func (p *axle) token(target *settings.Target, m settingsModel) error {

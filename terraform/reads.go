@@ -145,12 +145,7 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 			return nil, ctx.Err()
 		}
 	}
-	timer := time.NewTimer(window)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done(): // the others still get their answers
-	}
+	_ = pause(ctx, window) // if this read ends, the others still get their answers
 	r.mu.Lock()
 	delete(r.waiting, scope)
 	writes := r.writes
@@ -164,22 +159,12 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 		}
 		return mine, mine.err
 	}
-	began := time.Now()
-	rows, err := k.list.all(shared, r.client, request)
-	if sdk.IsNotFound(err) {
-		rows, err = nil, nil // the place of the rows is gone, and they with it
-	}
+	l, err := k.read(shared, r.client, request)
 	if err != nil {
 		for _, a := range b.asked {
 			a.err = err
 		}
 		return mine, err
-	}
-	l := &listed{rows: rows, until: began.Add(listLife), byKey: map[string]proto.Message{}}
-	if k.rows == nil {
-		for _, row := range rows {
-			l.byKey[k.idOf(shape.Read(row.ProtoReflect(), k.keyNodes(), nil))] = row
-		}
 	}
 	r.mu.Lock()
 	if r.writes == writes {
@@ -190,6 +175,35 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 		l.answer(a)
 	}
 	return mine, nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// read reads a list.
+func (k *kind) read(ctx context.Context, client *sdk.Client, request proto.Message) (*listed, error) {
+	l := &listed{until: time.Now().Add(listLife), byKey: map[string]proto.Message{}}
+	rows, err := k.list.all(ctx, client, request)
+	if sdk.IsNotFound(err) {
+		return l, nil // the place of the rows is gone, and they with it
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.rows = rows; k.rows == nil {
+		for _, row := range rows {
+			l.byKey[k.idOf(shape.Read(row.ProtoReflect(), k.keyNodes(), nil))] = row
+		}
+	}
+	return l, nil
 }
 
 // answer finds an object by its keys, as its own kind calls them: kinds share lists.

@@ -55,11 +55,11 @@ func (p *plan) writeFiles(ctx context.Context) error {
 		}
 	}
 	for _, t := range p.targets {
-		data, err := p.providerZip(t)
+		data, err := providerZip(p, t)
 		if err != nil {
 			return err
 		}
-		if err := p.files().put(p.providerName(t), data); err != nil {
+		if err := p.files().put(providerName(p, t), data); err != nil {
 			return err
 		}
 	}
@@ -107,12 +107,12 @@ func (p *plan) archive(t target, i image) error {
 }
 
 // providerName is the file of the Terraform provider, as Terraform's mirrors call it.
-func (p *plan) providerName(t target) string {
+func providerName(p *plan, t target) string {
 	return fmt.Sprintf("%s_%s_%s_%s.zip", terraformProvider, p.version, t.os, t.arch)
 }
 
 // providerZip packs the Terraform provider as Terraform unpacks it.
-func (p *plan) providerZip(t target) ([]byte, error) {
+func providerZip(p *plan, t target) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, entry := range []struct {

@@ -90,11 +90,11 @@ func (p *plan) platform(to *release.Layout, i image, arch string, base layer) (o
 			tree[dir] = debian.Entry{Type: tar.TypeDir, Mode: 0o755}
 		}
 		for _, t := range p.targets {
-			data, err := p.providerZip(t)
+			data, err := providerZip(p, t)
 			if err != nil {
 				return ocispec.Descriptor{}, err
 			}
-			tree["usr/share/axle/terraform/"+p.providerName(t)] = debian.Entry{Type: tar.TypeReg, Mode: 0o644, Data: data}
+			tree["usr/share/axle/terraform/"+providerName(p, t)] = debian.Entry{Type: tar.TypeReg, Mode: 0o644, Data: data}
 		}
 	}
 	programs, err := p.putLayer(to, tree)

@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,6 +26,9 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
+// Dir is where the image of the hub has the zip files.
+const Dir = "/usr/share/axle/terraform"
+
 // Paths below the hub.
 const (
 	WellKnown = "/.well-known/terraform.json"
@@ -40,11 +44,11 @@ var protocols = []string{"6.0"}
 
 var archive = regexp.MustCompile(`^terraform-provider-axle_([0-9A-Za-z.-]+)_([a-z0-9]+)_([a-z0-9]+)\.zip$`)
 
-// Config says where the zip files are. Key returns the OpenPGP key of the hub, the same
-// on each replica.
+// Config says where the zip files are. Key returns what NewKey made once, the same on
+// each replica.
 type Config struct {
 	Dir string
-	Key func(ctx context.Context) (*openpgp.Entity, error)
+	Key func(ctx context.Context) ([]byte, error)
 	Log *slog.Logger
 }
 
@@ -54,6 +58,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	hashes map[string]hashed
+	pgp    *openpgp.Entity
 }
 
 // hashed are the hashes of one content of a file.
@@ -63,16 +68,25 @@ type hashed struct {
 	h1, sum  string
 }
 
-// New returns a Server. The folder may be missing or empty, and files may come later.
-func New(c Config) *Server { return &Server{config: c, hashes: map[string]hashed{}} }
+// New returns a Server; an empty Dir is the image's. The folder may be missing or empty, and files may come later.
+func New(c Config) *Server {
+	c.Dir = cmp.Or(c.Dir, Dir)
+	return &Server{config: c, hashes: map[string]hashed{}}
+}
+
+// Register adds the paths to the routes of the hub.
+func (s *Server) Register(mux interface {
+	Handle(pattern string, handler http.Handler)
+}) {
+	for _, path := range []string{WellKnown, Mirror, Registry} {
+		mux.Handle("GET "+path, s)
+	}
+}
 
 // file is one zip file.
 type file struct{ name, version, os, arch string }
 
 func (s *Server) files() (all []file, _ error) {
-	if s.config.Dir == "" {
-		return nil, nil
-	}
 	entries, err := os.ReadDir(s.config.Dir)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -262,7 +276,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, all []file, wa
 	if err != nil {
 		return err
 	}
-	key, err := s.config.Key(r.Context())
+	key, err := s.key(r.Context())
 	if err != nil {
 		return err
 	}
@@ -303,7 +317,7 @@ func (s *Server) signature(w http.ResponseWriter, r *http.Request, all []file, v
 	if err != nil {
 		return err
 	}
-	key, err := s.config.Key(r.Context())
+	key, err := s.key(r.Context())
 	if err != nil {
 		return err
 	}
@@ -330,7 +344,7 @@ func armored(key *openpgp.Entity) (string, error) {
 	return b.String(), nil
 }
 
-// NewKey makes a key, in its form for ReadKey.
+// NewKey makes a key, as Config.Key returns it.
 func NewKey() ([]byte, error) {
 	key, err := openpgp.NewEntity("Axle hub", "serves the Terraform provider", "", nil)
 	if err != nil {
@@ -343,11 +357,21 @@ func NewKey() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// ReadKey reads what NewKey made.
-func ReadKey(data []byte) (*openpgp.Entity, error) {
+// key reads the key once.
+func (s *Server) key(ctx context.Context) (*openpgp.Entity, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pgp != nil {
+		return s.pgp, nil
+	}
+	data, err := s.config.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ring, err := openpgp.ReadKeyRing(bytes.NewReader(data))
 	if err != nil || len(ring) != 1 {
 		return nil, fmt.Errorf("the key of the terraform registry is damaged: %w", err)
 	}
-	return ring[0], nil
+	s.pgp = ring[0]
+	return s.pgp, nil
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	dschema "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	rschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/boolplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
@@ -28,7 +27,8 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-func element(k Kind) attr.Type {
+// Element is the type of the elements of a List, Set or Map.
+func Element(k Kind) attr.Type {
 	switch k {
 	case Bool:
 		return types.BoolType
@@ -66,45 +66,62 @@ func (n *Node) flags() (required, optional, computed bool) {
 }
 
 // Resource returns the attributes for the schema of a resource.
-func Resource(all []*Node) map[string]rschema.Attribute {
-	out := map[string]rschema.Attribute{}
+func Resource(all []*Node) map[string]schema.Attribute {
+	out := map[string]schema.Attribute{}
 	for _, n := range all {
 		out[n.Name] = n.resource()
 	}
 	return out
 }
 
-func (n *Node) resource() rschema.Attribute {
-	required, optional, computed := n.flags()
-	keeps := n.Computed && !n.Derived
+func (n *Node) resource() schema.Attribute {
 	switch n.Kind {
-	case Bool:
-		a := rschema.BoolAttribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+	case Bool, Number:
+		return n.number()
+	case List, Set, Map:
+		return n.collection()
+	case Object, Objects, ObjectMap:
+		return n.nested()
+	}
+	return n.text()
+}
+
+func (n *Node) keeps() bool { return n.Computed && !n.Derived }
+
+func (n *Node) number() schema.Attribute {
+	required, optional, computed := n.flags()
+	if n.Kind == Bool {
+		a := schema.BoolAttribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
 		if d, ok := n.Default.(bool); ok && !n.WriteOnly {
 			a.Default = booldefault.StaticBool(d)
 		}
-		if keeps {
+		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, boolplanmodifier.UseStateForUnknown())
 		}
 		if n.Replaces {
 			a.PlanModifiers = append(a.PlanModifiers, boolplanmodifier.RequiresReplace())
 		}
 		return a
-	case Number:
-		a := rschema.Int64Attribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if d, ok := n.Default.(int64); ok && !n.WriteOnly {
-			a.Default = int64default.StaticInt64(d)
-		}
-		if keeps {
-			a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.UseStateForUnknown())
-		}
-		if n.Replaces {
-			a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.RequiresReplace())
-		}
-		return a
+	}
+	a := schema.Int64Attribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+	if d, ok := n.Default.(int64); ok && !n.WriteOnly {
+		a.Default = int64default.StaticInt64(d)
+	}
+	if n.keeps() {
+		a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.UseStateForUnknown())
+	}
+	if n.Replaces {
+		a.PlanModifiers = append(a.PlanModifiers, int64planmodifier.RequiresReplace())
+	}
+	return a
+}
+
+func (n *Node) collection() schema.Attribute {
+	required, optional, computed := n.flags()
+	switch n.Kind {
 	case List:
-		a := rschema.ListAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if keeps {
+		a := schema.ListAttribute{ElementType: Element(n.Elem), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, listplanmodifier.UseStateForUnknown())
 		}
 		if n.Replaces {
@@ -112,29 +129,34 @@ func (n *Node) resource() rschema.Attribute {
 		}
 		return a
 	case Set:
-		a := rschema.SetAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: n.Docs()}
+		a := schema.SetAttribute{ElementType: Element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: n.Docs()}
 		if n.check() != nil {
 			a.Validators = append(a.Validators, each{n.check()})
 		}
-		if keeps {
+		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, setplanmodifier.UseStateForUnknown())
 		}
 		if n.Replaces {
 			a.PlanModifiers = append(a.PlanModifiers, setplanmodifier.RequiresReplace())
 		}
 		return a
-	case Map:
-		a := rschema.MapAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if keeps {
-			a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.UseStateForUnknown())
-		}
-		if n.Replaces {
-			a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
-		}
-		return a
+	}
+	a := schema.MapAttribute{ElementType: Element(n.Elem), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+	if n.keeps() {
+		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.UseStateForUnknown())
+	}
+	if n.Replaces {
+		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
+	}
+	return a
+}
+
+func (n *Node) nested() schema.Attribute {
+	required, optional, computed := n.flags()
+	switch n.Kind {
 	case Object:
-		a := rschema.SingleNestedAttribute{Attributes: Resource(n.Children), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if keeps {
+		a := schema.SingleNestedAttribute{Attributes: Resource(n.Children), Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+		if n.keeps() {
 			a.PlanModifiers = append(a.PlanModifiers, objectplanmodifier.UseStateForUnknown())
 		}
 		if n.Replaces {
@@ -142,19 +164,22 @@ func (n *Node) resource() rschema.Attribute {
 		}
 		return a
 	case Objects:
-		a := rschema.ListNestedAttribute{NestedObject: rschema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+		a := schema.ListNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
 		if n.Replaces {
 			a.PlanModifiers = append(a.PlanModifiers, listplanmodifier.RequiresReplace())
 		}
 		return a
-	case ObjectMap:
-		a := rschema.MapNestedAttribute{NestedObject: rschema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
-		if n.Replaces {
-			a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
-		}
-		return a
 	}
-	a := rschema.StringAttribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+	a := schema.MapNestedAttribute{NestedObject: schema.NestedAttributeObject{Attributes: Resource(n.Children)}, Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
+	if n.Replaces {
+		a.PlanModifiers = append(a.PlanModifiers, mapplanmodifier.RequiresReplace())
+	}
+	return a
+}
+
+func (n *Node) text() schema.Attribute {
+	required, optional, computed := n.flags()
+	a := schema.StringAttribute{Required: required, Optional: optional, Computed: computed, WriteOnly: n.WriteOnly, MarkdownDescription: n.Docs()}
 	if check := n.check(); check != nil {
 		a.Validators = []validator.String{checked{check}}
 	}
@@ -164,50 +189,13 @@ func (n *Node) resource() rschema.Attribute {
 	if n.SameAs != "" {
 		a.PlanModifiers = append(a.PlanModifiers, sameAs{n.SameAs})
 	}
-	if keeps {
+	if n.keeps() {
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.UseStateForUnknown())
 	}
 	if n.Replaces {
 		a.PlanModifiers = append(a.PlanModifiers, stringplanmodifier.RequiresReplace())
 	}
 	return a
-}
-
-// DataSource returns the attributes for the schema of a data source. Those named in
-// optional or required may, or must, be given.
-func DataSource(all []*Node, optional, required []string) map[string]dschema.Attribute {
-	out := map[string]dschema.Attribute{}
-	for _, n := range all {
-		if n.WriteOnly || n.VersionOf != "" {
-			continue
-		}
-		o, r := slices.Contains(optional, n.Name), slices.Contains(required, n.Name)
-		out[n.Name] = n.dataSource(r, o, !r)
-	}
-	return out
-}
-
-func (n *Node) dataSource(required, optional, computed bool) dschema.Attribute {
-	docs := n.Docs()
-	switch n.Kind {
-	case Bool:
-		return dschema.BoolAttribute{Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case Number:
-		return dschema.Int64Attribute{Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case List:
-		return dschema.ListAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case Set:
-		return dschema.SetAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case Map:
-		return dschema.MapAttribute{ElementType: element(n.Elem), Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case Object:
-		return dschema.SingleNestedAttribute{Attributes: DataSource(n.Children, nil, nil), Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case Objects:
-		return dschema.ListNestedAttribute{NestedObject: dschema.NestedAttributeObject{Attributes: DataSource(n.Children, nil, nil)}, Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	case ObjectMap:
-		return dschema.MapNestedAttribute{NestedObject: dschema.NestedAttributeObject{Attributes: DataSource(n.Children, nil, nil)}, Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
-	}
-	return dschema.StringAttribute{Required: required, Optional: optional, Computed: computed, MarkdownDescription: docs}
 }
 
 // check is what is checked of a text before anything is sent; nil is nothing.

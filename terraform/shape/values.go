@@ -124,64 +124,58 @@ func (n *Node) descend(m protoreflect.Message, create bool) (protoreflect.Messag
 
 func (n *Node) set(m protoreflect.Message, f protoreflect.FieldDescriptor, value tftypes.Value, v Values, keysOnly bool) error {
 	switch n.Kind {
-	case List, Set:
-		var all []tftypes.Value
-		if err := value.As(&all); err != nil {
-			return err
-		}
-		list := m.Mutable(f).List()
-		for _, one := range all {
-			x, err := scalarOf(n.Name, n.Elem, f, one)
-			if err != nil {
-				return err
-			}
-			list.Append(x)
-		}
-	case Map:
-		var all map[string]tftypes.Value
-		if err := value.As(&all); err != nil {
-			return err
-		}
-		fields := m.Mutable(f).Map()
-		for key, one := range all {
-			x, err := scalarOf(n.Name, n.Elem, f.MapValue(), one)
-			if err != nil {
-				return err
-			}
-			if keysOnly {
-				x = protoreflect.ValueOfString("")
-			}
-			fields.Set(protoreflect.ValueOfString(key).MapKey(), x)
-		}
+	case List, Set, Objects:
+		return n.setList(m.Mutable(f).List(), f, value, v)
+	case Map, ObjectMap:
+		return n.setMap(m.Mutable(f).Map(), f, value, v, keysOnly)
 	case Object:
 		return Fill(m.Mutable(f).Message(), n.Children, n.below(value, v, nil))
-	case Objects:
-		var all []tftypes.Value
-		if err := value.As(&all); err != nil {
-			return err
-		}
-		list := m.Mutable(f).List()
-		for i, one := range all {
-			if err := Fill(list.AppendMutable().Message(), n.Children, n.below(one, v, func(o tftypes.Value) tftypes.Value { return at(o, i) })); err != nil {
+	}
+	x, err := scalarOf(n.Name, n.Kind, f, value)
+	if err == nil {
+		m.Set(f, x)
+	}
+	return err
+}
+
+func (n *Node) setList(list protoreflect.List, f protoreflect.FieldDescriptor, value tftypes.Value, v Values) error {
+	var all []tftypes.Value
+	if err := value.As(&all); err != nil {
+		return err
+	}
+	for i, one := range all {
+		if n.Kind == Objects {
+			err := Fill(list.AppendMutable().Message(), n.Children, n.below(one, v, func(o tftypes.Value) tftypes.Value { return at(o, i) }))
+			if err != nil {
 				return err
 			}
+			continue
 		}
-	case ObjectMap:
-		all := Fields(value)
-		fields := m.Mutable(f).Map()
-		for key, one := range all {
-			entry := fields.NewValue()
-			if err := Fill(entry.Message(), n.Children, n.below(one, v, func(o tftypes.Value) tftypes.Value { return Fields(o)[key] })); err != nil {
-				return err
-			}
-			fields.Set(protoreflect.ValueOfString(key).MapKey(), entry)
-		}
-	default:
-		x, err := scalarOf(n.Name, n.Kind, f, value)
+		x, err := scalarOf(n.Name, n.Elem, f, one)
 		if err != nil {
 			return err
 		}
-		m.Set(f, x)
+		list.Append(x)
+	}
+	return nil
+}
+
+func (n *Node) setMap(fields protoreflect.Map, f protoreflect.FieldDescriptor, value tftypes.Value, v Values, keysOnly bool) error {
+	for key, one := range Fields(value) {
+		x := fields.NewValue()
+		var err error
+		switch {
+		case n.Kind == ObjectMap:
+			err = Fill(x.Message(), n.Children, n.below(one, v, func(o tftypes.Value) tftypes.Value { return Fields(o)[key] }))
+		case keysOnly:
+			x = protoreflect.ValueOfString("")
+		default:
+			x, err = scalarOf(n.Name, n.Elem, f.MapValue(), one)
+		}
+		if err != nil {
+			return err
+		}
+		fields.Set(protoreflect.ValueOfString(key).MapKey(), x)
 	}
 	return nil
 }
@@ -278,72 +272,73 @@ func Read(m protoreflect.Message, all []*Node, guide map[string]tftypes.Value) m
 }
 
 func (n *Node) get(m protoreflect.Message, f protoreflect.FieldDescriptor, guide tftypes.Value) tftypes.Value {
-	null := tftypes.NewValue(n.Type(), nil)
 	switch n.Kind {
 	case List, Set, Objects:
-		list := m.Get(f).List()
-		if list.Len() == 0 {
-			if isEmpty(guide) || n.Required {
-				return tftypes.NewValue(n.Type(), []tftypes.Value{})
-			}
-			return null
-		}
-		values := make([]tftypes.Value, 0, list.Len())
-		for i := range list.Len() {
-			if n.Kind == Objects {
-				values = append(values, tftypes.NewValue(ObjectType(n.Children), Read(list.Get(i).Message(), n.Children, Fields(at(guide, i)))))
-				continue
-			}
-			values = append(values, valueOf(n.Elem, list.Get(i)))
-		}
-		if n.Kind == Set {
-			slices.SortFunc(values, func(a, b tftypes.Value) int { return strings.Compare(a.String(), b.String()) })
-			values = slices.CompactFunc(values, tftypes.Value.Equal)
-		}
-		return tftypes.NewValue(n.Type(), values)
+		return n.getList(m.Get(f).List(), guide)
 	case Map, ObjectMap:
-		fields := m.Get(f).Map()
-		if fields.Len() == 0 {
-			if isEmpty(guide) {
-				return guide
-			}
-			return null
-		}
-		before := Fields(guide)
-		values := map[string]tftypes.Value{}
-		fields.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
-			if n.Kind == ObjectMap {
-				values[k.String()] = tftypes.NewValue(ObjectType(n.Children), Read(v.Message(), n.Children, Fields(before[k.String()])))
-			} else {
-				values[k.String()] = n.like(valueOf(n.Elem, v), before[k.String()])
-			}
-			return true
-		})
-		return tftypes.NewValue(n.Type(), values)
+		return n.getMap(m.Get(f).Map(), guide)
 	case Object:
-		if !m.Has(f) && !IsSet(guide) {
-			return null
-		}
-		if (!m.Has(f) || proto.Size(m.Get(f).Message().Interface()) == 0) && !IsSet(guide) {
-			return null
-		}
-		values := Read(m.Get(f).Message(), n.Children, Fields(guide))
-		if !m.Has(f) && !n.empty(values) {
-			// The message is gone, and the defaults of its fields with it.
-			return null
-		}
-		return tftypes.NewValue(n.Type(), values)
+		return n.getObject(m, f, guide)
 	}
-	if !m.Has(f) {
-		if IsSet(guide) && zero(guide) {
-			return guide
-		}
-		if n.Default != nil {
-			return literal(n.Default)
-		}
-		return null
+	if m.Has(f) {
+		return n.like(valueOf(n.Kind, m.Get(f)), guide)
 	}
-	return n.like(valueOf(n.Kind, m.Get(f)), guide)
+	switch {
+	case IsSet(guide) && zero(guide):
+		return guide
+	case n.Default != nil:
+		return literal(n.Default)
+	}
+	return tftypes.NewValue(n.Type(), nil)
+}
+
+func (n *Node) getList(list protoreflect.List, guide tftypes.Value) tftypes.Value {
+	if list.Len() == 0 && !isEmpty(guide) && !n.Required {
+		return tftypes.NewValue(n.Type(), nil)
+	}
+	values := make([]tftypes.Value, 0, list.Len())
+	for i := range list.Len() {
+		if n.Kind == Objects {
+			values = append(values, tftypes.NewValue(ObjectType(n.Children), Read(list.Get(i).Message(), n.Children, Fields(at(guide, i)))))
+			continue
+		}
+		values = append(values, valueOf(n.Elem, list.Get(i)))
+	}
+	if n.Kind == Set {
+		slices.SortFunc(values, func(a, b tftypes.Value) int { return strings.Compare(a.String(), b.String()) })
+		values = slices.CompactFunc(values, tftypes.Value.Equal)
+	}
+	return tftypes.NewValue(n.Type(), values)
+}
+
+func (n *Node) getMap(fields protoreflect.Map, guide tftypes.Value) tftypes.Value {
+	if fields.Len() == 0 && !isEmpty(guide) {
+		return tftypes.NewValue(n.Type(), nil)
+	}
+	before := Fields(guide)
+	values := map[string]tftypes.Value{}
+	fields.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
+		if n.Kind == ObjectMap {
+			values[k.String()] = tftypes.NewValue(ObjectType(n.Children), Read(v.Message(), n.Children, Fields(before[k.String()])))
+		} else {
+			values[k.String()] = n.like(valueOf(n.Elem, v), before[k.String()])
+		}
+		return true
+	})
+	return tftypes.NewValue(n.Type(), values)
+}
+
+func (n *Node) getObject(m protoreflect.Message, f protoreflect.FieldDescriptor, guide tftypes.Value) tftypes.Value {
+	has := m.Has(f)
+	if !IsSet(guide) && (!has || proto.Size(m.Get(f).Message().Interface()) == 0) {
+		return tftypes.NewValue(n.Type(), nil)
+	}
+	values := Read(m.Get(f).Message(), n.Children, Fields(guide))
+	if !has && !n.empty(values) {
+		// The message is gone, and the defaults of its fields with it.
+		return tftypes.NewValue(n.Type(), nil)
+	}
+	return tftypes.NewValue(n.Type(), values)
 }
 
 // empty reports whether an object has nothing but defaults.

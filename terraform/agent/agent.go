@@ -1,18 +1,16 @@
-package terraform
+package agent
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
@@ -46,22 +44,23 @@ const (
 	leaving = time.Minute
 )
 
-// agentSettings are the attributes of agent that say what is installed.
-var agentSettings = shape.Of((&hubv1.AgentManifestsRequest{}).ProtoReflect().Descriptor(), shape.Rules{
+// settings are the attributes of agent that say what is installed.
+var settings = shape.Of((&hubv1.AgentManifestsRequest{}).ProtoReflect().Descriptor(), shape.Rules{
 	"AgentManifestsRequest.bootstrap_token": {Skip: true},
 	"AgentManifestsRequest.namespace":       {Default: "axle-system"},
 	"AgentManifestsRequest.image":           {Says: "Image of the agent when it is installed; later the hub's upgrades own it. Empty is that of the hub's version in the hub's registry."},
-	"AgentManifestsRequest.poll_interval":   {Says: "How often it polls. Empty is `2m`.", Check: length},
+	"AgentManifestsRequest.poll_interval":   {Says: "How often it polls. Empty is `2m`.", Check: lasts},
 	"AgentManifestsRequest.least_privilege": {Default: false},
 	"AgentManifestsRequest.without_admins":  {Default: false},
 	"AgentManifestsRequest.without_people":  {Default: false},
 })
 
-func agentAttribute() schema.Attribute {
+// Attribute is agent of axle_cluster.
+func Attribute() schema.Attribute {
 	secret := func(says string) schema.StringAttribute {
 		return schema.StringAttribute{Optional: true, WriteOnly: true, MarkdownDescription: says}
 	}
-	attributes := shape.Resource(agentSettings)
+	attributes := shape.Resource(settings)
 	attributes["kubeconfig_wo"] = secret("A kubeconfig of the cluster, as text.")
 	attributes["kubeconfig_context_wo"] = secret("The context in the kubeconfig; empty is the current one.")
 	attributes["cluster_wo"] = schema.SingleNestedAttribute{
@@ -92,51 +91,61 @@ func agentAttribute() schema.Attribute {
 	}
 }
 
-func waits(text string) error {
-	if d, err := time.ParseDuration(text); err != nil || d < 0 {
-		return invalid("%.80q is not a duration such as 3m", text)
+func lasts(text string) error {
+	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
+		return errcode.New(errcode.Invalid, "%.80q is not a duration such as 2m", text)
 	}
 	return nil
 }
 
-// agentRequest is the request for an agent's objects.
-func agentRequest(agent map[string]tftypes.Value) (*hubv1.AgentManifestsRequest, error) {
-	request := &hubv1.AgentManifestsRequest{}
-	return request, shape.Fill(request.ProtoReflect(), agentSettings, shape.Values{Plan: agent})
+func waits(text string) error {
+	if d, err := time.ParseDuration(text); err != nil || d < 0 {
+		return errcode.New(errcode.Invalid, "%.80q is not a duration such as 3m", text)
+	}
+	return nil
 }
 
-// rendered keeps what the hub rendered in this run: clusters with the same settings have
-// the same objects.
-type rendered struct {
+// request is the request for an agent's objects.
+func request(agent map[string]tftypes.Value) (*hubv1.AgentManifestsRequest, error) {
+	wanted := &hubv1.AgentManifestsRequest{}
+	return wanted, shape.Fill(wanted.ProtoReflect(), settings, shape.Values{Plan: agent})
+}
+
+// Agents installs agents for one hub. It keeps what the hub rendered in this run:
+// clusters with the same settings have the same objects.
+type Agents struct {
+	Client *sdk.Client
+	By     *hubv1.Manager
+
 	mu   sync.Mutex
 	seen map[string]string
 }
 
-// digest is that of an agent's objects without a token.
-func (s *session) digest(ctx context.Context, agent map[string]tftypes.Value) (string, error) {
-	request, err := agentRequest(agent)
+// Digest is that of an agent's objects without a token.
+func (a *Agents) Digest(ctx context.Context, agent map[string]tftypes.Value) (string, error) {
+	wanted, err := request(agent)
 	if err != nil {
 		return "", err
 	}
-	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
+	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(wanted)
 	if err != nil {
 		return "", err
 	}
-	s.rendered.mu.Lock()
-	defer s.rendered.mu.Unlock()
-	if digest, ok := s.rendered.seen[string(key)]; ok {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if digest, ok := a.seen[string(key)]; ok {
 		return digest, nil
 	}
-	answer, err := s.client.Clusters.AgentManifests(ctx, connect.NewRequest(request))
+	answer, err := a.Client.Clusters.AgentManifests(ctx, connect.NewRequest(wanted))
 	if err != nil {
-		return "", sdk.Error(err, s.client.URL)
+		return "", sdk.Error(err, a.Client.URL)
 	}
 	sum := sha256.Sum256([]byte(answer.Msg.GetManifests()))
-	if s.rendered.seen == nil {
-		s.rendered.seen = map[string]string{}
+	if a.seen == nil {
+		a.seen = map[string]string{}
 	}
-	s.rendered.seen[string(key)] = hex.EncodeToString(sum[:])
-	return s.rendered.seen[string(key)], nil
+	a.seen[string(key)] = hex.EncodeToString(sum[:])
+	return a.seen[string(key)], nil
 }
 
 // restConfig is how to reach a cluster, from the configuration of agent.
@@ -192,47 +201,42 @@ func restConfig(config map[string]tftypes.Value) (*rest.Config, error) {
 	return made, nil
 }
 
-// reach returns the cluster of a configuration after it has answered, nil without agent.
-// It comes before anything is written: a wrong kubeconfig must leave nothing behind.
-func (o *object) reach(v shape.Values) (*kubeapply.Applier, error) {
-	if !o.installs || shape.Fields(v.Plan["agent"]) == nil {
-		return nil, nil
-	}
-	config, err := restConfig(shape.Fields(v.Config["agent"]))
+// Reach returns the cluster of a configuration after it has answered. It comes before
+// anything is written: a wrong kubeconfig must leave nothing behind.
+func Reach(config map[string]tftypes.Value) (*kubeapply.Applier, error) {
+	made, err := restConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return kubeapply.New(config)
+	return kubeapply.New(made)
 }
 
-// install applies the agent's objects and waits for its first poll. token is that of a
+// Install applies the agent's objects and waits for its first poll. token is that of a
 // new cluster; empty asks for one, if no agent has registered.
-func (o *object) install(ctx context.Context, to *kubeapply.Applier, v shape.Values, token string) error {
-	agent := shape.Fields(v.Plan["agent"])
-	name := shape.TextOf(v.Plan["name"])
-	request, err := agentRequest(agent)
+func (a *Agents) Install(ctx context.Context, to *kubeapply.Applier, name string, agent map[string]tftypes.Value, token string) error {
+	wanted, err := request(agent)
 	if err != nil {
 		return err
 	}
-	have, err := o.session.client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+	have, err := a.Client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
 	if err != nil {
-		return sdk.Error(err, o.session.client.URL)
+		return sdk.Error(err, a.Client.URL)
 	}
 	if token == "" && !have.Msg.GetRegistered() {
-		renewed, err := o.session.client.Clusters.Create(ctx, connect.NewRequest(&hubv1.CreateClusterRequest{Name: name, RenewToken: true, Management: &hubv1.Management{By: o.session.by}}))
+		renewed, err := a.Client.Clusters.Create(ctx, connect.NewRequest(&hubv1.CreateClusterRequest{Name: name, RenewToken: true, Management: &hubv1.Management{By: a.By}}))
 		if err != nil {
-			return sdk.Error(err, o.session.client.URL)
+			return sdk.Error(err, a.Client.URL)
 		}
 		token = renewed.Msg.GetBootstrapToken()
 	}
-	request.BootstrapToken = token
-	if request.GetImage() == "" {
+	wanted.BootstrapToken = token
+	if wanted.GetImage() == "" {
 		// The hub's upgrades own the image of an agent that runs.
-		request.Image = runningImage(ctx, to, request.GetNamespace())
+		wanted.Image = runningImage(ctx, to, wanted.GetNamespace())
 	}
-	answer, err := o.session.client.Clusters.AgentManifests(ctx, connect.NewRequest(request))
+	answer, err := a.Client.Clusters.AgentManifests(ctx, connect.NewRequest(wanted))
 	if err != nil {
-		return sdk.Error(err, o.session.client.URL)
+		return sdk.Error(err, a.Client.URL)
 	}
 	objects, err := kubeapply.Documents([]byte(answer.Msg.GetManifests()))
 	if err != nil {
@@ -259,7 +263,7 @@ func (o *object) install(ctx context.Context, to *kubeapply.Applier, v shape.Val
 	if limit == 0 {
 		return nil
 	}
-	return o.firstPoll(ctx, name, request.GetNamespace(), limit)
+	return a.firstPoll(ctx, name, wanted.GetNamespace(), limit)
 }
 
 // runningImage is the image of the agent in a cluster, empty for none.
@@ -285,12 +289,12 @@ func runningImage(ctx context.Context, to *kubeapply.Applier, namespace string) 
 }
 
 // firstPoll waits until an agent has polled, or waits for approval.
-func (o *object) firstPoll(ctx context.Context, name, namespace string, limit time.Duration) error {
+func (a *Agents) firstPoll(ctx context.Context, name, namespace string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 3 * time.Second}
 	for {
-		have, err := o.session.client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+		have, err := a.Client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
 		if err == nil && (have.Msg.GetPolledAt() > 0 || have.Msg.GetPending()) {
 			return nil
 		}
@@ -300,37 +304,30 @@ func (o *object) firstPoll(ctx context.Context, name, namespace string, limit ti
 	}
 }
 
-// uninstall removes the agent's objects, with the pod's own account or through the hub.
-// What cannot be removed is named, and does not stop the deletion of the cluster.
-func (o *object) uninstall(ctx context.Context, state map[string]tftypes.Value, d *diag.Diagnostics) {
-	agent := shape.Fields(state["agent"])
-	if agent == nil {
-		return
-	}
+// Remove removes an agent's objects, with the pod's own account or through the hub, and
+// returns a warning about what stays; empty is none.
+func (a *Agents) Remove(ctx context.Context, name string, agent map[string]tftypes.Value) string {
 	ctx, cancel := context.WithTimeout(ctx, leaving)
 	defer cancel()
-	left, err := o.removeAgent(ctx, shape.TextOf(state["name"]), agent)
+	left, err := a.remove(ctx, name, agent)
 	if err == nil && len(left) == 0 {
-		return
+		return ""
 	}
 	text := "What stays: " + strings.Join(left, ", ")
 	if err != nil {
-		text = errcode.Message(err)
-		if errcode.Is(err, errcode.Internal) {
-			text = err.Error()
-		}
+		text = err.Error()
 	}
-	d.AddWarning("The agent may still be in the cluster", fmt.Sprintf("%s\n\nRemove it there with:\n\n  kubectl delete namespace %s\n  kubectl delete clusterrolebinding -l %s", text, shape.TextOf(agent["namespace"]), agentLabel))
+	return fmt.Sprintf("%s\n\nRemove it there with:\n\n  kubectl delete namespace %s\n  kubectl delete clusterrolebinding -l %s", text, shape.TextOf(agent["namespace"]), agentLabel)
 }
 
-// removeAgent deletes the namespace first, and the rights that the requests themselves
+// remove deletes the namespace first, and the rights that the requests themselves
 // need together, in one request at the end.
-func (o *object) removeAgent(ctx context.Context, name string, agent map[string]tftypes.Value) (left []string, err error) {
+func (a *Agents) remove(ctx context.Context, name string, agent map[string]tftypes.Value) (left []string, err error) {
 	config, err := restConfig(map[string]tftypes.Value{"in_cluster": agent["in_cluster"]})
 	if err != nil {
-		made, err := o.session.client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: name}))
+		made, err := a.Client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: name}))
 		if err != nil {
-			return nil, sdk.Error(err, o.session.client.URL)
+			return nil, sdk.Error(err, a.Client.URL)
 		}
 		config = &rest.Config{Host: made.Msg.GetServer(), BearerToken: made.Msg.GetToken(), TLSClientConfig: rest.TLSClientConfig{CAData: []byte(made.Msg.GetCaPem())}}
 	}
@@ -338,13 +335,13 @@ func (o *object) removeAgent(ctx context.Context, name string, agent map[string]
 	if err != nil {
 		return nil, err
 	}
-	request, err := agentRequest(agent)
+	wanted, err := request(agent)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := o.session.client.Clusters.AgentManifests(ctx, connect.NewRequest(request))
+	answer, err := a.Client.Clusters.AgentManifests(ctx, connect.NewRequest(wanted))
 	if err != nil {
-		return nil, sdk.Error(err, o.session.client.URL)
+		return nil, sdk.Error(err, a.Client.URL)
 	}
 	objects, err := kubeapply.Documents([]byte(answer.Msg.GetManifests()))
 	if err != nil {
@@ -394,21 +391,7 @@ func deleteOne(ctx context.Context, to *kubeapply.Applier, object *unstructured.
 	return nil
 }
 
-// planAgent shows whether the agent's objects differ from those that were installed.
-func (o *object) planAgent(ctx context.Context, v shape.Values, agent map[string]tftypes.Value, answer *resource.ModifyPlanResponse) {
-	for _, n := range agentSettings {
-		if !agent[n.Name].IsKnown() {
-			return
-		}
-	}
-	digest, err := o.session.digest(ctx, agent)
-	if err != nil {
-		if !errcode.Is(err, errcode.Unavailable) {
-			o.fail(&answer.Diagnostics, "plan the agent of", shape.TextOf(v.Plan["name"]), err)
-		}
-		return
-	}
-	at := path.Root("agent").AtName("manifests")
-	answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, at, digest)...)
-	v.Plan["agent"] = shape.With(v.Plan["agent"], "manifests", tftypes.NewValue(tftypes.String, digest))
+// Known reports whether all that is installed is known.
+func Known(agent map[string]tftypes.Value) bool {
+	return !slices.ContainsFunc(settings, func(n *shape.Node) bool { return !agent[n.Name].IsKnown() })
 }
