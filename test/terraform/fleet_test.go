@@ -195,13 +195,13 @@ resource "axle_cluster" "mgmt" {
   name    = "mgmt"
   project = axle_project.fleet.name
   tags    = { role = "mgmt" }
-  agent   = { kubeconfig_wo = var.mgmt, wait = "2m" }
+  agent   = { kubeconfig_wo = var.mgmt, wait = "1m" }
 }
 resource "axle_cluster" "edge" {
   name    = "edge"
   project = axle_project.fleet.name
   tags    = { role = "edge" }
-  agent   = { kubeconfig_wo = var.edge, wait = "2m" }
+  agent   = { kubeconfig_wo = var.edge, wait = "1m" }
 }
 resource "axle_project_limits" "fleet" {
   project        = axle_project.fleet.name
@@ -266,6 +266,7 @@ func pem(t *testing.T, h *hubtest.Hub) []byte {
 func runAgent(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
 	api, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
+		t.Error(err)
 		return
 	}
 	token := ""
@@ -277,19 +278,23 @@ func runAgent(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
 		return err
 	})
 	if err != nil {
+		t.Errorf("the bootstrap token is not there: %v", err)
 		return
 	}
 	dir, err := os.MkdirTemp("", "agent")
 	if err != nil {
+		t.Error(err)
 		return
 	}
 	a, err := agenttest.Run(t.Context(), agenttest.Config{HubURL: h.URL, Kubeconfig: c.Kubeconfig(), CAFile: h.CAFile(), BootstrapToken: token}, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
+		t.Errorf("the agent does not start: %v", err)
 		return
 	}
 	<-t.Context().Done()
-	_ = a.Stop()
-	_ = os.RemoveAll(dir)
+	if err := errors.Join(a.Stop(), os.RemoveAll(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, "an agent ended:", err)
+	}
 }
 
 func greeting(t *testing.T, c *kube.Cluster) string {
