@@ -182,9 +182,8 @@ resource "axle_project" "fleet" {
   name = "fleet"
 }
 resource "axle_repository" "fleet" {
-  name                   = "fleet"
-  project                = axle_project.fleet.name
-  url                    = %q
+  name = "fleet"
+  url  = %q
 }
 resource "axle_service_context" "secret" {
   name               = "secret"
@@ -193,35 +192,29 @@ resource "axle_service_context" "secret" {
 }
 resource "axle_cluster" "mgmt" {
   name    = "mgmt"
-  project = axle_project.fleet.name
   tags    = { role = "mgmt" }
   agent   = { kubeconfig_wo = var.mgmt, wait = "1m" }
 }
 resource "axle_cluster" "edge" {
   name    = "edge"
-  project = axle_project.fleet.name
   tags    = { role = "edge" }
   agent   = { kubeconfig_wo = var.edge, wait = "1m" }
 }
-resource "axle_project_limits" "fleet" {
-  project        = axle_project.fleet.name
-  cluster_scoped = true
-}
 resource "axle_global_service" "greeting" {
   name    = "greeting"
-  project = axle_project.fleet.name
   cascade = "delete"
   template = {
     namespace  = "greeting"
     repository = axle_repository.fleet.name
     git        = { ref = "main", folder = "greeting" }
   }
-  depends_on = [axle_cluster.mgmt, axle_cluster.edge, axle_project_limits.fleet]
+  depends_on = [axle_cluster.mgmt, axle_cluster.edge]
 }
 resource "axle_service_wait" "greeting" {
   for_each = toset(["mgmt", "edge"])
   cluster  = each.key
   service  = axle_global_service.greeting.name
+  warmup   = "30s"
   timeout  = "2m"
 }
 `, git.URL("fleet")))
