@@ -9,12 +9,12 @@ FUZZTIME ?= 30s
 TOOL := go tool -modfile=tools/go.mod
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/axle-cd/axle/internal/buildinfo.Version=$(VERSION)
-BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare
+BINARIES := axle axle-hub axle-agent axle-operator axle-render axle-render-rare terraform-provider-axle
 
 # What runs under the race detector: everything concurrent that ships.
 RACE := ./hub/... ./agent/... ./operator/... ./internal/...
 # The longest go first, so that nothing waits for them alone at the end.
-REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./test/... ./deploy/...
+REST := ./test/world/... ./test/e2e/... ./test/kube/... ./api/... ./cli/... ./cmd/... ./render/... ./sdk/... ./terraform/... ./test/... ./deploy/...
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[1mmake %-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST) | sed -e "$$(test -t 1 || echo 's/\x1b\[[0-9;]*m//g')"
@@ -66,6 +66,7 @@ generate: ## make all generated files anew
 	go test ./test/skew -count=1 -run TestTodayIsRecorded -update
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	go test ./test/kinds -count=1 -run '^TestPages' -update
+	go test ./terraform -count=1 -run '^TestPages' -update
 	go test ./test/install -count=1 -run TestHookKnowsOurDefinitions -update
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update
 	go test ./hub -run TestMetricsPageListsEveryMetric -update
@@ -114,6 +115,9 @@ screenshots: deps kubedev web ## pictures of every page of the console in dist/s
 bench-fanout: ## a change of a global service on thousands of clusters (CLUSTERS NAME)
 	@go run ./cmd/dev bench-fanout --clusters $(or $(CLUSTERS),1000) $(if $(NAME),--name $(NAME)) $(ARGS)
 
+bench-terraform: ## hundreds of services by the real terraform (RESOURCES NAME)
+	@go run ./cmd/dev bench-terraform --resources $(or $(RESOURCES),500) $(if $(NAME),--name $(NAME)) $(ARGS)
+
 bench-fleet: ## hub under a fleet (CLUSTERS SERVICES REPLICAS DURATION POLL COMMITS TOUCH DATABASE=postgres ALL=1 TUNNELS=1 KILL=1 NAME)
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev bench-fleet --clusters $(or $(CLUSTERS),1100) --services $(or $(SERVICES),10) --replicas $(or $(REPLICAS),1) \
@@ -161,4 +165,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean

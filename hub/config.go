@@ -124,6 +124,10 @@ type Config struct {
 	// file with the bearer token for the URL.
 	AuditExport, AuditExportToken string
 
+	// TerraformProviders is a folder with the zip files of the Terraform provider, which
+	// the hub serves; empty is terraform.Dir.
+	TerraformProviders string
+
 	// Backup makes backups on a schedule; without a place, none.
 	Backup backup.Schedule
 

@@ -36,6 +36,7 @@ import (
 	"github.com/axle-cd/axle/hub/preview/refs"
 	"github.com/axle-cd/axle/hub/setuptoken"
 	"github.com/axle-cd/axle/hub/store"
+	"github.com/axle-cd/axle/hub/terraform"
 	"github.com/axle-cd/axle/hub/tunnel"
 	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/hub/webhook"
@@ -282,6 +283,7 @@ func (h *Hub) makeEdges() error {
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.Handle("GET /readyz", h.readiness)
 	mux.Handle("GET "+site.Prefix, site.Handler())
+	terraform.New(terraform.Config{Dir: h.config.TerraformProviders, Key: terraformKey(h.store), Log: h.log}).Register(mux)
 	if h.metricsListener == nil {
 		mux.Handle("GET /metrics", metricsHandler(h.registry))
 	}

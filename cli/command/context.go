@@ -2,94 +2,34 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
-	"github.com/axle-cd/axle/internal/atomicfile"
 	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/sdk/settings"
 )
 
 // Target is one hub and the credentials for it.
-type Target struct {
-	URL   string `json:"url"`
-	Token string `json:"token,omitempty"`
-	// CA is PEM certificates to trust in place of the system's.
-	CA string `json:"ca,omitempty"`
-	// Session is true if axle login obtained the token; axle logout then ends
-	// it.
-	Session bool `json:"session,omitempty"`
-}
+type Target = settings.Target
 
-// Anonymous is a client without a token.
-func (t Target) Anonymous() (*sdk.Client, error) {
+// Anonymous is a client for a target without its token.
+func Anonymous(t Target) (*sdk.Client, error) {
 	return sdk.New(sdk.Config{URL: t.URL, CAPEM: []byte(t.CA), UserAgent: "axle/" + buildinfo.Version})
 }
 
 // Settings is the file of contexts, by their names, with the name of the current
-// one. Only its owner can read it.
-type Settings struct {
-	Current  string            `json:"current"`
-	Contexts map[string]Target `json:"contexts"`
-}
-
-// settingsPath is $AXLE_CONFIG, or axle/config.yaml in the user's configuration
-// folder.
-func (a *App) settingsPath() (string, error) {
-	if path := a.Getenv("AXLE_CONFIG"); path != "" {
-		return path, nil
-	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", errcode.New(errcode.Invalid, "no folder for settings: %w; set AXLE_CONFIG", err)
-	}
-	return filepath.Join(dir, "axle", "config.yaml"), nil
-}
+// one.
+type Settings = settings.Settings
 
 // LoadSettings reads the file of contexts. A missing file is an empty one.
-func (a *App) LoadSettings() (Settings, error) {
-	s := Settings{Contexts: map[string]Target{}}
-	path, err := a.settingsPath()
-	if err != nil {
-		return s, err
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return s, nil
-	}
-	if err != nil {
-		return s, errcode.New(errcode.Invalid, "read settings: %w", err)
-	}
-	if err := yaml.UnmarshalStrict(data, &s); err != nil {
-		return s, errcode.New(errcode.Invalid, "settings %s: %w; fix or remove the file and log in again", path, err)
-	}
-	if s.Contexts == nil {
-		s.Contexts = map[string]Target{}
-	}
-	return s, nil
-}
+func (a *App) LoadSettings() (Settings, error) { return settings.Load(a.Getenv) }
 
 // SaveSettings replaces the file of contexts.
-func (a *App) SaveSettings(s Settings) error {
-	path, err := a.settingsPath()
-	if err != nil {
-		return err
-	}
-	data, err := yaml.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return errcode.New(errcode.Invalid, "write settings: %w", err)
-	}
-	return atomicfile.Write(path, data, 0o600)
-}
+func (a *App) SaveSettings(s Settings) error { return s.Save(a.Getenv) }
 
 // Target picks the hub: from the flags, then the environment, then the named or
 // current context.

@@ -55,7 +55,7 @@ type answer struct {
 // The browser returns a code that is useless without the verifier, which never
 // leaves this process.
 func loginByBrowser(ctx context.Context, a *command.App, t command.Target, f loginFlags) (string, error) {
-	client, err := t.Anonymous()
+	client, err := command.Anonymous(t)
 	if err != nil {
 		return "", err
 	}
@@ -175,7 +175,7 @@ func showBrowser(ctx context.Context, a *command.App, address string) {
 
 // loginByDevice shows a code for a browser on another machine and waits for it.
 func loginByDevice(ctx context.Context, a *command.App, t command.Target, f loginFlags) (string, error) {
-	client, err := t.Anonymous()
+	client, err := command.Anonymous(t)
 	if err != nil {
 		return "", err
 	}

@@ -94,6 +94,7 @@ func (o *options) serve(flags *pflag.FlagSet) {
 	flags.StringVar(&c.CompressionLevel, "compression-level", "default", "compression of tarballs: default, fastest or better")
 	flags.StringVar(&c.AgentImage, "agent-image", "", "image of agents that are connected, such as registry.example.com/axle-agent:v1 (default: the release of the hub's own version)")
 	flags.StringVar(&c.AgentUpgrades, "agent-upgrades", "auto", "auto: upgrade the agents to the hub's own version, in waves; manual: only with axle agents upgrade")
+	flags.StringVar(&c.TerraformProviders, "terraform-providers", "", "folder with the zip files of the Terraform provider, which terraform init finds at this hub (default: /usr/share/axle/terraform, where the image has them)")
 	flags.StringVar(&c.Backup.To, "backup-to", "", "folder or bucket, such as s3://backups/axle, where the hub puts backups of its database on a schedule (default: none are made)")
 	flags.StringVar(&c.Backup.Cron, "backup-schedule", "", "when to make backups, a cron line in UTC (default "+hub.DefaultBackupSchedule+")")
 	flags.IntVar(&c.Backup.Keep, "backup-keep", 0, "how many of the hub's own backups to keep at least (default "+strconv.Itoa(hub.DefaultBackupKeep)+")")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -53,6 +54,15 @@ func (p *plan) writeFiles(ctx context.Context) error {
 			}
 		}
 	}
+	for _, t := range p.targets {
+		data, err := providerZip(p, t)
+		if err != nil {
+			return err
+		}
+		if err := p.files().put(providerName(p, t), data); err != nil {
+			return err
+		}
+	}
 	if err := p.definitions(); err != nil {
 		return err
 	}
@@ -94,6 +104,37 @@ func (p *plan) archive(t target, i image) error {
 		return err
 	}
 	return p.files().put(fmt.Sprintf("%s_%s_%s_%s.tar.gz", i.name, p.version, t.os, t.arch), out.Bytes())
+}
+
+// providerName is the file of the Terraform provider, as Terraform's mirrors call it.
+func providerName(p *plan, t target) string {
+	return fmt.Sprintf("%s_%s_%s_%s.zip", terraformProvider, p.version, t.os, t.arch)
+}
+
+// providerZip packs the Terraform provider as Terraform unpacks it.
+func providerZip(p *plan, t target) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, entry := range []struct {
+		name, from string
+		mode       os.FileMode
+	}{{terraformProvider + "_v" + p.version, p.built[t][terraformProvider], 0o755}, {"LICENSE", filepath.Join(p.source, "LICENSE"), 0o644}} {
+		data, err := os.ReadFile(entry.from)
+		if err != nil {
+			return nil, err
+		}
+		header := &zip.FileHeader{Name: entry.name, Method: zip.Deflate, Modified: p.when}
+		header.SetMode(entry.mode)
+		f, err := w.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := f.Write(data); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), err
 }
 
 // definitions joins the CRDs into one file.

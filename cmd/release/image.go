@@ -84,6 +84,19 @@ func (p *plan) platform(to *release.Layout, i image, arch string, base layer) (o
 		}
 		tree[name] = debian.Entry{Type: tar.TypeReg, Mode: 0o755, Data: data}
 	}
+	if i.name == "axle-hub" {
+		// The hub serves the provider to Terraform on any machine.
+		for _, dir := range []string{"usr/share/axle", "usr/share/axle/terraform"} {
+			tree[dir] = debian.Entry{Type: tar.TypeDir, Mode: 0o755}
+		}
+		for _, t := range p.targets {
+			data, err := providerZip(p, t)
+			if err != nil {
+				return ocispec.Descriptor{}, err
+			}
+			tree["usr/share/axle/terraform/"+providerName(p, t)] = debian.Entry{Type: tar.TypeReg, Mode: 0o644, Data: data}
+		}
+	}
 	programs, err := p.putLayer(to, tree)
 	if err != nil {
 		return ocispec.Descriptor{}, err

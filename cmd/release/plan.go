@@ -68,12 +68,15 @@ func parseTargets(text string) ([]target, error) {
 	return out, nil
 }
 
+// terraformProvider is the program that Terraform and OpenTofu start.
+const terraformProvider = "terraform-provider-axle"
+
 // programs are what each operating system gets.
 func (t target) programs() []string {
 	if t.os != "linux" {
-		return []string{"axle"}
+		return []string{"axle", terraformProvider}
 	}
-	return []string{"axle", "axle-agent", "axle-hub", "axle-operator", "axle-render", "axle-render-rare"}
+	return []string{"axle", "axle-agent", "axle-hub", "axle-operator", "axle-render", "axle-render-rare", terraformProvider}
 }
 
 func (p *plan) linux() []string {

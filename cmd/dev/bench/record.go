@@ -164,6 +164,9 @@ and ratios of them do not.
 	if err := operatorSubject.page(&page, b.out); err != nil {
 		return err
 	}
+	if err := terraformSubject.page(&page, b.out); err != nil {
+		return err
+	}
 	if err := pushSubject.page(&page, b.out); err != nil {
 		return err
 	}

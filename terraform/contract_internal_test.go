@@ -1,0 +1,156 @@
+package terraform
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/axle-cd/axle/api/kinds"
+	"github.com/axle-cd/axle/terraform/shape"
+)
+
+// notResources are calls of kinds that no resource makes, with what stands for them.
+var notResources = map[string]string{
+	"Services/Apply":               "axle_service creates and updates",
+	"Services/Pause":               "a pause is for an incident",
+	"Services/Resume":              "a pause is for an incident",
+	"Services/Rollback":            "a rollback is for an incident",
+	"GlobalServices/PauseRollout":  "a pause is for an incident",
+	"GlobalServices/ResumeRollout": "a pause is for an incident",
+	"GlobalServices/AbortRollout":  "an abort is for an incident",
+	"Backends/Migrate":             "it happens once",
+	"Agents/PauseUpgrade":          "a pause is for an incident",
+	"Agents/ResumeUpgrade":         "a pause is for an incident",
+	"Agents/AbortUpgrade":          "an abort is for an incident",
+	"Tokens/CreateBootstrap":       "ephemeral axle_bootstrap_token: its secret may be in no state",
+	"ServiceAccounts/CreateToken":  "ephemeral axle_token: its secret may be in no state",
+}
+
+// notData are lists without a data source.
+var notData = map[string]string{
+	"Notifications/List":     "what one person sees",
+	"Logins/ListSessions":    "the sessions of one person",
+	"ClusterAPI/ListObjects": "objects of a cluster: the kubernetes provider reads them with ephemeral axle_kubeconfig",
+}
+
+func methods(yield func(service string, m protoreflect.MethodDescriptor)) {
+	protoregistry.GlobalFiles.RangeFilesByPackage("axle.hub.v1", func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			s := f.Services().Get(i)
+			for j := range s.Methods().Len() {
+				yield(string(s.Name()), s.Methods().Get(j))
+			}
+		}
+		return true
+	})
+}
+
+// TestEveryKindIsAResource fails when axle apply can write what no resource can.
+func TestEveryKindIsAResource(t *testing.T) {
+	requests := map[protoreflect.FullName]string{}
+	methods(func(service string, m protoreflect.MethodDescriptor) {
+		requests[m.Input().FullName()] = service + "/" + string(m.Name())
+	})
+	made := map[string]bool{}
+	for _, k := range all {
+		for _, c := range []*call{k.create, k.update, k.remove} {
+			if c != nil {
+				made[requests[c.in.ProtoReflect().Descriptor().FullName()]] = true
+			}
+		}
+	}
+	for _, w := range kinds.Writes {
+		why, exempt := notResources[w.Call]
+		switch {
+		case !made[w.Call] && !exempt:
+			t.Errorf("%s, which the kind %s stands for, has no resource: add it to kinds", w.Call, w.Kind)
+		case made[w.Call] && exempt:
+			t.Errorf("%s has a resource, and is said to have none: %s", w.Call, why)
+		}
+	}
+}
+
+// TestEveryListIsADataSource fails when the API has a list that no data source reads.
+func TestEveryListIsADataSource(t *testing.T) {
+	have := map[protoreflect.FullName]bool{}
+	for _, l := range lists {
+		have[l.call.in.ProtoReflect().Descriptor().FullName()] = true
+	}
+	found := 0
+	methods(func(service string, m protoreflect.MethodDescriptor) {
+		if name := string(m.Name()); !strings.HasPrefix(name, "List") || m.IsStreamingServer() {
+			return
+		}
+		found++
+		name := service + "/" + string(m.Name())
+		if _, exempt := notData[name]; exempt == have[m.Input().FullName()] {
+			t.Errorf("%s: has a data source: %v, is exempt: %v", name, have[m.Input().FullName()], exempt)
+		}
+	})
+	if found < 20 {
+		t.Errorf("only %d lists were found", found)
+	}
+}
+
+// TestAttributes checks what holds for the attributes of all kinds.
+func TestAttributes(t *testing.T) {
+	for _, k := range all {
+		for _, key := range k.keys {
+			if n := shape.Find(k.attributes, key); n == nil || !n.Replaces {
+				t.Errorf("%s: the key %s is no attribute, or can change", k.name, key)
+			}
+		}
+		if k.get == nil && k.list == nil {
+			t.Errorf("%s: no call reads it", k.name)
+		}
+		var walk func(at string, nodes []*shape.Node)
+		walk = func(at string, nodes []*shape.Node) {
+			for _, n := range nodes {
+				if n.VersionOf == "" && !n.WriteOnly && strings.Contains(n.Name, "secret") && !strings.Contains(n.Name, "pull_secrets") && !strings.Contains(n.Name, "secret_refs") {
+					t.Errorf("axle_%s.%s%s is in states; is it a secret?", k.name, at, n.Name)
+				}
+				walk(at+n.Name+".", n.Children)
+			}
+		}
+		walk("", k.attributes)
+	}
+}
+
+// TestRulesAreUsed fails for a rule about a field that is not there, such as a renamed
+// one, whose attribute would lose what the rule says.
+func TestRulesAreUsed(t *testing.T) {
+	for key := range rules {
+		message, field, _ := strings.Cut(key, ".")
+		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName("axle.hub.v1." + message))
+		if err != nil {
+			t.Errorf("rule %s: %v", key, err)
+			continue
+		}
+		if d.(protoreflect.MessageDescriptor).Fields().ByName(protoreflect.Name(field)) == nil {
+			t.Errorf("rule %s: there is no such field", key)
+		}
+	}
+}
+
+func TestHandle(t *testing.T) {
+	for text, want := range map[string]string{
+		"Prod EU (1)": "prod-eu-1", "edge-1": "edge-1", "--a__b--": "a-b", "arn:aws:eks:eu-1:1:cluster/prod": "arn-aws-eks-eu-1-1-cluster-prod",
+		"Übung": "bung", "": "", "!!": "", strings.Repeat("ab-", 40): strings.TrimSuffix(strings.Repeat("ab-", 21), "-"),
+	} {
+		if got := handleOf(text); got != want || got != "" && name(got) != nil {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzHandle(f *testing.F) {
+	f.Add("Prod EU (1)")
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := handleOf(text); got != "" && (name(got) != nil || slices.Contains([]byte(got), '.')) {
+			t.Errorf("%q: %q is no name", text, got)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package terraform
+
+import "strings"
+
+// DataSourceNames are the names of the data sources of one object, and of lists.
+func DataSourceNames() (singles, many []string) {
+	for _, k := range all {
+		if len(k.keys) > 0 && k.rows == nil {
+			singles = append(singles, k.name)
+		}
+	}
+	for _, l := range lists {
+		many = append(many, l.name)
+	}
+	return singles, many
+}
+
+// ImportID is the form of the id that a resource is imported by.
+func ImportID(name string) string {
+	for _, k := range all {
+		if k.name == name {
+			id := strings.ToUpper(strings.Join(k.keys, "/"))
+			if id == "" {
+				id = k.name
+			}
+			return id
+		}
+	}
+	return ""
+}

@@ -1,0 +1,419 @@
+package terraform_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/axle-cd/axle/agent/agenttest"
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
+	"github.com/axle-cd/axle/deploy"
+	"github.com/axle-cd/axle/hub/hubtest"
+	"github.com/axle-cd/axle/internal/eventually"
+	"github.com/axle-cd/axle/internal/kubeapply"
+	"github.com/axle-cd/axle/operator"
+	"github.com/axle-cd/axle/operator/controller"
+	"github.com/axle-cd/axle/sdk"
+	"github.com/axle-cd/axle/test/bin"
+	"github.com/axle-cd/axle/test/gitserver"
+	"github.com/axle-cd/axle/test/kube"
+)
+
+const (
+	version = "1.4.2"
+	limit   = 90 * time.Second
+	// planted is a secret that no file may have.
+	planted = "planted-password-2718"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+// providerFolder is a folder with the zip file of the provider, as a release has it.
+func providerFolder(t *testing.T) string {
+	t.Helper()
+	program, err := bin.Path(t.Context(), "terraform-provider-axle", bin.Options{Version: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, err := os.Create(filepath.Join(dir, "terraform-provider-axle_"+version+"_linux_amd64.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := zip.NewWriter(file)
+	header := &zip.FileHeader{Name: "terraform-provider-axle_v" + version, Method: zip.Store}
+	header.SetMode(0o755)
+	entry, err := w.CreateHeader(header)
+	if err == nil {
+		_, err = entry.Write(data)
+	}
+	if err := errors.Join(err, w.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+type run struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+func (r *run) terraform(args ...string) string {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, "terraform", args...)
+	c.Dir, c.Env = r.dir, r.env
+	out, err := c.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func (r *run) write(name, text string) {
+	r.t.Helper()
+	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func start(t *testing.T, h *hubtest.Hub, config string) *run {
+	t.Helper()
+	r := &run{t: t, dir: t.TempDir()}
+	r.write("terraform.rc", config)
+	r.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(r.dir, "terraform.rc"), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1",
+		"TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(r.dir, "trace.log"), "SSL_CERT_FILE="+h.CAFile(),
+		"AXLE_HUB_URL="+h.URL, "AXLE_TOKEN="+h.AdminToken, "AXLE_CA_FILE="+h.CAFile(), "TF_VAR_password="+planted)
+	return r
+}
+
+// TestInitFindsTheProviderAtTheHub by the registry protocol, and then by the mirror.
+func TestInitFindsTheProviderAtTheHub(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, TerraformProviders: providerFolder(t)}})
+	address, err := url.Parse(h.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosted := start(t, h, "")
+	hosted.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    axle = {\n      source  = \"localhost:%s/axle-cd/axle\"\n      version = \"~> 1.4\"\n    }\n  }\n}\ndata \"axle_projects\" \"all\" {}\noutput \"projects\" {\n  value = length(data.axle_projects.all.projects)\n}\n", address.Port()))
+	if out := hosted.terraform("init", "-no-color"); !strings.Contains(out, "v"+version+" (self-signed") {
+		t.Errorf("init says %s", out)
+	}
+	hosted.terraform("apply", "-auto-approve")
+	lock, err := os.ReadFile(filepath.Join(hosted.dir, ".terraform.lock.hcl"))
+	if err != nil || !strings.Contains(string(lock), "h1:") || !strings.Contains(string(lock), "zh:") {
+		t.Errorf("the lock file is %s, %v", lock, err)
+	}
+}
+
+// TestFleet makes a fleet by Terraform and a service on it by a global service, which an
+// operator beside it only reads, and destroys all of it.
+func TestFleet(t *testing.T) {
+	git, err := gitserver.Start(t.Context(), gitserver.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = git.Close() })
+	if err := git.Create(t.Context(), "fleet"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := git.Commit(t.Context(), "fleet", "main", "greeting", map[string]gitserver.Content{
+		"greeting/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: greeting\ndata:\n  text: hello\n",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, AllowHTTPUpstreams: true, TerraformProviders: providerFolder(t)}})
+	r := start(t, h, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url     = \"%s/terraform/mirror/\"\n    include = [\"axle-cd/axle\"]\n  }\n  direct {\n    exclude = [\"axle-cd/axle\"]\n  }\n}\n", h.URL))
+	clusters := map[string]*kube.Cluster{}
+	for _, name := range []string{"mgmt", "edge"} {
+		clusters[name] = kube.New(t, kube.ClusterConfig{Controllers: true})
+		kubeconfig, err := os.ReadFile(clusters[name].Kubeconfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.env = append(r.env, "TF_VAR_"+name+"="+string(kubeconfig))
+		go runAgent(t, h, clusters[name])
+	}
+	r.write("main.tf", fmt.Sprintf(`
+terraform {
+  required_providers {
+    axle = {
+      source = "axle-cd/axle"
+    }
+  }
+}
+variable "password" {
+  type      = string
+  ephemeral = true
+}
+variable "mgmt" {
+  type      = string
+  ephemeral = true
+}
+variable "edge" {
+  type      = string
+  ephemeral = true
+}
+resource "axle_project" "fleet" {
+  name = "fleet"
+}
+resource "axle_repository" "fleet" {
+  name = "fleet"
+  url  = %q
+}
+resource "axle_service_context" "secret" {
+  name               = "secret"
+  secrets_wo         = { password = var.password }
+  secrets_wo_version = 1
+}
+resource "axle_cluster" "mgmt" {
+  name    = "mgmt"
+  tags    = { role = "mgmt" }
+  agent   = { kubeconfig_wo = var.mgmt, wait = "1m" }
+}
+resource "axle_cluster" "edge" {
+  name    = "edge"
+  tags    = { role = "edge" }
+  agent   = { kubeconfig_wo = var.edge, wait = "1m" }
+}
+resource "axle_global_service" "greeting" {
+  name    = "greeting"
+  cascade = "delete"
+  template = {
+    namespace  = "greeting"
+    repository = axle_repository.fleet.name
+    git        = { ref = "main", folder = "greeting" }
+  }
+  depends_on = [axle_cluster.mgmt, axle_cluster.edge]
+}
+resource "axle_service_wait" "greeting" {
+  for_each = toset(["mgmt", "edge"])
+  cluster  = each.key
+  service  = axle_global_service.greeting.name
+  warmup   = "30s"
+  timeout  = "2m"
+}
+`, git.URL("fleet")))
+	r.terraform("init", "-no-color")
+	r.terraform("apply", "-auto-approve", "-no-color")
+	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
+		t.Errorf("the second plan is %s", out)
+	}
+	for name, c := range clusters {
+		if got := greeting(t, c); got != "hello" {
+			t.Errorf("on %s, the greeting is %q", name, got)
+		}
+	}
+	readonly(t, h, clusters["mgmt"])
+
+	r.terraform("destroy", "-auto-approve", "-no-color")
+	people, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken, CAPEM: pem(t, h)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := people.Clusters.List(t.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
+	if err != nil || len(left.Msg.GetClusters()) > 0 {
+		t.Errorf("the hub still has %v, %v", left.Msg.GetClusters(), err)
+	}
+	for name, c := range clusters {
+		nothing(t, name, c)
+	}
+	secrecy(t, r)
+}
+
+func pem(t *testing.T, h *hubtest.Hub) []byte {
+	t.Helper()
+	text, err := os.ReadFile(h.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// runAgent is the Deployment that Terraform applied: it starts when its bootstrap token
+// is there, and ends with the test.
+func runAgent(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	token := ""
+	err = eventually.Wait(t.Context(), limit, func() error {
+		secret, err := api.CoreV1().Secrets("axle-system").Get(t.Context(), "axle-agent-bootstrap", metav1.GetOptions{})
+		if err == nil {
+			token = string(secret.Data["token"])
+		}
+		return err
+	})
+	if err != nil {
+		t.Errorf("the bootstrap token is not there: %v", err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	a, err := agenttest.Run(t.Context(), agenttest.Config{HubURL: h.URL, Kubeconfig: c.Kubeconfig(), CAFile: h.CAFile(), BootstrapToken: token}, dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Errorf("the agent does not start: %v", err)
+		return
+	}
+	<-t.Context().Done()
+	if err := errors.Join(a.Stop(), os.RemoveAll(dir)); err != nil {
+		fmt.Fprintln(os.Stderr, "an agent ended:", err)
+	}
+}
+
+func greeting(t *testing.T, c *kube.Cluster) string {
+	t.Helper()
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := api.CoreV1().ConfigMaps("greeting").Get(t.Context(), "greeting", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return have.Data["text"]
+}
+
+// readonly lets an operator read a Cluster object for a cluster that Terraform manages.
+func readonly(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
+	t.Helper()
+	to, err := kubeapply.New(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := fs.Glob(deploy.CRDs, "crds/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := deploy.CRDs.ReadFile(name)
+		if err == nil {
+			err = to.ApplyAll(t.Context(), text, "test", func(string) {})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(h.AdminToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operator.Run(ctx, operator.Config{
+			HubURL: h.URL, CAFile: h.CAFile(), TokenFile: token, Kubeconfig: c.Kubeconfig(), Namespace: "default", Log: slog.New(slog.DiscardHandler),
+			Timing: controller.Timing{Drift: time.Hour, Least: 10 * time.Millisecond, Missing: 200 * time.Millisecond, Pending: time.Hour, Discover: 100 * time.Millisecond, Retry: 50 * time.Millisecond, RetryMax: 500 * time.Millisecond},
+		})
+	}()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the operator ended: %v", err)
+		}
+	}()
+	objects, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := objects.Resource(schema.GroupVersionResource{Group: "deployments.plural.sh", Version: "v1alpha1", Resource: "clusters"}).Namespace("default")
+	wanted := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "deployments.plural.sh/v1alpha1", "kind": "Cluster", "metadata": map[string]any{"name": "edge"}, "spec": map[string]any{"handle": "edge"},
+	}}
+	eventually.For(t, limit, "the CRD is served", func() error {
+		_, err := resource.Apply(t.Context(), "edge", wanted, metav1.ApplyOptions{FieldManager: "test", Force: true})
+		return err
+	})
+	eventually.For(t, limit, "the Cluster is Readonly", func() error {
+		have, err := resource.Get(t.Context(), "edge", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(have.Object, "status", "conditions")
+		for _, one := range conditions {
+			if c, ok := one.(map[string]any); ok && c["type"] == "Readonly" && c["status"] == "True" && strings.Contains(fmt.Sprint(c["message"]), "Terraform") {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions %v", conditions)
+	})
+	if err := resource.Delete(t.Context(), "edge", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// nothing wants that a cluster has nothing of an agent.
+func nothing(t *testing.T, name string, c *kube.Cluster) {
+	t.Helper()
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.For(t, limit, "the namespace of the agent is gone from "+name, func() error {
+		have, err := api.CoreV1().Namespaces().Get(t.Context(), "axle-system", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%v %v", have.Status, err)
+	})
+	bindings, err := api.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bindings.Items {
+		if strings.HasPrefix(b.Name, "axle") {
+			t.Errorf("%s still has the binding %s", name, b.Name)
+		}
+	}
+}
+
+// secrecy looks for secrets in all files of the run.
+func secrecy(t *testing.T, r *run) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(r.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.Contains(path, "/.terraform/") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files++
+		for _, secret := range []string{planted, "client-key-data", "current-context"} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s has %s", entry.Name(), secret)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 4 {
+		t.Errorf("%d files, %v", files, err)
+	}
+}
