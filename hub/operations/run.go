@@ -136,25 +136,22 @@ func (o *Operations) finish(ctx context.Context, id string) error {
 
 // target does the action on one service, or writes why not.
 func (o *Operations) target(ctx context.Context, op Operation, t Target, at place, exists bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, targetTimeout)
+	limited, cancel := context.WithTimeout(ctx, targetTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		if !exists {
 			err = errcode.New(errcode.NotFound, "the service was deleted")
 		} else {
-			err = o.act(ctx, op, t, at)
+			err = o.act(limited, op, t, at)
 		}
 		technical := err != nil && (errcode.Is(err, errcode.Internal) || errcode.Is(err, errcode.Unavailable))
 		switch {
 		case err == nil, errSettled(err):
 			return nil
-		case technical && try < tries:
-			if jitter.Wait(ctx, jitter.Around(time.Second, time.Second/2)) != nil {
-				return ctx.Err()
-			}
-			continue
 		case ctx.Err() != nil:
-			return ctx.Err() // we stop, or the database does not answer
+			return ctx.Err() // we stop
+		case technical && try < tries && jitter.Wait(limited, jitter.Around(time.Second, time.Second/2)) == nil:
+			continue
 		}
 		if technical {
 			o.Log.LogAttrs(ctx, slog.LevelError, "a service of an operation failed with an internal error", slog.String(logkey.Service, t.ServiceID), slog.Any(logkey.Error, err))
