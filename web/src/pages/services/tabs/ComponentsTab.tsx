@@ -5,6 +5,9 @@ import { type Line, linesOf, maxLines } from './tree'
 import { useCall } from '#/api/call'
 import { problemOf } from '#/api/errors'
 import { type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { Go } from '#/ds/Go'
+import { objectPath } from '#/pages/k8s/kube/gvr'
+import { resourceOf } from '#/pages/k8s/kube/kinds'
 import { Checkbox, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty } from '#/ds/State'
@@ -56,7 +59,7 @@ export function ComponentsTab({ service }: { service: Service }) {
             <span role="columnheader">Age</span>
           </div>
           {lines.slice(0, maxLines).map((line) => (
-            <Row key={line.key} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
+            <Row key={line.key} cluster={service.cluster} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
           ))}
         </div>
       </div>
@@ -66,7 +69,7 @@ export function ComponentsTab({ service }: { service: Service }) {
   )
 }
 
-function Row({ line, onToggle }: { line: Line; onToggle: () => void }) {
+function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggle: () => void }) {
   const o = line.object
   return (
     <div role="row" aria-level={line.level} aria-expanded={line.open} className={styles.line} data-failing={line.failing || undefined}>
@@ -79,10 +82,10 @@ function Row({ line, onToggle }: { line: Line; onToggle: () => void }) {
           </button>
         )}
         <Badge>{o.kind}</Badge>
-        <span className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
+        <Go to={objectOf(cluster, o)} className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
           {o.namespace && <Muted>{o.namespace}/</Muted>}
           {o.name}
-        </span>
+        </Go>
         {line.open === false && <Muted>+{line.children}</Muted>}
       </span>
       <span role="gridcell">{o.health && <Status word={o.health} />}</span>
@@ -101,6 +104,11 @@ function Row({ line, onToggle }: { line: Line; onToggle: () => void }) {
       <span role="gridcell">{line.createdAt > 0n && <Age at={line.createdAt} />}</span>
     </div>
   )
+}
+
+// objectOf is the live page of an object.
+function objectOf(cluster: string, o: Component): string {
+  return objectPath(cluster, resourceOf([o.group, o.version || 'v1'].filter(Boolean).join('/'), o.kind), o.namespace, o.name)
 }
 
 function Synced({ object, top }: { object: Component; top: boolean }) {
