@@ -68,7 +68,7 @@ export class Host {
   private pass(batch: Batch): void {
     for (const [port, tab] of this.tabs) {
       const services = batch.services.filter((s) => tab.topics.services.includes(s.id))
-      const clusters = batch.clusters.filter((c) => c.cluster && tab.topics.clusters.includes(c.cluster.id))
+      const clusters = batch.clusters.filter((c) => tab.topics.clusters.includes(c.cluster.id))
       const gone = batch.gone.filter((id) => tab.topics.services.includes(id) || tab.topics.clusters.includes(id))
       const hints = batch.hints.filter((h) => tab.topics.hints.includes(h))
       port.post({ batch: { streamId: '', resumeToken: '', at: batch.at, services, clusters, gone, hints } })
