@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 // The hub that `npm run dev` and `npm run preview` talk to.
 const hub = process.env['AXLE_HUB'] ?? 'http://127.0.0.1:8080'
 const proxy = Object.fromEntries(
-  ['/axle.hub.v1.', '/login', '/setup', '/logout', '/device', '/docs/', '/proxy', '/ws/'].map((path) => [path, { target: hub, changeOrigin: false, headers: { origin: new URL(hub).origin }, xfwd: false, ws: path === '/ws/', secure: false }]),
+  ['/axle.hub.v1.', '/login', '/setup', '/logout', '/device', '/docs/', '/proxy', '/ws/'].map((path) => [path, { target: hub, changeOrigin: true, ws: path === '/ws/' || path === '/proxy', headers: { Origin: new URL(hub).origin } }]),
 )
 
 // What a page may load: the hub serves the console with the same policy.

@@ -4,12 +4,15 @@ import { LiveBanner } from './LiveBanner'
 import { Sidebar } from './Sidebar'
 import styles from './Shell.module.css'
 import { TopBar } from './TopBar'
+import { useDock } from './dock'
 import { handle, setLetters } from './keys'
 import { usePreferences } from './preferences'
+import { useEvents } from './useEvents'
 import { useGlobalKeys } from './useGlobalKeys'
 import { Toasts } from '#/ds/Toasts'
 
 const Palette = lazy(() => import('./palette/Palette').then((m) => ({ default: m.Palette })))
+const DockPanel = lazy(() => import('./DockPanel').then((m) => ({ default: m.DockPanel })))
 const KeySheet = lazy(() => import('./KeySheet').then((m) => ({ default: m.KeySheet })))
 
 export type Overlay = 'palette' | 'keys' | undefined
@@ -18,9 +21,11 @@ export type Overlay = 'palette' | 'keys' | undefined
 export function Shell() {
   const [overlay, setOverlay] = useState<Overlay>()
   const [drawer, setDrawer] = useState(false)
+  const docked = useDock().entries.length > 0
   const { letters, sidebar } = usePreferences()
   const path = useRouterState({ select: (s) => s.location.pathname })
   useGlobalKeys(setOverlay)
+  useEvents()
   useEffect(() => setLetters(letters), [letters])
   useEffect(() => {
     window.addEventListener('keydown', handle)
@@ -39,6 +44,11 @@ export function Shell() {
         <main id="main" className={styles.main} tabIndex={-1}>
           <Outlet />
         </main>
+        {docked && (
+          <Suspense fallback={null}>
+            <DockPanel />
+          </Suspense>
+        )}
       </div>
       <Toasts />
       <Suspense fallback={null}>

@@ -4,6 +4,7 @@ import { Kbd } from '#/ds/Kbd'
 import { LiveState } from './LiveState'
 import type { Overlay } from './Shell'
 import styles from './TopBar.module.css'
+import { Bell } from '#/pages/notifications/Bell'
 import { UserMenu } from './UserMenu'
 
 interface Props {
@@ -17,13 +18,14 @@ export function TopBar({ onOverlay, onMenu }: Props) {
       <div className={styles.menu}>
         <IconButton icon={Menu} label="Navigation" onClick={onMenu} />
       </div>
-      <button type="button" className={styles.search} aria-label="Search and commands" onClick={() => onOverlay('palette')}>
+      <button type="button" className={styles.search} onClick={() => onOverlay('palette')}>
         <Search size={14} aria-hidden />
         <span className={styles.hint}>Go to a cluster, a service, a page…</span>
         <Kbd keys="mod+k" />
       </button>
       <div className={styles.end}>
         <LiveState />
+        <Bell />
         <IconButton icon={CircleHelp} label="Keys" onClick={() => onOverlay('keys')} className={styles.wide} />
         <UserMenu />
       </div>

@@ -1,4 +1,4 @@
-import { createRouter } from '@tanstack/react-router'
+import { createRoute, createRouter } from '@tanstack/react-router'
 import { NotFound } from './NotFound'
 import { PageError } from './PageError'
 import { rootRoute, shellRoute } from './root'
@@ -14,8 +14,11 @@ import { rolloutRoutes } from '#/pages/rollouts/route'
 import { serviceRoutes } from '#/pages/services/route'
 import { settingsRoutes } from '#/pages/settings/route'
 
+// Inside the shell, so that a mistyped address still has the navigation.
+const nowhere = createRoute({ getParentRoute: () => shellRoute, path: '/$', component: NotFound })
+
 const routeTree = rootRoute.addChildren([
-  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...notificationRoutes, ...settingsRoutes, ...galleryRoutes]),
+  shellRoute.addChildren([...fleetRoutes, ...clusterRoutes, ...serviceRoutes, ...rolloutRoutes, ...repositoryRoutes, ...activityRoutes, ...auditRoutes, ...notificationRoutes, ...settingsRoutes, ...galleryRoutes, nowhere]),
 ])
 
 export const router = createRouter({

@@ -8,9 +8,10 @@ export interface Crumb {
   search?: Record<string, string>
 }
 
-export function Crumbs({ items }: { items: Crumb[] }) {
+// Crumbs are the pages above this one. A second one on a page has its own label.
+export function Crumbs({ items, label = 'Breadcrumb' }: { items: Crumb[]; label?: string }) {
   return (
-    <nav aria-label="Breadcrumb" className={styles.crumbs}>
+    <nav aria-label={label} className={styles.crumbs}>
       {items.map((item, i) => (
         <Fragment key={item.label}>
           {i > 0 && <span aria-hidden>/</span>}

@@ -57,13 +57,13 @@ export function TextArea({ label, hint, problem, hideLabel, onChange, ...rest }:
   )
 }
 
-type SelectProps = Around & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> & { options: { value: string; label: string }[]; onChange: (value: string) => void }
+type SelectProps = Around & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> & { options: { value: string; label: string }[]; small?: boolean; onChange: (value: string) => void }
 
-export function Select({ label, hint, problem, hideLabel, options, onChange, ...rest }: SelectProps) {
+export function Select({ label, hint, problem, hideLabel, options, small, onChange, ...rest }: SelectProps) {
   const id = useId()
   return (
     <Field id={id} label={label} hint={hint} problem={problem} hideLabel={hideLabel ?? false}>
-      <select {...rest} id={id} className={styles.select} {...describe(id, hint, problem)} onChange={(e) => onChange(e.target.value)}>
+      <select {...rest} id={id} className={`${styles.select} ${small ? styles.small : ''}`} {...describe(id, hint, problem)} onChange={(e) => onChange(e.target.value)}>
         {options.map((o) => (
           <option key={o.value} value={o.value}>
             {o.label}

@@ -53,7 +53,7 @@ export function MenuButton({ label, items, children, className }: { label: strin
 // MenuAt is an open menu at an element, such as the actions of a row.
 export function MenuAt({ label, items, at, onClose }: { label: string; items: Item[]; at: RefObject<Element | null>; onClose: () => void }) {
   return (
-    <Popover className={styles.popover ?? ''} isOpen triggerRef={at} placement="bottom start" onOpenChange={(open) => !open && onClose()}>
+    <Popover aria-label={label} className={styles.popover ?? ''} isOpen triggerRef={at} placement="bottom start" onOpenChange={(open) => !open && onClose()}>
       <Items
         label={label}
         items={items.map((i) => ({

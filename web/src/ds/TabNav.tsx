@@ -1,5 +1,5 @@
-import { Link } from '@tanstack/react-router'
-import { useNavigate } from '@tanstack/react-router'
+import { useNavigate, useRouter } from '@tanstack/react-router'
+import type { MouseEvent } from 'react'
 import styles from './TabNav.module.css'
 import { useKeys } from '#/app/useKeys'
 
@@ -22,22 +22,29 @@ interface Props {
 // go to the one before and after.
 export function TabNav({ label, tabs, current }: Props) {
   const navigate = useNavigate()
+  const router = useRouter()
   const at = tabs.findIndex((t) => t.label === current)
-  const go = (by: number) => {
+  const options = (tab: Tab) => ({ to: tab.to, search: tab.search ?? {} }) as never
+  const step = (by: number) => {
     const next = tabs[(at + by + tabs.length) % tabs.length]
-    if (next) void navigate({ to: next.to, search: next.search ?? {} } as never)
+    if (next) void navigate(options(next))
   }
   useKeys('Tabs', [
-    { keys: '[', does: 'previous tab', run: () => go(-1) },
-    { keys: ']', does: 'next tab', run: () => go(1) },
+    { keys: '[', does: 'previous tab', run: () => step(-1) },
+    { keys: ']', does: 'next tab', run: () => step(1) },
   ])
+  const open = (event: MouseEvent, tab: Tab) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return
+    event.preventDefault()
+    void navigate(options(tab))
+  }
   return (
     <nav aria-label={label} className={styles.tabs} data-shell="nav">
       {tabs.map((tab) => (
-        <Link key={tab.label} to={tab.to} search={(tab.search ?? {}) as never} activeOptions={{ exact: true, includeSearch: true }} className={styles.tab} aria-current={tab.label === current ? 'page' : undefined}>
+        <a key={tab.label} href={router.buildLocation(options(tab)).href} className={styles.tab} aria-current={tab.label === current ? 'page' : undefined} onClick={(event) => open(event, tab)}>
           {tab.label}
           {tab.note && <span className={styles.note}>{tab.note}</span>}
-        </Link>
+        </a>
       ))}
     </nav>
   )

@@ -17,6 +17,11 @@ export function short(revision: string): string {
   return /^[0-9a-f]{12,}$/.test(revision) ? revision.slice(0, 7) : /^(axle1|sha256):/.test(revision) ? revision.slice(0, 14) : revision
 }
 
+// person is an author without the address: "Ada Author <ada@example.com>".
+export function person(author: string): string {
+  return author.replace(/\s*<.*>$/, '')
+}
+
 export function Hash({ revision }: { revision: string }) {
   return revision ? (
     <code className={styles.hash} title={revision}>

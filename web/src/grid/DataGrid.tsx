@@ -1,5 +1,5 @@
 import { RotateCw } from 'lucide-react'
-import { type KeyboardEvent, type ReactElement, type ReactNode, Suspense, lazy, useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type ReactElement, type ReactNode, Suspense, lazy, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import styles from './DataGrid.module.css'
 import { GridHead } from './GridHead'
 import { GridRow } from './GridRow'
@@ -8,7 +8,7 @@ import { rowAfter } from './navigate'
 import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './select'
 import type { Source } from './source'
 import { useSize } from './useSize'
-import { scrollTo, visibleRows } from './window'
+import { overscan, scrollTo, visibleRows } from './window'
 import { useKeys } from '#/app/useKeys'
 import { usePreferences } from '#/app/preferences'
 import { Button } from '#/ds/Button'
@@ -47,7 +47,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const { width, height } = useSize(body)
   const { density } = usePreferences()
   const [rowHeight, setRowHeight] = useState(32)
-  const [scroll, setScroll] = useState(0)
+  const [firstRow, setFirstRow] = useState(0)
   const [active, setActive] = useState(0)
   const [anchor, setAnchor] = useState(0)
   const [menu, setMenu] = useState<{ row: Row; at: Element } | undefined>()
@@ -60,60 +60,69 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   }, [density, width])
 
   const { total } = source
-  const range = visibleRows(scroll, height || 600, rowHeight, total)
+  const range = visibleRows(firstRow * rowHeight, (height || 600) + rowHeight, rowHeight, total)
   const { show } = source
   useEffect(() => show({ from: range.from, to: range.to }), [show, range.from, range.to])
   useEffect(() => {
     if (active >= total && total > 0) setActive(total - 1)
   }, [active, total])
 
-  const shownColumns = width ? fitting(columns, width) : columns
+  const checks = onSelection !== undefined
+  const shownColumns = useMemo(() => (width ? fitting(columns, width, checks) : columns), [columns, width, checks])
   const go = useCallback(
     (to: number | undefined) => {
       if (to === undefined || to < 0) return
       const top = scrollTo(to, body.current?.scrollTop ?? 0, height, rowHeight)
       if (top !== undefined && body.current) {
         body.current.scrollTop = top
-        setScroll(top)
+        setFirstRow(Math.floor(top / rowHeight))
       }
-      wantsFocus.current = true
+      // A row that is drawn takes the focus at once: when it is the active one
+      // already, nothing renders again.
+      const row = body.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)
+      row?.focus({ preventScroll: true })
+      wantsFocus.current = !row
       setActive(to)
     },
     [height, rowHeight],
   )
   useEffect(() => {
-    if (!wantsFocus.current) return
-    wantsFocus.current = false
-    body.current?.querySelector<HTMLElement>(`[data-index="${active}"]`)?.focus({ preventScroll: true })
+    const focused = document.activeElement
+    if (wantsFocus.current) {
+      wantsFocus.current = false
+      body.current?.querySelector<HTMLElement>(`[data-index="${active}"]`)?.focus({ preventScroll: true })
+    } else if (focused instanceof HTMLElement && focused.dataset['index'] !== undefined && focused.dataset['index'] !== String(active) && body.current?.contains(focused)) {
+      // Its element shows another row now: the grid itself keeps the focus.
+      body.current.focus({ preventScroll: true })
+    }
   })
 
   const rowOf = (i: number) => source.rowAt(i)
-  const choose = useCallback(
-    (index: number, ranged: boolean) => {
-      if (!selection || !onSelection) return
-      const row = source.rowAt(index)
-      if (!row) return
-      if (ranged) {
-        const ids = []
-        for (let i = Math.min(anchor, index); i <= Math.max(anchor, index); i++) {
-          const r = source.rowAt(i)
-          if (r) ids.push(idOf(r))
-        }
-        onSelection(add(selection, ids))
-      } else onSelection(toggle(selection, idOf(row)))
-      setAnchor(index)
-    },
-    [selection, onSelection, source, anchor, idOf],
-  )
-  const openMenu = useCallback(
-    (index: number, at: Element) => {
-      const row = source.rowAt(index)
-      if (!row) return
-      menuAt.current = at
-      setMenu({ row, at })
-    },
-    [source],
-  )
+  // Rows keep their handlers, so that a scroll draws only what is new.
+  const latest = useRef({ selection, onSelection, source, anchor, idOf })
+  useEffect(() => {
+    latest.current = { selection, onSelection, source, anchor, idOf }
+  })
+  const choose = useCallback((index: number, ranged: boolean) => {
+    const { selection, onSelection, source, anchor, idOf } = latest.current
+    const row = source.rowAt(index)
+    if (!selection || !onSelection || !row) return
+    if (ranged) {
+      const ids = []
+      for (let i = Math.min(anchor, index); i <= Math.max(anchor, index); i++) {
+        const r = source.rowAt(i)
+        if (r) ids.push(idOf(r))
+      }
+      onSelection(add(selection, ids))
+    } else onSelection(toggle(selection, idOf(row)))
+    setAnchor(index)
+  }, [])
+  const openMenu = useCallback((index: number, at: Element) => {
+    const row = latest.current.source.rowAt(index)
+    if (!row) return
+    menuAt.current = at
+    setMenu({ row, at })
+  }, [])
   const peekAt = (i: number) => {
     const row = rowOf(i)
     if (row && onPeek) onPeek(peek === idOf(row) ? undefined : row)
@@ -162,17 +171,20 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     event.stopPropagation()
   }
   const rows: ReactElement<{ row: Row | undefined; id: string }>[] = []
+  const pool = Math.ceil((height || 600) / rowHeight) + 3 + 2 * overscan
   for (let i = range.from; i < range.to; i++) {
     const row = rowOf(i)
     const id = row ? idOf(row) : ''
     rows.push(
       <GridRow
-        key={i}
+        // Elements are used again for other rows: that is faster than making new ones.
+        key={i % pool}
         index={i}
         row={row}
         id={id}
         top={i * rowHeight}
         columns={shownColumns}
+        high={rowHeight >= 40}
         active={i === active}
         selected={onSelection ? row !== undefined && isSelected(selection ?? nobody, id) : undefined}
         off={row !== undefined && !source.matches(row)}
@@ -210,14 +222,14 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           tabIndex={active >= range.from && active < range.to ? -1 : 0}
           className={styles.grid}
           data-stale={source.stale || undefined}
-          onScroll={(e) => setScroll(e.currentTarget.scrollTop)}
+          onScroll={(e) => setFirstRow(Math.floor(e.currentTarget.scrollTop / rowHeight))}
           onKeyDown={onKeyDown}
-          onFocus={(e) => e.target === e.currentTarget && go(active)}
-          style={{ '--columns': template(shownColumns), '--row': `${rowHeight}px` } as React.CSSProperties}
+          onFocus={(e) => e.target === e.currentTarget && active >= range.from && active < range.to && go(active)}
+          style={{ '--columns': template(shownColumns, checks), '--row': `${rowHeight}px` } as React.CSSProperties}
         >
           <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
           <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>
-            {busy ? Array.from({ length: 12 }, (_, i) => <GridRow key={i} index={i} row={undefined} id="" top={i * rowHeight} columns={shownColumns} active={i === 0} selected={undefined} off={false} peeked={false} onActive={() => {}} onToggle={() => {}} onActions={undefined} />) : rows}
+            {busy ? Array.from({ length: 12 }, (_, i) => <GridRow key={i} index={i} row={undefined} id="" top={i * rowHeight} columns={shownColumns} high={false} active={i === 0} selected={undefined} off={false} peeked={false} onActive={() => {}} onToggle={() => {}} onActions={undefined} />) : rows}
           </div>
         </div>
       )}

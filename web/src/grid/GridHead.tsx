@@ -14,10 +14,13 @@ interface Props<Row> {
 export function GridHead<Row>({ columns, sort, onSort, selected, onSelectPage }: Props<Row>) {
   return (
     <div role="row" aria-rowindex={1} className={styles.head}>
-      <div role="columnheader" className={styles.check}>
-        {selected === undefined && <span className="visually-hidden">Selection</span>}
-        {selected !== undefined && <input type="checkbox" checked={selected} readOnly aria-label="Select the rows on the screen" onClick={onSelectPage} />}
-      </div>
+      {selected === undefined ? (
+        <span />
+      ) : (
+        <div role="columnheader" className={styles.check}>
+          <input type="checkbox" checked={selected} readOnly aria-label="Select the rows on the screen" onClick={onSelectPage} />
+        </div>
+      )}
       {columns.map((c) => {
         const up = c.sort !== undefined && sort === c.sort
         const down = c.sort !== undefined && sort === `-${c.sort}`

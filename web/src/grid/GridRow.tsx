@@ -1,8 +1,6 @@
-import { MoreHorizontal } from 'lucide-react'
 import { memo } from 'react'
 import type { Column } from './layout'
 import styles from './DataGrid.module.css'
-import { IconButton } from '#/ds/Button'
 import { Skeleton } from '#/ds/Skeleton'
 
 interface Props<Row> {
@@ -11,6 +9,8 @@ interface Props<Row> {
   id: string
   top: number
   columns: Column<Row>[]
+  // There is room for two lines.
+  high: boolean
   active: boolean
   selected: boolean | undefined
   // It changed and no longer matches the filter.
@@ -21,7 +21,7 @@ interface Props<Row> {
   onActions: ((index: number, at: Element) => void) | undefined
 }
 
-function Inner<Row>({ index, row, id, top, columns, active, selected, off, peeked, onActive, onToggle, onActions }: Props<Row>) {
+function Inner<Row>({ index, row, id, top, columns, high, active, selected, off, peeked, onActive, onToggle, onActions }: Props<Row>) {
   return (
     <div
       role="row"
@@ -37,20 +37,37 @@ function Inner<Row>({ index, row, id, top, columns, active, selected, off, peeke
       style={{ transform: `translateY(${top}px)` }}
       onFocus={() => onActive(index)}
     >
-      <div role="gridcell" className={styles.check}>
-        {selected !== undefined && row !== undefined && (
-          <input type="checkbox" tabIndex={-1} checked={selected} aria-label="Select" readOnly onClick={(e) => onToggle(index, e.shiftKey)} />
-        )}
-      </div>
+      {selected === undefined ? (
+        <span />
+      ) : (
+        <div role="gridcell" className={styles.check}>
+          {row !== undefined && <input type="checkbox" tabIndex={-1} checked={selected} aria-label="Select" readOnly onClick={(e) => onToggle(index, e.shiftKey)} />}
+        </div>
+      )}
       {columns.map((c) => (
         <div key={c.id} role="gridcell" className={styles.cell} data-align={c.align}>
-          {row === undefined ? <Skeleton width={`${50 + ((index * 37 + c.id.length * 13) % 40)}%`} /> : c.cell(row)}
+          {row === undefined ? <Skeleton width={`${50 + ((index * 37 + c.id.length * 13) % 40)}%`} /> : <Cell column={c} columns={columns} row={row} high={high} />}
         </div>
       ))}
       <div role="gridcell" className={styles.end}>
         {off && <span className="visually-hidden">no longer matches the filter</span>}
-        {onActions && row !== undefined && <IconButton icon={MoreHorizontal} label="Actions" tabIndex={-1} onClick={(e) => onActions(index, e.currentTarget)} />}
+        {onActions && row !== undefined && (
+          <button type="button" tabIndex={-1} className={styles.more} aria-label="Actions" title="Actions" onClick={(e) => onActions(index, e.currentTarget)}>
+            ⋯
+          </button>
+        )}
       </div>
+    </div>
+  )
+}
+
+function Cell<Row>({ column, columns, row, high }: { column: Column<Row>; columns: Column<Row>[]; row: Row; high: boolean }) {
+  const { under } = column
+  if (!under || !high || columns.some((c) => c.id === under.id)) return column.cell(row)
+  return (
+    <div className={styles.two}>
+      <span>{column.cell(row)}</span>
+      <span className={styles.under}>{under.cell(row)}</span>
     </div>
   )
 }

@@ -12,18 +12,22 @@ export interface Column<Row> {
   align?: 'end'
   // The greater, the earlier it goes when the grid is narrow; 0 stays.
   drop?: number
+  // Below the cell in high rows, when the column with this id has no room.
+  under?: { id: string; cell: (row: Row) => ReactNode }
   // Not shown unless chosen.
   optional?: boolean
 }
 
 export const checkWidth = 32
 export const endWidth = 36
+// Instead of checkboxes.
+const padWidth = 10
 
 // fitting are the columns that there is room for. The ones that go are those
 // with the greatest drop, the rightmost first.
-export function fitting<Row>(columns: Column<Row>[], width: number): Column<Row>[] {
+export function fitting<Row>(columns: Column<Row>[], width: number, checks: boolean): Column<Row>[] {
   let shown = columns
-  const room = width - checkWidth - endWidth
+  const room = width - (checks ? checkWidth : padWidth) - endWidth
   while (shown.reduce((n, c) => n + c.min, 0) > room) {
     const most = Math.max(...shown.map((c) => c.drop ?? 0))
     if (most === 0) break
@@ -33,8 +37,8 @@ export function fitting<Row>(columns: Column<Row>[], width: number): Column<Row>
   return shown
 }
 
-export function template<Row>(columns: Column<Row>[]): string {
-  return `${checkWidth}px ${columns.map((c) => (c.grow ? `minmax(${Math.min(c.min, 140)}px, ${c.grow}fr)` : `${c.min}px`)).join(' ')} ${endWidth}px`
+export function template<Row>(columns: Column<Row>[], checks: boolean): string {
+  return `${checks ? checkWidth : padWidth}px ${columns.map((c) => (c.grow ? `minmax(${Math.min(c.min, 140)}px, ${c.grow}fr)` : `${c.min}px`)).join(' ')} ${endWidth}px`
 }
 
 // chosen are the columns that the person chose, or the usual ones.

@@ -27,6 +27,8 @@ interface Options<Row> {
 export interface Pages<Row> extends Source<Row> {
   unfiltered: number
   facets: Facet[]
+  // A row by id, as far as it is read.
+  find: (id: string) => Row | undefined
 }
 
 const idleRefresh = 60_000
@@ -104,8 +106,11 @@ export function usePages<Row extends ServiceRow | ClusterRow>({ queryKey, read, 
     return row && (patched.get(idOf(row)) ?? row)
   }
   const fits = (row: Row) => !live.gone.has(idOf(row)) && matches(row)
-  const before = new Map<string, Row>()
-  for (const rows of shown.pages.values()) for (const row of rows) before.set(idOf(row), row)
+  const before = useMemo(() => {
+    const all = new Map<string, Row>()
+    for (const rows of shown.pages.values()) for (const row of rows) all.set(idOf(row), row)
+    return all
+  }, [shown.pages, idOf])
   let changed = 0
   for (const [id, row] of patched) {
     const was = before.get(id)
@@ -127,6 +132,7 @@ export function usePages<Row extends ServiceRow | ClusterRow>({ queryKey, read, 
     unfiltered: shown.unfiltered,
     facets: counts.data?.facets ?? shown.facets,
     rowAt,
+    find: (id) => patched.get(id) ?? before.get(id),
     show,
     loading: !fresh && shown === nothing && !first?.error,
     error: queries.find((q) => q.error && !q.data)?.error ?? first?.error,

@@ -1,5 +1,5 @@
 // From the worst to the best; what the hub's verdicts say, in this order.
-export const clusterVerdicts = ['Failed', 'Stale', 'Pending', 'Progressing', 'Healthy'] as const
+export const clusterVerdicts = ['Failed', 'Drifted', 'Stale', 'Pending', 'Progressing', 'Healthy'] as const
 export const serviceVerdicts = ['Failed', 'Drifted', 'Stale', 'Paused', 'Progressing', 'Pending', 'Healthy'] as const
 
 const badness = new Map<string, number>(['Failed', 'NeedsYou', 'Held', 'Degraded', 'Missing', 'Drifted', 'Stale', 'Down', 'Unknown', 'Paused', 'Suspended', 'Pending', 'Applying', 'Progressing', 'Off', 'Synced', 'Fresh', 'Up', 'Healthy'].map((word, i, all) => [word, all.length - i]))
@@ -14,17 +14,16 @@ export interface Facts {
   freshness: string
 }
 
-// rollUp returns the worst fresh state. What a silent agent said last is no
-// longer known to be true: good or under way becomes Stale, bad stays bad.
+// rollUp is the hub's verdict of a service: the worst fresh state. Of a stale
+// cluster nothing is known but what was, so that its services are neither Failed
+// nor Healthy.
 export function rollUp({ sync, health, freshness }: Facts): string {
-  let worst = 'Healthy'
-  if (sync === 'Failed' || sync === 'Held' || health === 'Degraded') worst = 'Failed'
-  else if (sync === 'Drifted' || health === 'Missing') worst = 'Drifted'
-  else if (freshness === 'Stale') worst = 'Stale'
-  else if (sync === 'Paused' || health === 'Suspended') worst = 'Paused'
-  else if (sync === 'Applying' || health === 'Progressing') worst = 'Progressing'
-  else if (sync === 'Pending' || freshness !== 'Fresh' || sync === '' || health === 'Unknown' || health === '') worst = 'Pending'
-  return worst
+  if (freshness === 'Stale') return 'Stale'
+  if (sync === 'Failed' || sync === 'Held' || health === 'Degraded') return 'Failed'
+  if (sync === 'Drifted') return 'Drifted'
+  if (sync === 'Paused' || (sync === 'Synced' && health === 'Suspended')) return 'Paused'
+  if (sync === 'Applying' || health === 'Progressing' || (sync === 'Synced' && health === 'Missing')) return 'Progressing'
+  return sync === 'Synced' && health === 'Healthy' ? 'Healthy' : 'Pending'
 }
 
 // worstOf returns the worst of many words, Healthy for none.

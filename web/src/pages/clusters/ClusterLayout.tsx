@@ -1,12 +1,19 @@
 import { Outlet, useLocation } from '@tanstack/react-router'
 import { useEffect } from 'react'
+import { verdictOf, worstFact } from './verdict'
 import { clusterTabs } from './tabs'
 import { useCluster } from './useCluster'
 import { visited } from '#/app/preferences'
 import { Crumbs } from '#/ds/Crumbs'
 import { PageHeader } from '#/ds/PageHeader'
-import { ErrorPanel } from '#/ds/State'
+import { Banner, ErrorPanel } from '#/ds/State'
 import { TabNav } from '#/ds/TabNav'
+import { keyOf, useCall } from '#/api/call'
+import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
+import { Muted } from '#/ds/Text'
+import { useHint } from '#/live/useLive'
+import { TriangleAlert, Unplug } from 'lucide-react'
+import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 import styles from './ClusterLayout.module.css'
 
@@ -14,6 +21,13 @@ import styles from './ClusterLayout.module.css'
 export function Page() {
   const { name, data: cluster, error, refetch } = useCluster()
   const { pathname } = useLocation()
+  const counts = { filter: { cluster: [name] }, limit: 1, facets: true }
+  const services = useCall(Fleet.method.queryServices, counts, { keep: true })
+  useHint(['services'], keyOf(Fleet.method.queryServices, counts))
+  const facets = services.data?.facets ?? []
+  const sync = worstFact(facets, 'sync')
+  const health = worstFact(facets, 'health')
+  const dim = cluster?.freshness !== 'Fresh'
   const base = `/clusters/${encodeURIComponent(name)}`
   const below = pathname.slice(base.length).split('/')[1] ?? ''
   const current = clusterTabs.find((t) => t.path === below)
@@ -25,10 +39,19 @@ export function Page() {
       <PageHeader
         title={current && current.path ? `${name}: ${current.label}` : name}
         heading={name}
+        beside={cluster && <Status word={verdictOf(cluster, facets)} chip />}
         crumbs={<Crumbs items={[{ label: 'Clusters', to: '/clusters' }]} />}
       >
         {cluster && (
           <dl className={styles.facts}>
+            <div>
+              <dt>Sync</dt>
+              <dd>{sync ? <Status word={sync.word} label={sync.label} dim={dim} at={dim ? cluster.polledAt : undefined} /> : <Muted>no services</Muted>}</dd>
+            </div>
+            <div>
+              <dt>Health</dt>
+              <dd>{health ? <Status word={health.word} label={health.label} dim={dim} at={dim ? cluster.polledAt : undefined} /> : <Muted>no services</Muted>}</dd>
+            </div>
             <div>
               <dt>Freshness</dt>
               <dd>
@@ -46,6 +69,16 @@ export function Page() {
         <TabNav label="Cluster" current={current?.label ?? ''} tabs={clusterTabs.map((t) => ({ label: t.label, to: t.path ? `${base}/${t.path}` : base }))} />
       </PageHeader>
       {error && <ErrorPanel title={`Can't read the cluster ${name}`} error={error} retry={() => void refetch()} />}
+      {cluster?.message && (
+        <Banner tone="bad" icon={TriangleAlert}>
+          {cluster.message}
+        </Banner>
+      )}
+      {cluster && current?.live && cluster.tunnel !== 'Up' && (
+        <Banner tone="warn" icon={Unplug}>
+          <strong>Live view unavailable, deploys go on.</strong> The agent's tunnel is {cluster.tunnel.toLowerCase()}; its last poll was <Age at={cluster.polledAt} after="ago" />.
+        </Banner>
+      )}
       {cluster && <Outlet />}
     </>
   )

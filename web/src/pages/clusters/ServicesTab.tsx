@@ -1,10 +1,7 @@
-import { Empty } from '#/ds/State'
+import { useCluster } from './useCluster'
+import { ServiceList } from '#/pages/services/ServiceList'
 
 export function Page() {
-  return (
-    <>
-      <p hidden />
-      <Empty title="This page is not there yet" />
-    </>
-  )
+  const { name } = useCluster()
+  return <ServiceList key={name} cluster={name} />
 }

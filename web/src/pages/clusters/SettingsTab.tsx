@@ -1,10 +1,103 @@
-import { Empty } from '#/ds/State'
+import { useNavigate } from '@tanstack/react-router'
+import { useQueryClient } from '@tanstack/react-query'
+import { Suspense, lazy, useState } from 'react'
+import styles from './AddCluster.module.css'
+import { parseTags } from './install'
+import { useCluster } from './useCluster'
+import { keyOf, useAction } from '#/api/call'
+import { type Cluster, Clusters } from '#/api/gen/hub/v1/hub_pb'
+import { Button } from '#/ds/Button'
+import { Command } from '#/ds/Copy'
+import { TextArea, TextField } from '#/ds/Form'
+import { Panel } from '#/ds/Panel'
+import { ErrorPanel } from '#/ds/State'
+import { toast } from '#/ds/toast'
+
+const DeleteClusterDialog = lazy(() => import('./DeleteClusterDialog').then((m) => ({ default: m.DeleteClusterDialog })))
 
 export function Page() {
+  const { data: cluster } = useCluster()
+  return cluster ? <Settings key={cluster.id} cluster={cluster} /> : null
+}
+
+function Settings({ cluster }: { cluster: Cluster }) {
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [deleting, setDeleting] = useState(false)
+  const [handle, setHandle] = useState(cluster.handle)
+  const [tags, setTags] = useState(() =>
+    Object.entries(cluster.tags)
+      .map(([k, v]) => `${k}=${v}`)
+      .join('\n'),
+  )
+  const parsed = parseTags(tags)
+  const again = () => void client.invalidateQueries({ queryKey: keyOf(Clusters.method.get, { name: cluster.name }) })
+  const update = useAction(Clusters.method.update, () => {
+    again()
+    toast(`${cluster.name} is changed`)
+  })
+  const approve = useAction(Clusters.method.approve, () => {
+    again()
+    toast(`${cluster.name} is approved`)
+  })
   return (
-    <>
-      <p hidden />
-      <Empty title="This page is not there yet" />
-    </>
+    <div className={styles.columns}>
+      <div className={styles.form}>
+        {cluster.pending && (
+          <Panel title="Approval">
+            <div className={styles.form}>
+              <p>This cluster registered with a token that several may use. It gets no services before somebody approves it.</p>
+              {approve.error && <ErrorPanel title="It was not approved" error={approve.error} />}
+              <div>
+                <Button variant="primary" busy={approve.isPending} onClick={() => approve.mutate({ name: cluster.name })}>
+                  Approve {cluster.name}
+                </Button>
+              </div>
+            </div>
+          </Panel>
+        )}
+        <Panel title="Tags and handle">
+          <form
+            className={styles.form}
+            onSubmit={(event) => {
+              event.preventDefault()
+              update.mutate({ name: cluster.name, handle: handle.trim(), tags: parsed.tags, setTags: true, management: { by: { tool: 'console' } } })
+            }}
+          >
+            <TextField label="Handle" value={handle} onChange={setHandle} hint="The short unique name of the cluster." />
+            <TextArea label="Tags" value={tags} rows={4} problem={parsed.problem} onChange={setTags} hint="KEY=VALUE, one a line. Global services that select by tags follow a change." />
+            {update.error && <ErrorPanel title="It was not changed" error={update.error} />}
+            <div>
+              <Button variant="primary" type="submit" busy={update.isPending} disabled={parsed.problem !== undefined}>
+                Save
+              </Button>
+            </div>
+          </form>
+        </Panel>
+      </div>
+      <div className={styles.form}>
+        <Panel title="kubeconfig">
+          <div className={styles.form}>
+            <p>Reaches the cluster through the hub, under your own name:</p>
+            <Command command={`axle clusters kubeconfig ${cluster.name}`} />
+          </div>
+        </Panel>
+        <Panel title="Delete">
+          <div className={styles.form}>
+            <p>Removes the cluster from the hub and revokes its tokens. Nothing in the cluster is drained.</p>
+            <div>
+              <Button variant="danger" onClick={() => setDeleting(true)}>
+                Delete {cluster.name}…
+              </Button>
+            </div>
+          </div>
+        </Panel>
+      </div>
+      {deleting && (
+        <Suspense fallback={null}>
+          <DeleteClusterDialog cluster={cluster} onClose={() => setDeleting(false)} onDeleted={() => void navigate({ to: '/clusters' })} />
+        </Suspense>
+      )}
+    </div>
   )
 }

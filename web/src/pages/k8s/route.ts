@@ -1,8 +1,16 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { clusterRoute } from '#/pages/clusters/clusterRoute'
 
-const workloads = createRoute({ getParentRoute: () => clusterRoute, path: '/workloads', component: lazyRouteComponent(() => import('./Page'), 'Page') })
-const nodes = createRoute({ getParentRoute: () => clusterRoute, path: '/nodes', component: lazyRouteComponent(() => import('./Page'), 'Page') })
-const explore = createRoute({ getParentRoute: () => clusterRoute, path: '/k8s', component: lazyRouteComponent(() => import('./Page'), 'Page') })
+const at = <const Path extends string>(path: Path, load: () => Promise<{ Page: () => React.ReactNode }>) => createRoute({ getParentRoute: () => clusterRoute, path, component: lazyRouteComponent(load, 'Page') })
 
-export const k8sRoutes = [workloads, nodes, explore]
+const object = () => import('./object/ObjectPage')
+
+export const k8sRoutes = [
+  at('/workloads', () => import('./WorkloadsPage')),
+  at('/nodes', () => import('./NodesPage')),
+  at('/nodes/$node', () => import('./NodePage')),
+  at('/k8s', () => import('./ExplorePage')),
+  at('/k8s/$gvr', () => import('./list/ListPage')),
+  at('/k8s/$gvr/$ns/$name', object),
+  at('/k8s/$gvr/$ns/$name/$tab', object),
+]

@@ -1,11 +1,203 @@
-import { Empty } from '#/ds/State'
+import { Link, useSearch } from '@tanstack/react-router'
+import { CirclePause, Pin, Trash2 } from 'lucide-react'
+import { type ReactNode, Suspense, lazy, useState } from 'react'
+import styles from './ServicePage.module.css'
+import { Stepper } from './Stepper'
+import { type Action, verbs } from './actions'
+import { useService } from './useService'
+import type { Service } from '#/api/gen/hub/v1/hub_pb'
+import { type Search, textOf } from '#/app/search'
+import { Button } from '#/ds/Button'
+import { Crumbs } from '#/ds/Crumbs'
 import { PageHeader } from '#/ds/PageHeader'
+import { SkeletonLines } from '#/ds/Skeleton'
+import { Banner, ErrorPanel } from '#/ds/State'
+import { TabNav } from '#/ds/TabNav'
+import { Hash, Muted, many, person } from '#/ds/Text'
+import { Age } from '#/status/Age'
+import { rollUp } from '#/status/rollup'
+import { Status } from '#/status/Status'
 
+const ComponentsTab = lazy(() => import('./tabs/ComponentsTab').then((m) => ({ default: m.ComponentsTab })))
+const DiffTab = lazy(() => import('./tabs/DiffTab').then((m) => ({ default: m.DiffTab })))
+const RevisionsTab = lazy(() => import('./tabs/RevisionsTab').then((m) => ({ default: m.RevisionsTab })))
+const ConfigTab = lazy(() => import('./tabs/ConfigTab').then((m) => ({ default: m.ConfigTab })))
+const EventsTab = lazy(() => import('./tabs/EventsTab').then((m) => ({ default: m.EventsTab })))
+const SingleAction = lazy(() => import('./SingleAction').then((m) => ({ default: m.SingleAction })))
+
+const tabs: { id: string; label: string; render: (s: Service, onRollback: (to: bigint) => void) => ReactNode }[] = [
+  { id: '', label: 'Components', render: (s) => <ComponentsTab service={s} /> },
+  { id: 'diff', label: 'Diff', render: (s) => <DiffTab service={s} /> },
+  { id: 'revisions', label: 'Revisions', render: (s, onRollback) => <RevisionsTab service={s} onRollback={onRollback} /> },
+  { id: 'config', label: 'Config', render: (s) => <ConfigTab service={s} /> },
+  { id: 'events', label: 'Events', render: (s) => <EventsTab service={s} /> },
+]
+
+// Why a service is like this, and how to make it right.
 export function Page() {
+  const { ref, data: service, error, refetch } = useService()
+  const search = useSearch({ strict: false }) as Search
+  const [doing, setDoing] = useState<{ action: Action; revision?: bigint }>()
+  const tab = tabs.find((t) => t.id === textOf(search['tab'])) ?? tabs[0]!
+  const path = `/services/${encodeURIComponent(ref.cluster)}/${encodeURIComponent(ref.name)}`
+  const start = (action: Action) => setDoing({ action })
   return (
     <>
-      <PageHeader title="Service" />
-      <Empty title="This page is not there yet" />
+      <PageHeader
+        title={tab.id ? `${ref.name}: ${tab.label}` : ref.name}
+        heading={ref.name}
+        beside={service && <Status word={rollUp(service)} chip />}
+        crumbs={<Crumbs items={[{ label: 'Services', to: '/services' }, { label: ref.cluster, to: `/clusters/${encodeURIComponent(ref.cluster)}` }]} />}
+        actions={
+          service && (
+            <>
+              <Button icon={verbs.sync.icon} onClick={() => start('sync')}>
+                Sync
+              </Button>
+              {service.paused || service.pinnedRevision > 0n ? (
+                <Button icon={verbs.resume.icon} onClick={() => start('resume')}>
+                  Resume
+                </Button>
+              ) : (
+                <Button icon={verbs.pause.icon} onClick={() => start('pause')}>
+                  Pause…
+                </Button>
+              )}
+              <Button icon={verbs.rollback.icon} onClick={() => start('rollback')}>
+                Roll back…
+              </Button>
+            </>
+          )
+        }
+      >
+        {service && <Facts service={service} />}
+      </PageHeader>
+      {error && <ErrorPanel title={`Can't read the service ${ref.cluster}/${ref.name}`} error={error} retry={() => void refetch()} />}
+      {!service && !error && <SkeletonLines lines={6} />}
+      {service && (
+        <>
+          <Banners service={service} onResume={() => start('resume')} />
+          <Stepper service={service} />
+          <Warnings service={service} />
+          <TabNav label="Service" current={tab.label} tabs={tabs.map((t) => ({ label: t.label, to: path, ...(t.id ? { search: { tab: t.id } } : {}) }))} />
+          <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, (revision) => setDoing({ action: 'rollback', revision }))}</Suspense>
+        </>
+      )}
+      <Suspense fallback={null}>
+        {service && doing && <SingleAction key={doing.action} {...doing} target={{ ...ref, follows: followsOf(service) }} onClose={() => setDoing(undefined)} />}
+      </Suspense>
     </>
+  )
+}
+
+function followsOf(s: Service): string {
+  return s.sources[0]?.ref || s.sources[0]?.version || ''
+}
+
+function Facts({ service: s }: { service: Service }) {
+  const dim = s.freshness !== 'Fresh'
+  const source = s.sources[0]
+  const author = person(s.commitAuthor)
+  return (
+    <>
+      <dl className={styles.facts}>
+        <div>
+          <dt>Sync</dt>
+          <dd>
+            <Status word={s.sync} at={s.reportedAt} dim={dim} title={s.reason || undefined} />
+          </dd>
+        </div>
+        <div>
+          <dt>Health</dt>
+          <dd>
+            <Status word={s.health} at={s.reportedAt} dim={dim} />
+          </dd>
+        </div>
+        <div>
+          <dt>Freshness</dt>
+          <dd>
+            <Status word={s.freshness} at={s.polledAt} />
+          </dd>
+        </div>
+        <div>
+          <dt>Source</dt>
+          <dd>
+            <Link to="/repositories" search={{ q: source?.repository } as never} className={styles.plain}>
+              {source?.repository}
+            </Link>{' '}
+            <Muted>
+              @ {source?.ref || source?.version} {source?.folder || source?.chart}
+              {s.sources.length > 1 && ` and ${many(s.sources.length - 1, 'more source', 'more sources')}`}
+            </Muted>
+          </dd>
+        </div>
+        <div>
+          <dt>Namespace</dt>
+          <dd>{s.namespace}</dd>
+        </div>
+        {s.managedBy && (
+          <div>
+            <dt>Managed by</dt>
+            <dd>{[s.managedBy.tool, s.managedBy.id].filter(Boolean).join(' ')}</dd>
+          </div>
+        )}
+      </dl>
+      <p className={styles.revision}>
+        desired <Hash revision={s.desiredRevision} />
+        {s.commitMessage && <span className={styles.subject}>{s.commitMessage.split('\n')[0]}</span>}
+        {author && (
+          <Muted>
+            by {author} <Age at={s.committedAt} after="ago" />
+          </Muted>
+        )}
+        <Muted>→</Muted> applied <Hash revision={s.appliedRevision} />
+      </p>
+    </>
+  )
+}
+
+function Banners({ service: s, onResume }: { service: Service; onResume: () => void }) {
+  return (
+    <>
+      {s.deleting && (
+        <Banner tone="warn" icon={Trash2}>
+          <strong>Being deleted.</strong> The agent removes its objects; this page goes when it has.
+        </Banner>
+      )}
+      {s.pinnedRevision > 0n && (
+        <Banner tone="warn" icon={Pin} actions={<Button onClick={onResume}>Resume</Button>}>
+          <strong>Pinned to revision {String(s.pinnedRevision)} by a rollback.</strong> It does not follow {followsOf(s) || 'its source'} until it is resumed.
+        </Banner>
+      )}
+      {s.paused && (
+        <Banner tone="idle" icon={CirclePause} actions={<Button onClick={onResume}>Resume</Button>}>
+          <strong>Paused.</strong> The agent applies, heals and prunes nothing until it is resumed.
+        </Banner>
+      )}
+    </>
+  )
+}
+
+function Warnings({ service: s }: { service: Service }) {
+  const warnings = s.errors.filter((e) => e.warning)
+  if (warnings.length === 0 && s.notActing.length === 0) return null
+  return (
+    <ul className={styles.warnings}>
+      {warnings.map((w) => (
+        <li key={`${w.source} ${w.message}`}>
+          <Status word="Degraded" label="Warning" />
+          <span>{w.message}</span>
+          <Muted>
+            {w.source}, <Age at={w.since} after="ago" />
+          </Muted>
+        </li>
+      ))}
+      {s.notActing.length > 0 && (
+        <li>
+          <Status word="Degraded" label="No effect yet" />
+          <span>{s.notActing.join(', ')}</span>
+        </li>
+      )}
+    </ul>
   )
 }

@@ -1,11 +1,11 @@
-import { Empty } from '#/ds/State'
+import { ServiceList } from './ServiceList'
 import { PageHeader } from '#/ds/PageHeader'
 
 export function Page() {
   return (
     <>
       <PageHeader title="Services" />
-      <Empty title="This page is not there yet" />
+      <ServiceList />
     </>
   )
 }

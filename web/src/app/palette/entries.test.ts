@@ -1,0 +1,28 @@
+import { expect, it, vi } from 'vitest'
+import { localEntries, pastedPath } from './entries'
+import { navigation } from '../navigation'
+
+const run = vi.fn()
+const scopes = [{ name: 'List', bindings: [{ keys: 'r', does: 'refresh the order', run }] }, { name: 'Everywhere', bindings: [{ keys: '?', does: 'keys of this page', run }] }]
+
+it('finds pages by all words, and nothing local for a prefix of the hub', () => {
+  expect(localEntries('add clus', navigation, scopes, []).map((e) => e.to)).toEqual(['/clusters/new'])
+  expect(localEntries('s:web', navigation, scopes, ['prod'])).toEqual([])
+})
+
+it('begins with recent clusters', () => {
+  expect(localEntries('', navigation, scopes, ['prod', 'edge'])[0]).toMatchObject({ label: 'prod', to: '/clusters/prod' })
+})
+
+it('runs the actions of the page after >', () => {
+  const found = localEntries('>refresh', navigation, scopes, [])
+  expect(found.map((e) => e.label)).toEqual(['refresh the order'])
+  found[0]?.run?.()
+  expect(run).toHaveBeenCalled()
+})
+
+it('takes a pasted address of this console, and no other', () => {
+  expect(pastedPath('https://hub.example.com/services?verdict=Failed', 'https://hub.example.com')).toBe('/services?verdict=Failed')
+  expect(pastedPath('https://evil.example.com/x', 'https://hub.example.com')).toBeUndefined()
+  expect(pastedPath('//evil.example.com', 'https://hub.example.com')).toBeUndefined()
+})

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+
+const css = readFileSync('src/ds/tokens.css', 'utf8')
+
+function block(start: string): Record<string, string> {
+  const from = css.indexOf(start)
+  expect(from, `${start} is in tokens.css`).toBeGreaterThanOrEqual(0)
+  const text = css.slice(from, css.indexOf('}', from))
+  return Object.fromEntries([...text.matchAll(/--([a-z-]+):\s*(#[0-9a-f]{6})/g)].map((m) => [m[1]!, m[2]!]))
+}
+
+function light(colour: string): number {
+  const [r, g, b] = [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+  return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!
+}
+
+function contrast(a: string, b: string): number {
+  const [x, y] = [light(a), light(b)].toSorted((p, q) => q - p)
+  return (x! + 0.05) / (y! + 0.05)
+}
+
+const themes = { dark: block(':root, :root[data-theme="dark"] {'), light: block(':root[data-theme="light"] {') }
+const surfaces = ['bg', 'surface', 'raised']
+const texts = ['text', 'muted', 'accent', 'good', 'busy', 'warn', 'bad', 'stale', 'idle']
+
+describe.each(Object.entries(themes))('the %s theme', (_, colours) => {
+  it('has text of at least 5.1:1 on all three surfaces', () => {
+    for (const surface of surfaces) {
+      for (const text of texts) expect(contrast(colours[text]!, colours[surface]!), `${text} on ${surface}`).toBeGreaterThanOrEqual(5.1)
+    }
+  })
+
+  it('has status colours of at least 4.5:1 on their own backgrounds', () => {
+    for (const tone of ['good', 'busy', 'warn', 'bad', 'stale', 'idle']) {
+      expect(contrast(colours[tone]!, colours[`${tone}-back`]!), tone).toBeGreaterThanOrEqual(4.5)
+      expect(contrast(colours['text']!, colours[`${tone}-back`]!), `text on ${tone}`).toBeGreaterThanOrEqual(7)
+    }
+  })
+
+  it('has control borders of at least 3.19:1', () => {
+    for (const surface of surfaces) expect(contrast(colours['border']!, colours[surface]!), surface).toBeGreaterThanOrEqual(3.19)
+  })
+})
+
+it('says the same in the light theme that is chosen and the one of the system', () => {
+  expect(block(':root:not([data-theme]) {')).toEqual(themes.light)
+})

@@ -1,0 +1,103 @@
+import { ArrowDown } from 'lucide-react'
+import { useEffect, useLayoutEffect, useRef, useState } from 'react'
+import styles from './Logs.module.css'
+import type { Line } from './line'
+import { Button } from '#/ds/Button'
+import { many } from '#/ds/Text'
+import { useSize } from '#/grid/useSize'
+
+const height = 18
+const overscan = 20
+// Wrapped lines have different heights, so all that are shown are in the page.
+const wrappedMax = 2_000
+
+interface Props {
+  label: string
+  lines: readonly Line[]
+  // Rises with every change of lines, which is the same array.
+  version: number
+  names: string[]
+  wrap: boolean
+  times: boolean
+}
+
+// LogView shows lines as they are: text nodes, never markup. It follows the end
+// until the person scrolls away from it.
+export function LogView({ label, lines, version, names, wrap, times }: Props) {
+  const box = useRef<HTMLDivElement>(null)
+  const size = useSize(box)
+  const [top, setTop] = useState(0)
+  const [pausedAt, setPausedAt] = useState<number | undefined>()
+  const moving = useRef(false)
+  const lastId = lines.at(-1)?.id ?? -1
+
+  const toEnd = () => {
+    const element = box.current
+    if (!element) return
+    moving.current = true
+    element.scrollTop = element.scrollHeight
+    setTop(element.scrollTop)
+  }
+  useLayoutEffect(() => {
+    if (pausedAt === undefined) toEnd()
+  }, [version, pausedAt, wrap, size.height, lines.length])
+  useEffect(() => setPausedAt(undefined), [label])
+
+  const onScroll = () => {
+    const element = box.current
+    if (!element) return
+    setTop(element.scrollTop)
+    const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < height * 2
+    if (moving.current) {
+      moving.current = false
+      return
+    }
+    if (atEnd) setPausedAt(undefined)
+    else setPausedAt((p) => p ?? lastId)
+  }
+
+  const first = wrap ? Math.max(0, lines.length - wrappedMax) : Math.max(0, Math.floor(top / height) - overscan)
+  const last = wrap ? lines.length : Math.min(lines.length, Math.ceil((top + (size.height || 600)) / height) + overscan)
+  const shown = lines.slice(first, last)
+  // Sources count ids together, so this is how many came since, before filters.
+  let fresh = 0
+  if (pausedAt !== undefined) for (let i = lines.length - 1; i >= 0 && lines[i]!.id > pausedAt; i--) fresh++
+  const many1 = names.length > 1
+  return (
+    <div className={styles.view}>
+      {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls, also by keyboard */}
+      <div ref={box} className={styles.lines} role="log" aria-live="off" aria-label={label} tabIndex={0} onScroll={onScroll} data-wrap={wrap || undefined}>
+        {wrap && first > 0 && <p className={styles.note}>Wrapped, the last {wrappedMax} of {lines.length} lines are shown. Turn wrapping off for all of them.</p>}
+        <div className={styles.rows} style={wrap ? undefined : { height: lines.length * height }}>
+          <div style={wrap ? undefined : { transform: `translateY(${first * height}px)` }}>
+            {shown.map((line) => (
+              <div key={line.id} className={styles.line} data-level={line.level}>
+                {many1 && (
+                  <span className={styles.gutter} style={{ '--hue': String((line.source * 137) % 360) } as React.CSSProperties} title={names[line.source]}>
+                    {names[line.source]}
+                  </span>
+                )}
+                {times && <span className={styles.time}>{line.time.slice(11, 23).replace('Z', '')}</span>}
+                <span className={styles.text}>{line.text}</span>
+              </div>
+            ))}
+          </div>
+        </div>
+      </div>
+      {pausedAt !== undefined && (
+        <div className={styles.resume}>
+          <Button
+            icon={ArrowDown}
+            variant="primary"
+            onClick={() => {
+              setPausedAt(undefined)
+              toEnd()
+            }}
+          >
+            {fresh > 0 ? many(fresh, 'new line') : 'Paused'} · Follow
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

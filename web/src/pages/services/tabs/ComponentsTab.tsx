@@ -1,0 +1,117 @@
+import { ChevronRight, Unplug } from 'lucide-react'
+import { useMemo, useState } from 'react'
+import styles from './tabs.module.css'
+import { type Line, linesOf, maxLines } from './tree'
+import { useCall } from '#/api/call'
+import { problemOf } from '#/api/errors'
+import { type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { Go } from '#/ds/Go'
+import { objectPath } from '#/pages/k8s/kube/gvr'
+import { resourceOf } from '#/pages/k8s/kube/kinds'
+import { Checkbox, TextField } from '#/ds/Form'
+import { SkeletonLines } from '#/ds/Skeleton'
+import { Banner, Empty } from '#/ds/State'
+import { Badge, Muted, many } from '#/ds/Text'
+import { Age } from '#/status/Age'
+import { Status } from '#/status/Status'
+
+// ComponentsTab is the service's objects with what they own in the cluster now.
+// Without a tunnel it is what the agent reported.
+export function ComponentsTab({ service }: { service: Service }) {
+  const ref = { cluster: service.cluster, name: service.name }
+  const tree = useCall(Services.method.getTree, { ref }, { keep: true })
+  const [filter, setFilter] = useState('')
+  const [problems, setProblems] = useState(false)
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map())
+  const reported = useMemo(() => service.components.map((object) => ({ object, createdAt: 0n, failing: false, children: [] })), [service.components])
+  const nodes = tree.data?.objects ?? reported
+  const lines = useMemo(() => linesOf(nodes, chosen, filter, problems), [nodes, chosen, filter, problems])
+  if (nodes.length === 0) {
+    return tree.isPending ? <SkeletonLines lines={5} /> : <Empty title="No objects yet">{service.message || 'The agent has not applied anything for this service.'}</Empty>
+  }
+  return (
+    <div className={styles.tab}>
+      {tree.error && (
+        <Banner tone="warn" icon={Unplug}>
+          <strong>Live view unavailable, deploys go on.</strong> {problemOf(tree.error).message} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
+        </Banner>
+      )}
+      {tree.data?.failing && <Banner tone="bad">{tree.data.failing}</Banner>}
+      {tree.data?.notes.map((n) => (
+        <Banner key={n} tone="idle">
+          {n}
+        </Banner>
+      ))}
+      <div className={styles.tools}>
+        <div className={styles.search}>
+          <TextField label="Filter components" hideLabel type="search" placeholder="Filter by kind or name" value={filter} onChange={setFilter} />
+        </div>
+        <Checkbox label="Only problems" checked={problems} onChange={setProblems} />
+        <Muted>{many(nodes.length, 'object')}</Muted>
+      </div>
+      <div className={styles.scroll}>
+        <div role="treegrid" aria-label="Components" className={styles.tree}>
+          <div role="row" className={styles.head}>
+            <span role="columnheader">Object</span>
+            <span role="columnheader">Health</span>
+            <span role="columnheader">Synced</span>
+            <span role="columnheader">Message</span>
+            <span role="columnheader">Age</span>
+          </div>
+          {lines.slice(0, maxLines).map((line) => (
+            <Row key={line.key} cluster={service.cluster} line={line} onToggle={() => setChosen((m) => new Map(m).set(line.key, !line.open))} />
+          ))}
+        </div>
+      </div>
+      {lines.length === 0 && <Empty title="Nothing matches" />}
+      {lines.length > maxLines && <p>{many(lines.length - maxLines, 'more object')}; filter to see them.</p>}
+    </div>
+  )
+}
+
+function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggle: () => void }) {
+  const o = line.object
+  return (
+    <div role="row" aria-level={line.level} aria-expanded={line.open} className={styles.line} data-failing={line.failing || undefined}>
+      <span role="gridcell" className={styles.object} style={{ paddingLeft: (line.level - 1) * 20 }}>
+        {line.open === undefined ? (
+          <span className={styles.twist} />
+        ) : (
+          <button type="button" className={styles.twist} data-open={line.open || undefined} aria-label={`${line.open ? 'Close' : 'Open'} ${o.kind} ${o.name}: owns ${line.children}`} onClick={onToggle}>
+            <ChevronRight size={14} aria-hidden />
+          </button>
+        )}
+        <Badge>{o.kind}</Badge>
+        <Go to={objectOf(cluster, o)} className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
+          {o.namespace && <Muted>{o.namespace}/</Muted>}
+          {o.name}
+        </Go>
+        {line.open === false && <Muted>+{line.children}</Muted>}
+      </span>
+      <span role="gridcell">{o.health && <Status word={o.health} />}</span>
+      <span role="gridcell">
+        <Synced object={o} top={line.level === 1} />
+      </span>
+      <span role="gridcell" className={styles.say} title={o.message}>
+        {o.message}
+        {o.drift.map((d) => (
+          <span key={d.path} className={styles.drift}>
+            <code>{d.path}</code> {d.action}
+            {d.manager && ` (last written by ${d.manager})`}
+          </span>
+        ))}
+      </span>
+      <span role="gridcell">{line.createdAt > 0n && <Age at={line.createdAt} />}</span>
+    </div>
+  )
+}
+
+// objectOf is the live page of an object.
+function objectOf(cluster: string, o: Component): string {
+  return objectPath(cluster, resourceOf([o.group, o.version || 'v1'].filter(Boolean).join('/'), o.kind), o.namespace, o.name)
+}
+
+function Synced({ object, top }: { object: Component; top: boolean }) {
+  if (!top) return null
+  return object.synced ? <Status word="Synced" /> : <Status word={object.drift.length ? 'Drifted' : 'Pending'} />
+}
