@@ -3,6 +3,7 @@ package terraform
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -58,12 +59,12 @@ func (s *session) plan(name string) {
 	s.planned[name] = true
 }
 
-// plans reports whether a text names something that this run plans to create.
-func (s *session) plans(text string) bool {
+// plans reports whether a text names, in a format, what this run plans to create.
+func (s *session) plans(format, text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.planned {
-		if strings.Contains(text, name) {
+		if name != "" && strings.Contains(text, fmt.Sprintf(format, name)) {
 			return true
 		}
 	}
