@@ -99,6 +99,11 @@ export class Machine {
     }
   }
 
+  // renew opens the stream that ended because nobody was logged in.
+  renew(): void {
+    if (this.awake && !this.run && !isEmpty(this.topics)) this.open()
+  }
+
   private rest(): void {
     this.stop()
     this.clearPoll()
