@@ -16,6 +16,7 @@ import { PageHeader } from '#/ds/PageHeader'
 import { Panel } from '#/ds/Panel'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, ErrorPanel } from '#/ds/State'
+import { DeployButton } from '#/pages/services/DeployButton'
 import { useTicking } from '#/status/Age'
 import { millis, spanOf } from '#/status/age'
 import { Status } from '#/status/Status'
@@ -65,9 +66,8 @@ export function Page() {
                   <Link to={clusterHref(created)} className={buttonClass('primary')}>
                     Open the cluster
                   </Link>
+                  <DeployButton cluster={created} />
                 </div>
-                <p>Deploy a first service:</p>
-                <Command command={`axle services create ${created}/hello --repo my-repo --ref main --folder hello`} />
               </div>
             </Panel>
           ) : (
