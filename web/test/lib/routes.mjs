@@ -9,6 +9,7 @@ export const always = [
   '/repositories',
   '/rollouts',
   '/activity',
+  '/notifications',
   '/audit',
   ...['profile', 'tokens', 'users', 'groups', 'service-accounts', 'roles', 'auth', 'notifications', 'webhooks', 'projects', 'contexts', 'hub', 'about'].map((one) => `/settings/${one}`),
 ];
@@ -20,4 +21,4 @@ export const ofCluster = (name) => [`/clusters/${name}`, `/clusters/${name}/serv
 export const live = (name) => [`/clusters/${name}/workloads`, `/clusters/${name}/nodes`, `/clusters/${name}/k8s`];
 
 /** Pages of one service. */
-export const ofService = (cluster, name) => ['', '/diff', '/revisions', '/config', '/events'].map((tab) => `/services/${cluster}/${name}${tab}`);
+export const ofService = (cluster, name) => ['', '?tab=diff', '?tab=revisions', '?tab=config', '?tab=events'].map((tab) => `/services/${cluster}/${name}${tab}`);

@@ -7,11 +7,13 @@ import { clusterHref } from './columns'
 import { type Way, cliCommand, helmCommand, kubectlCommand, parseTags, terraformBlock, ways } from './install'
 import { useAction, useCall } from '#/api/call'
 import { Clusters, type CreateClusterResponse, Projects } from '#/api/gen/hub/v1/hub_pb'
+import { useMaySomewhere } from '#/api/may'
 import { type Search, textOf } from '#/app/search'
 import { Button, buttonClass } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
 import { Crumbs } from '#/ds/Crumbs'
 import { Segmented, Select, TextArea, TextField } from '#/ds/Form'
+import { MayNot } from '#/ds/Forbidden'
 import { PageHeader } from '#/ds/PageHeader'
 import { Panel } from '#/ds/Panel'
 import { SkeletonLines } from '#/ds/Skeleton'
@@ -29,6 +31,7 @@ export function Page() {
   const [name, setName] = useState(created)
   const [project, setProject] = useState('default')
   const [tags, setTags] = useState('')
+  const may = useMaySomewhere('create')
   const parsed = parseTags(tags)
   const projects = useCall(Projects.method.list, {})
   const create = useAction(Clusters.method.create, (made) => void navigate({ to: '.', search: { name: made.cluster?.name }, replace: true } as never))
@@ -39,7 +42,9 @@ export function Page() {
   const done = useEnrollment(created).data?.done ?? false
   return (
     <>
-      <PageHeader title="Add a cluster" crumbs={<Crumbs items={[{ label: 'Clusters', to: '/clusters' }]} />} />
+      <PageHeader title="Add a cluster" crumbs={<Crumbs items={[{ label: 'Clusters', to: '/clusters' }]} />}>
+        {may.allowed === false && <MayNot what="add a cluster" reason={may.reason} />}
+      </PageHeader>
       <div className={styles.columns}>
         <div className={styles.column}>
           {!created ? (
@@ -50,7 +55,7 @@ export function Page() {
                 <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line. Global services and filters select clusters by them." onChange={setTags} />
                 {create.error && <ErrorPanel title="The cluster was not created" error={create.error} />}
                 <div>
-                  <Button variant="primary" type="submit" busy={create.isPending} disabled={!name.trim() || parsed.problem !== undefined}>
+                  <Button variant="primary" type="submit" busy={create.isPending} disabled={may.allowed !== true || !name.trim() || parsed.problem !== undefined}>
                     Create it and show the command
                   </Button>
                 </div>

@@ -7,10 +7,12 @@ import { clusterColumns, clusterHref } from './columns'
 import { clusterFields, clusterFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
 import { type ClusterRow, Fleet } from '#/api/gen/hub/v1/fleet_pb'
+import { useMaySomewhere } from '#/api/may'
 import { buttonClass } from '#/ds/Button'
 import { copyText } from '#/ds/Copy'
 import { Segmented } from '#/ds/Form'
 import type { Item } from '#/ds/Menu'
+import { MayNot } from '#/ds/Forbidden'
 import { PageHeader } from '#/ds/PageHeader'
 import { Empty } from '#/ds/State'
 import { Button } from '#/ds/Button'
@@ -38,6 +40,7 @@ const presets: Preset[] = [
 export function Page() {
   const list = useListState(clusterFields)
   const navigate = useNavigate()
+  const may = useMaySomewhere('create')
   const { filter, sort } = list
   const wire = clusterFilter(filter)
   const source = usePages<ClusterRow>({
@@ -58,12 +61,16 @@ export function Page() {
       <PageHeader
         title="Clusters"
         actions={
-          <Link to="/clusters/new" className={buttonClass('primary')}>
-            <Plus size={14} aria-hidden />
-            Add a cluster
-          </Link>
+          may.allowed === true && (
+            <Link to="/clusters/new" className={buttonClass('primary')}>
+              <Plus size={14} aria-hidden />
+              Add a cluster
+            </Link>
+          )
         }
-      />
+      >
+        {may.allowed === false && <MayNot what="add a cluster" reason={may.reason} />}
+      </PageHeader>
       {none ? (
         <FirstSteps />
       ) : (

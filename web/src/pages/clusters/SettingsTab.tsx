@@ -6,9 +6,12 @@ import { parseTags } from './install'
 import { useCluster } from './useCluster'
 import { keyOf, useAction } from '#/api/call'
 import { type Cluster, Clusters } from '#/api/gen/hub/v1/hub_pb'
+import { useMay } from '#/api/may'
+import { session } from '#/api/session'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
 import { TextArea, TextField } from '#/ds/Form'
+import { MayNot } from '#/ds/Forbidden'
 import { Panel } from '#/ds/Panel'
 import { ErrorPanel } from '#/ds/State'
 import { toast } from '#/ds/toast'
@@ -31,6 +34,9 @@ function Settings({ cluster }: { cluster: Cluster }) {
       .join('\n'),
   )
   const parsed = parseTags(tags)
+  const may = useMay('write', { cluster: cluster.name })
+  const { admin, name: me } = session()
+  const not = may.allowed === false && <MayNot what="change this cluster" reason={may.reason} />
   const again = () => void client.invalidateQueries({ queryKey: keyOf(Clusters.method.get, { name: cluster.name }) })
   const update = useAction(Clusters.method.update, () => {
     again()
@@ -48,8 +54,9 @@ function Settings({ cluster }: { cluster: Cluster }) {
             <div className={styles.form}>
               <p>This cluster registered with a token that several may use. It gets no services before somebody approves it.</p>
               {approve.error && <ErrorPanel title="It was not approved" error={approve.error} />}
+              {!admin && <MayNot what="approve it" reason={`${me} is no administrator`} />}
               <div>
-                <Button variant="primary" busy={approve.isPending} onClick={() => approve.mutate({ name: cluster.name })}>
+                <Button variant="primary" disabled={!admin} busy={approve.isPending} onClick={() => approve.mutate({ name: cluster.name })}>
                   Approve {cluster.name}
                 </Button>
               </div>
@@ -66,9 +73,10 @@ function Settings({ cluster }: { cluster: Cluster }) {
           >
             <TextField label="Handle" value={handle} onChange={setHandle} hint="The short unique name of the cluster." />
             <TextArea label="Tags" value={tags} rows={4} problem={parsed.problem} onChange={setTags} hint="KEY=VALUE, one a line. Global services that select by tags follow a change." />
+            {not}
             {update.error && <ErrorPanel title="It was not changed" error={update.error} />}
             <div>
-              <Button variant="primary" type="submit" busy={update.isPending} disabled={parsed.problem !== undefined}>
+              <Button variant="primary" type="submit" busy={update.isPending} disabled={may.allowed !== true || parsed.problem !== undefined}>
                 Save
               </Button>
             </div>
@@ -85,8 +93,9 @@ function Settings({ cluster }: { cluster: Cluster }) {
         <Panel title="Delete">
           <div className={styles.form}>
             <p>Removes the cluster from the hub and revokes its tokens. Nothing in the cluster is drained.</p>
+            {not}
             <div>
-              <Button variant="danger" onClick={() => setDeleting(true)}>
+              <Button variant="danger" disabled={may.allowed !== true} onClick={() => setDeleting(true)}>
                 Delete {cluster.name}…
               </Button>
             </div>

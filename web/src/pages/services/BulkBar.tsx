@@ -1,6 +1,8 @@
 import { type Action, verbs } from './actions'
 import styles from './services.module.css'
+import type { May } from '#/api/may'
 import { Button } from '#/ds/Button'
+import { MayNot } from '#/ds/Forbidden'
 import { count, many } from '#/ds/Text'
 import { type Selection, nobody, sizeOf } from '#/grid/select'
 
@@ -8,12 +10,13 @@ interface Props {
   selection: Selection
   // How many match the filter.
   total: number
+  may: May
   onSelection: (s: Selection) => void
   onStart: (action: Action) => void
 }
 
 // BulkBar says what is selected, and what can be done with it.
-export function BulkBar({ selection, total, onSelection, onStart }: Props) {
+export function BulkBar({ selection, total, may, onSelection, onStart }: Props) {
   const size = sizeOf(selection, total)
   if (size === 0) return null
   return (
@@ -25,7 +28,8 @@ export function BulkBar({ selection, total, onSelection, onStart }: Props) {
         </button>
       )}
       <span className={styles.spring} />
-      {(Object.keys(verbs) as Action[]).map((action) => {
+      {may.allowed === false && <MayNot what="change services" reason={may.reason} />}
+      {may.allowed === true && (Object.keys(verbs) as Action[]).map((action) => {
         const { label, icon, reason } = verbs[action]
         return (
           <Button key={action} icon={icon} onClick={() => onStart(action)}>

@@ -7,6 +7,7 @@ import { type Action, type Bulk, rowActions } from './actions'
 import { serviceColumns, serviceHref } from './columns'
 import { serviceFields, serviceFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
+import { useMaySomewhere } from '#/api/may'
 import { Fleet, type ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
 import { Button } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
@@ -39,6 +40,8 @@ export function ServiceList({ cluster }: { cluster?: string }) {
   const fields = cluster === undefined ? serviceFields : clusterServiceFields
   const list = useListState(fields)
   const navigate = useNavigate()
+  // Of the rows, the hub decides one by one.
+  const may = useMaySomewhere('write')
   const [selection, setSelection] = useState<Selection>(nobody)
   const [bulk, setBulk] = useState<Bulk>()
   const [single, setSingle] = useState<{ action: Action; row: ServiceRow }>()
@@ -66,7 +69,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
       <FilterBar noun="service" filter={filter} fields={fields} facets={source.facets} total={source.total} unfiltered={total} presets={presets} onFilter={setFilter}>
         <ColumnChoice columns={columns} shown={list.columns} onShown={list.setColumns} />
       </FilterBar>
-      <BulkBar selection={selection} total={source.total} onSelection={setSelection} onStart={(action) => setBulk({ action, selection, filter: wire, total: source.total })} />
+      <BulkBar may={may} selection={selection} total={source.total} onSelection={setSelection} onStart={(action) => setBulk({ action, selection, filter: wire, total: source.total })} />
       <Beside peek={list.peek && <ServicePeek id={list.peek} rows={source} onClose={() => list.setPeek(undefined)} onAction={(action, row) => setSingle({ action, row })} />}>
         <DataGrid
           label="Services"
@@ -78,7 +81,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
           onSort={list.setSort}
           selection={selection}
           onSelection={setSelection}
-          actions={(row) => rowActions(row, (to) => void navigate({ to }), (action) => setSingle({ action, row }))}
+          actions={(row) => rowActions(row, may, (to) => void navigate({ to }), (action) => setSingle({ action, row }))}
           peek={list.peek}
           onPeek={(row) => list.setPeek(row?.id)}
           empty={

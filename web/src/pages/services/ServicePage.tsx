@@ -6,9 +6,11 @@ import { Stepper } from './Stepper'
 import { type Action, verbs } from './actions'
 import { useService } from './useService'
 import type { Service } from '#/api/gen/hub/v1/hub_pb'
+import { type May, useMay } from '#/api/may'
 import { type Search, textOf } from '#/app/search'
 import { Button } from '#/ds/Button'
 import { Crumbs } from '#/ds/Crumbs'
+import { MayNot } from '#/ds/Forbidden'
 import { PageHeader } from '#/ds/PageHeader'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, ErrorPanel } from '#/ds/State'
@@ -25,10 +27,10 @@ const ConfigTab = lazy(() => import('./tabs/ConfigTab').then((m) => ({ default: 
 const EventsTab = lazy(() => import('./tabs/EventsTab').then((m) => ({ default: m.EventsTab })))
 const SingleAction = lazy(() => import('./SingleAction').then((m) => ({ default: m.SingleAction })))
 
-const tabs: { id: string; label: string; render: (s: Service, onRollback: (to: bigint) => void) => ReactNode }[] = [
+const tabs: { id: string; label: string; render: (s: Service, may: May, onRollback: (to: bigint) => void) => ReactNode }[] = [
   { id: '', label: 'Components', render: (s) => <ComponentsTab service={s} /> },
-  { id: 'diff', label: 'Diff', render: (s) => <DiffTab service={s} /> },
-  { id: 'revisions', label: 'Revisions', render: (s, onRollback) => <RevisionsTab service={s} onRollback={onRollback} /> },
+  { id: 'diff', label: 'Diff', render: (s, may) => <DiffTab service={s} may={may} /> },
+  { id: 'revisions', label: 'Revisions', render: (s, may, onRollback) => <RevisionsTab service={s} may={may} onRollback={onRollback} /> },
   { id: 'config', label: 'Config', render: (s) => <ConfigTab service={s} /> },
   { id: 'events', label: 'Events', render: (s) => <EventsTab service={s} /> },
 ]
@@ -36,6 +38,7 @@ const tabs: { id: string; label: string; render: (s: Service, onRollback: (to: b
 // Why a service is like this, and how to make it right.
 export function Page() {
   const { ref, data: service, error, refetch } = useService()
+  const may = useMay('write', { cluster: ref.cluster, service: ref.name }, service !== undefined)
   const search = useSearch({ strict: false }) as Search
   const [doing, setDoing] = useState<{ action: Action; revision?: bigint }>()
   const tab = tabs.find((t) => t.id === textOf(search['tab'])) ?? tabs[0]!
@@ -49,7 +52,8 @@ export function Page() {
         beside={service && <Status word={rollUp(service)} chip />}
         crumbs={<Crumbs items={[{ label: 'Services', to: '/services' }, { label: ref.cluster, to: `/clusters/${encodeURIComponent(ref.cluster)}` }]} />}
         actions={
-          service && (
+          service &&
+          may.allowed === true && (
             <>
               <Button icon={verbs.sync.icon} onClick={() => start('sync')}>
                 Sync
@@ -71,16 +75,17 @@ export function Page() {
         }
       >
         {service && <Facts service={service} />}
+        {service && may.allowed === false && <MayNot what="sync, pause or roll back this service" reason={may.reason} />}
       </PageHeader>
       {error && <ErrorPanel title={`Can't read the service ${ref.cluster}/${ref.name}`} error={error} retry={() => void refetch()} />}
       {!service && !error && <SkeletonLines lines={6} />}
       {service && (
         <>
-          <Banners service={service} onResume={() => start('resume')} />
+          <Banners service={service} onResume={may.allowed === true ? () => start('resume') : undefined} />
           <Stepper service={service} />
           <Warnings service={service} />
           <TabNav label="Service" current={tab.label} tabs={tabs.map((t) => ({ label: t.label, to: path, ...(t.id ? { search: { tab: t.id } } : {}) }))} />
-          <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, (revision) => setDoing({ action: 'rollback', revision }))}</Suspense>
+          <Suspense fallback={<SkeletonLines lines={6} />}>{tab.render(service, may, (revision) => setDoing({ action: 'rollback', revision }))}</Suspense>
         </>
       )}
       <Suspense fallback={null}>
@@ -156,7 +161,7 @@ function Facts({ service: s }: { service: Service }) {
   )
 }
 
-function Banners({ service: s, onResume }: { service: Service; onResume: () => void }) {
+function Banners({ service: s, onResume }: { service: Service; onResume: (() => void) | undefined }) {
   return (
     <>
       {s.deleting && (
@@ -165,12 +170,12 @@ function Banners({ service: s, onResume }: { service: Service; onResume: () => v
         </Banner>
       )}
       {s.pinnedRevision > 0n && (
-        <Banner tone="warn" icon={Pin} actions={<Button onClick={onResume}>Resume</Button>}>
+        <Banner tone="warn" icon={Pin} actions={onResume && <Button onClick={onResume}>Resume</Button>}>
           <strong>Pinned to revision {String(s.pinnedRevision)} by a rollback.</strong> It does not follow {followsOf(s) || 'its source'} until it is resumed.
         </Banner>
       )}
       {s.paused && (
-        <Banner tone="idle" icon={CirclePause} actions={<Button onClick={onResume}>Resume</Button>}>
+        <Banner tone="idle" icon={CirclePause} actions={onResume && <Button onClick={onResume}>Resume</Button>}>
           <strong>Paused.</strong> The agent applies, heals and prunes nothing until it is resumed.
         </Banner>
       )}

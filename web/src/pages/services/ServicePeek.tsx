@@ -3,7 +3,9 @@ import { type Action, verbs } from './actions'
 import { Revisions, serviceHref } from './columns'
 import styles from './services.module.css'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
+import { useMay } from '#/api/may'
 import { Button, buttonClass } from '#/ds/Button'
+import { MayNot } from '#/ds/Forbidden'
 import { Facts, count, person } from '#/ds/Text'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Peek } from '#/grid/Peek'
@@ -21,6 +23,7 @@ interface Props {
 // ServicePeek is one service beside the list.
 export function ServicePeek({ id, rows, onClose, onAction }: Props) {
   const row = rows.find(id)
+  const may = useMay('write', row ? { cluster: row.cluster, service: row.name } : {}, row !== undefined)
   return (
     <Peek label="Service" title={row ? row.name : 'Service'} onClose={onClose}>
       {!row ? (
@@ -57,19 +60,24 @@ export function ServicePeek({ id, rows, onClose, onAction }: Props) {
             <Link to={serviceHref(row)} className={buttonClass('primary')}>
               Open
             </Link>
-            <Button icon={verbs.sync.icon} onClick={() => onAction('sync', row)}>
-              Sync
-            </Button>
-            {row.paused || row.pinnedRevision > 0n ? (
-              <Button icon={verbs.resume.icon} onClick={() => onAction('resume', row)}>
-                Resume
-              </Button>
-            ) : (
-              <Button icon={verbs.pause.icon} onClick={() => onAction('pause', row)}>
-                Pause…
-              </Button>
+            {may.allowed === true && (
+              <>
+                <Button icon={verbs.sync.icon} onClick={() => onAction('sync', row)}>
+                  Sync
+                </Button>
+                {row.paused || row.pinnedRevision > 0n ? (
+                  <Button icon={verbs.resume.icon} onClick={() => onAction('resume', row)}>
+                    Resume
+                  </Button>
+                ) : (
+                  <Button icon={verbs.pause.icon} onClick={() => onAction('pause', row)}>
+                    Pause…
+                  </Button>
+                )}
+              </>
             )}
           </div>
+          {may.allowed === false && <MayNot what="sync or pause it" reason={may.reason} />}
         </>
       )}
     </Peek>

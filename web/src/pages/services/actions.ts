@@ -1,5 +1,6 @@
 import { CirclePause, CirclePlay, History, RefreshCw } from 'lucide-react'
 import type { ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
+import type { May } from '#/api/may'
 import type { Item } from '#/ds/Menu'
 import type { Selection } from '#/grid/select'
 import type { serviceFilter } from './filter'
@@ -26,14 +27,15 @@ export const verbs: Record<Action, { label: string; icon: typeof RefreshCw; does
 // Above this many services a dry run comes first.
 export const dryRunAbove = 20
 
-export function rowActions(row: ServiceRow, go: (to: string) => void, start: (action: Action) => void): Item[] {
+export function rowActions(row: ServiceRow, may: May, go: (to: string) => void, start: (action: Action) => void): Item[] {
+  const not = may.allowed === false ? `You may not: ${may.reason}` : undefined
   const resumable = row.paused || row.pinnedRevision > 0n
   return [
     { id: 'open', label: 'Open', run: () => go(serviceHref(row)) },
     { id: 'cluster', label: `Cluster ${row.cluster}`, run: () => go(`/clusters/${encodeURIComponent(row.cluster)}`) },
-    { id: 'sync', label: 'Sync', icon: verbs.sync.icon, apart: true, run: () => start('sync') },
-    { id: 'pause', label: 'Pause…', icon: verbs.pause.icon, disabled: row.paused ? 'It is paused' : undefined, run: () => start('pause') },
-    { id: 'resume', label: 'Resume', icon: verbs.resume.icon, disabled: resumable ? undefined : 'It is neither paused nor pinned', run: () => start('resume') },
-    { id: 'rollback', label: 'Roll back…', icon: verbs.rollback.icon, run: () => start('rollback') },
+    { id: 'sync', label: 'Sync', icon: verbs.sync.icon, apart: true, disabled: not, run: () => start('sync') },
+    { id: 'pause', label: 'Pause…', icon: verbs.pause.icon, disabled: not ?? (row.paused ? 'It is paused' : undefined), run: () => start('pause') },
+    { id: 'resume', label: 'Resume', icon: verbs.resume.icon, disabled: not ?? (resumable ? undefined : 'It is neither paused nor pinned'), run: () => start('resume') },
+    { id: 'rollback', label: 'Roll back…', icon: verbs.rollback.icon, disabled: not, run: () => start('rollback') },
   ]
 }

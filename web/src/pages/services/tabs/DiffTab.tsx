@@ -4,15 +4,23 @@ import { Differences } from './Differences'
 import styles from './tabs.module.css'
 import { useDiff } from './useDiff'
 import type { Service } from '#/api/gen/hub/v1/hub_pb'
+import type { May } from '#/api/may'
 import { Button } from '#/ds/Button'
+import { MayNot } from '#/ds/Forbidden'
 import { Segmented } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty, ErrorPanel } from '#/ds/State'
 import { Hash, Muted, many } from '#/ds/Text'
 import { Age } from '#/status/Age'
 
-// DiffTab is what applying the service would change in its cluster.
-export function DiffTab({ service }: { service: Service }) {
+// DiffTab is what applying the service would change in its cluster. It shows what
+// objects hold, so it takes the right to write.
+export function DiffTab({ service, may }: { service: Service; may: May }) {
+  if (may.allowed === undefined) return <SkeletonLines lines={4} />
+  return may.allowed ? <Compared service={service} /> : <MayNot what="compare this service with its cluster" reason={may.reason} />
+}
+
+function Compared({ service }: { service: Service }) {
   const { diff, error, waiting, ask, retry } = useDiff(service)
   const [split, setSplit] = useState(false)
   return (

@@ -2,6 +2,7 @@ import { History } from 'lucide-react'
 import styles from './tabs.module.css'
 import { useCall } from '#/api/call'
 import { type Revision, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import type { May } from '#/api/may'
 import { Button } from '#/ds/Button'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Empty, ErrorPanel } from '#/ds/State'
@@ -12,7 +13,7 @@ const causes: Record<string, string> = { create: 'created', update: 'settings ch
 
 // RevisionsTab is the states of the service that one can go back to, the newest
 // first; the hub keeps 20.
-export function RevisionsTab({ service, onRollback }: { service: Service; onRollback: (to: bigint) => void }) {
+export function RevisionsTab({ service, may, onRollback }: { service: Service; may: May; onRollback: (to: bigint) => void }) {
   const ref = { cluster: service.cluster, name: service.name }
   const call = useCall(Services.method.listRevisions, { ref }, { keep: true })
   const rows = call.data?.revisions ?? []
@@ -41,7 +42,7 @@ export function RevisionsTab({ service, onRollback }: { service: Service; onRoll
               <Who revision={r} />
             </p>
           </div>
-          {!r.current && (
+          {!r.current && may.allowed === true && (
             <Button icon={History} onClick={() => onRollback(r.number)}>
               Roll back to this…
             </Button>
