@@ -107,7 +107,7 @@ func TestWorkloadIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Federation.Create(t.Context(), connect.NewRequest(&hubv1.CreateTrustRequest{
-		Name: "ci", Issuer: issuer.URL, Audience: h.URL, Account: "ci", Scopes: []string{"read", "write"}, Claims: map[string]string{"sub": "job"},
+		Name: "ci", Issuer: issuer.URL, Audience: h.URL, Account: "ci", Scopes: []string{"read", "write", "admin"}, Claims: map[string]string{"sub": "job"},
 	})); err != nil {
 		t.Fatal(err)
 	}
