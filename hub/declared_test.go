@@ -88,8 +88,8 @@ func TestDeclaredProvidersLetPeopleIn(t *testing.T) {
 		t.Fatalf("no login page of the provider: %s", page)
 	}
 	page = pageOf(t, browser, http.MethodPost, p.URL+"/signin", url.Values{"id": {m[1]}, "name": {ann.Name}, "password": {ann.Password}})
-	if !strings.Contains(page, ann.Email) || !strings.Contains(page, "platform") {
-		t.Errorf("the user is not logged in: %s", page)
+	if who := pageOf(t, browser, http.MethodGet, h.URL+"/login/session", nil); !strings.Contains(who, ann.Email) || !strings.Contains(who, "platform") {
+		t.Errorf("the user is not logged in: %s; the last page was %s", who, page)
 	}
 	// A file that became wrong changes nothing.
 	d.write("providers.yaml", "providers: [{name: corp, titel: x}]")
