@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { Host, type Port, type ToTab, sleepAfter } from './host'
+import { Host, type Port, type ToTab } from './host'
 import type { Batch, Upstream } from './machine'
 import { maxRows, mergeTopics, type TopicSet } from './topics'
 
@@ -70,10 +70,10 @@ describe('Host', () => {
     await vi.advanceTimersByTimeAsync(0)
     send({})
     host.take(a, { visible: false })
-    await pass(2 * sleepAfter)
+    await pass(2 * 60_000)
     expect(watched[0]!.signal.aborted).toBe(false)
     host.take(b, { visible: false })
-    await pass(sleepAfter - 10_000)
+    await pass(60_000 - 10_000)
     expect(watched[0]!.signal.aborted).toBe(false)
     await pass(10_000)
     expect(watched[0]!.signal.aborted).toBe(true)
@@ -86,7 +86,7 @@ describe('Host', () => {
     host.add(a)
     host.take(a, { topics: topics(['s1']) })
     host.take(a, { visible: false })
-    await vi.advanceTimersByTimeAsync(sleepAfter)
+    await vi.advanceTimersByTimeAsync(60_000)
     expect(watched.at(-1)!.signal.aborted).toBe(true)
     const before = watched.length
     host.take(a, { visible: true })
