@@ -45,7 +45,7 @@ export function Page() {
           {!created ? (
             <Panel title="1. Name it">
               <form className={styles.form} onSubmit={submit}>
-                <TextField label="Name" value={name} required autoFocus pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?" placeholder="eu-prod-1" hint="Lower-case letters, digits, dots and dashes. It is in addresses and cannot be changed." onChange={setName} />
+                <TextField label="Name" value={name} required autoFocus pattern="[a-z0-9]([a-z0-9.\-]*[a-z0-9])?" placeholder="eu-prod-1" hint="Lower-case letters, digits, dots and dashes. It is in addresses and cannot be changed." onChange={setName} />
                 <Select label="Project" value={project} options={(projects.data?.projects ?? []).map((p) => ({ value: p.name, label: p.name }))} onChange={setProject} />
                 <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line. Global services and filters select clusters by them." onChange={setTags} />
                 {create.error && <ErrorPanel title="The cluster was not created" error={create.error} />}
