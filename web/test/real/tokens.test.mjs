@@ -47,7 +47,7 @@ test('a token: made, used, revoked within 5 s, named in the audit log', async (t
 
   await page.goto('/audit');
   const record = page.getByRole('row').filter({ hasText: 'Services/Pause' }).first();
-  await record.dblclick();
+  await record.getByRole('link').click();
   await page.getByRole('dialog').getByText(name).first().waitFor();
   await shot(page, 'a18-audit');
   await page.context().close();
