@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/axle-cd/axle/hub/certificate"
+	"github.com/axle-cd/axle/hub/tunnel/authproxy"
 	"github.com/axle-cd/axle/internal/errcode"
+	"github.com/axle-cd/axle/internal/smallframes"
 )
 
 const (
@@ -31,9 +33,6 @@ const (
 	// our settings: a client that sends several requests at once would be cut
 	// off. Agents limit their own tables.
 	headerTable = 512
-	// frameBytes is the most that an answer puts into one HTTP/2 frame, because
-	// the connection keeps a buffer of its largest frame for as long as it lives.
-	frameBytes = 4 << 10
 	// drainTimeout is how long requests in flight get when the hub stops;
 	// together with the rest of the stop it is below 10 s.
 	drainTimeout = 7 * time.Second
@@ -112,7 +111,7 @@ func (s *server) Run(ctx context.Context) error {
 	// Behind a proxy, and in tests, HTTP/2 comes without TLS.
 	protocols.SetUnencryptedHTTP2(s.tls == nil)
 	srv := &http.Server{
-		Handler: smallFrames(s.handler), TLSConfig: s.tls, Protocols: &protocols,
+		Handler: smallframes.Handler(s.handler, authproxy.Owns), TLSConfig: s.tls, Protocols: &protocols,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxEncoderHeaderTableSize: headerTable},
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),

@@ -37,10 +37,10 @@ func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, a
 		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), current)...)
 		return
 	}
+	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
 	if r.State.Raw.IsNull() {
 		o.session.plan(o.idOf(v.Plan))
 	}
-	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
 }
 
 // differs reports whether the plan changes an attribute beside those of the provider.
@@ -74,8 +74,9 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	}
 	switch _, err = c.do(ctx, o.session.client, request); {
 	case err == nil, errcode.Is(err, errcode.Unavailable):
-	case errcode.Is(err, errcode.NotFound) && o.session.plans(errcode.Message(err)):
-		// The same run creates it.
+	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Message(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Message(err)):
+		// The same run creates what is missing. A template's repository is Invalid, and
+		// quoted.
 	case errcode.Is(err, errcode.NotFound):
 		d.AddWarning("The plan may fail", errcode.Message(err)+". If something else in this configuration creates it, refer to that resource or name it in depends_on.")
 	default:

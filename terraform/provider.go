@@ -3,11 +3,11 @@ package terraform
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 
-	"connectrpc.com/connect"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
@@ -58,12 +58,12 @@ func (s *session) plan(name string) {
 	s.planned[name] = true
 }
 
-// plans reports whether a text names something that this run plans to create.
-func (s *session) plans(text string) bool {
+// plans reports whether a text names, in a format, what this run plans to create.
+func (s *session) plans(format, text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range s.planned {
-		if strings.Contains(text, name) {
+		if name != "" && strings.Contains(text, fmt.Sprintf(format, name)) {
 			return true
 		}
 	}
@@ -168,7 +168,7 @@ func (p *axle) session(ctx context.Context, m settingsModel) (*session, error) {
 	target.CA = cmp.Or(ca, target.CA)
 	config := sdk.Config{URL: target.URL, CAPEM: []byte(target.CA), UserAgent: "terraform-provider-axle/" + buildinfo.Version}
 	if !m.Workload.IsNull() {
-		token, err := exchange(ctx, config, m.Workload)
+		token, err := p.exchange(ctx, config, m.Workload)
 		if err != nil {
 			return nil, err
 		}
@@ -201,26 +201,6 @@ func (p *axle) token(target *settings.Target, m settingsModel) error {
 		target.Token = p.getenv("AXLE_TOKEN")
 	}
 	return nil
-}
-
-// exchange trades an issuer's token for one of the hub.
-func exchange(ctx context.Context, config sdk.Config, workload types.Object) (string, error) {
-	file, _ := workload.Attributes()["token_file"].(types.String)
-	trust, _ := workload.Attributes()["trust"].(types.String)
-	subject, err := os.ReadFile(file.ValueString())
-	if err != nil {
-		return "", errcode.New(errcode.Invalid, "read the token of the workload: %w", err)
-	}
-	client, err := sdk.New(config)
-	if err != nil {
-		return "", err
-	}
-	defer client.Close()
-	made, err := client.Federation.Exchange(ctx, connect.NewRequest(&hubv1.ExchangeRequest{SubjectToken: strings.TrimSpace(string(subject)), Trust: trust.ValueString()}))
-	if err != nil {
-		return "", sdk.Error(err, config.URL)
-	}
-	return made.Msg.GetSecret(), nil
 }
 
 // Resources implements provider.Provider.

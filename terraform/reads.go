@@ -19,7 +19,8 @@ const (
 	// window is how long a read waits for others of the same list. Terraform reads ten
 	// objects at once.
 	window = 20 * time.Millisecond
-	// manyReads is from when on a list is read instead of each object.
+	// manyReads is from when on a list is read instead of each object, counted over
+	// listLife: Terraform's reads of one list may lie far apart.
 	manyReads = 4
 	// listLife is how long a list answers further reads. A refresh of thousands of
 	// objects is then a few lists, each as of one moment.
@@ -28,8 +29,8 @@ const (
 	readLimit = 2 * time.Minute
 )
 
-// reads answers reads of objects by few calls: reads of the same list that come together
-// are one call, whose answer serves the next ones for a moment. A write of ours makes
+// reads answers reads of objects by few calls: from the fourth read of a list on, it is
+// the list that is read, whose answer serves the next ones for a moment. A write of ours makes
 // the next read ask the hub.
 type reads struct {
 	client *sdk.Client
@@ -38,7 +39,26 @@ type reads struct {
 	mu      sync.Mutex
 	waiting map[string]*batch
 	lists   map[string]*listed
+	recent  map[string]*count
 	writes  int
+}
+
+// count is how many objects of a list were read since a time.
+type count struct {
+	n     int
+	since time.Time
+}
+
+// many reports whether so many objects of a list were read of late that the list is
+// less work. The lock is held.
+func (r *reads) many(scope string, more int) bool {
+	c := r.recent[scope]
+	if c == nil || time.Since(c.since) > listLife {
+		c = &count{since: time.Now()}
+		r.recent[scope] = c
+	}
+	c.n += more
+	return c.n >= manyReads
 }
 
 type batch struct {
@@ -62,7 +82,7 @@ type listed struct {
 }
 
 func newReads(client *sdk.Client, by *hubv1.Manager) *reads {
-	return &reads{client: client, by: by, waiting: map[string]*batch{}, lists: map[string]*listed{}}
+	return &reads{client: client, by: by, waiting: map[string]*batch{}, lists: map[string]*listed{}, recent: map[string]*count{}}
 }
 
 // wrote makes the next reads ask the hub.
@@ -148,12 +168,12 @@ func (r *reads) ask(ctx context.Context, k *kind, keys map[string]tftypes.Value)
 	_ = pause(ctx, window) // if this read ends, the others still get their answers
 	r.mu.Lock()
 	delete(r.waiting, scope)
-	writes := r.writes
+	writes, many := r.writes, r.many(scope, len(b.asked))
 	r.mu.Unlock()
 	defer close(b.next)
 	shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), readLimit)
 	defer cancel()
-	if k.get != nil && (k.list == nil || len(b.asked) < manyReads) {
+	if k.get != nil && (k.list == nil || !many) {
 		for _, a := range b.asked {
 			a.object, a.err = a.kind.getOne(shared, r.client, a.keys)
 		}

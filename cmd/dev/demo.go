@@ -87,7 +87,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	if d.exit {
 		return nil
 	}
-	d.epilogue()
+	newcomer{d}.epilogue()
 	<-ctx.Done()
 	fmt.Println("\nending everything")
 	return nil
@@ -104,7 +104,7 @@ func (d *demo) story(ctx context.Context) error {
 		if err := d.ownRepository(ctx); err != nil {
 			return err
 		}
-		return d.console(ctx)
+		return newcomer{d}.prepare(ctx)
 	}
 	if err := d.deliver(ctx); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (d *demo) story(ctx context.Context) error {
 	if err := d.outage(ctx); err != nil {
 		return err
 	}
-	if err := d.console(ctx); err != nil {
+	if err := (newcomer{d}).prepare(ctx); err != nil {
 		return err
 	}
 	return d.verdict(ctx, commit, seconds)

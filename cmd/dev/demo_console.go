@@ -28,9 +28,12 @@ const (
 
 var resetLink = regexp.MustCompile(`https?://\S+/login/reset\?token=\S+`)
 
-// console makes a login for the console. Unless the demo ends now, it also prepares
+// newcomer prepares what people do in the console after the story.
+type newcomer struct{ *demo }
+
+// prepare makes a login for the console. Unless the demo ends now, it also prepares
 // what people may try there.
-func (d *demo) console(ctx context.Context) error {
+func (d newcomer) prepare(ctx context.Context) error {
 	d.chapter("The console")
 	if d.repo == "" {
 		if err := errors.Join(d.world.Git.Up(ctx), d.tell(ctx)); err != nil {
@@ -38,7 +41,7 @@ func (d *demo) console(ctx context.Context) error {
 		}
 		d.say("the Git server answers again")
 	}
-	if err := d.consoleLogin(ctx); err != nil {
+	if err := d.login(ctx); err != nil {
 		return err
 	}
 	if d.exit || d.repo != "" {
@@ -51,8 +54,8 @@ func (d *demo) console(ctx context.Context) error {
 	return err
 }
 
-// consoleLogin creates a person with a password, as an administrator of the machine does.
-func (d *demo) consoleLogin(ctx context.Context) error {
+// login creates a person with a password, as an administrator of the machine does.
+func (d newcomer) login(ctx context.Context) error {
 	if _, err := d.axle(ctx, "users", "create", consoleEmail, "--admin"); err != nil {
 		return err
 	}
@@ -72,7 +75,7 @@ func (d *demo) consoleLogin(ctx context.Context) error {
 }
 
 // breakService delivers a service and then a commit with which its pod ends at once.
-func (d *demo) breakService(ctx context.Context) error {
+func (d newcomer) breakService(ctx context.Context) error {
 	file := "apps/" + flaky + "/deployment.yaml"
 	good := strings.ReplaceAll(fmt.Sprintf(talkerYAML, "hello"), "name: "+talker, "name: "+flaky)
 	bad := strings.ReplaceAll(good, "-tick, 100ms]", `-tick, 100ms, -exit, "3"]`)
@@ -105,7 +108,7 @@ func (d *demo) breakService(ctx context.Context) error {
 }
 
 // epilogue says what people can do now.
-func (d *demo) epilogue() {
+func (d newcomer) epilogue() {
 	fmt.Printf(`
 Everything stays up until Ctrl-C.
 

@@ -360,7 +360,7 @@ func readonly(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
 		}
 		conditions, _, _ := unstructured.NestedSlice(have.Object, "status", "conditions")
 		for _, one := range conditions {
-			if c, ok := one.(map[string]any); ok && c["type"] == "Readonly" && c["status"] == "True" && strings.Contains(fmt.Sprint(c["message"]), "Terraform") {
+			if c, ok := one.(map[string]any); ok && c["type"] == "Readonly" && c["status"] == "True" && strings.Contains(fmt.Sprint(c["message"]), "managed by terraform") {
 				return nil
 			}
 		}

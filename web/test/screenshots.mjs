@@ -39,8 +39,11 @@ async function hashOf(page) {
 }
 
 const index = [];
-for (const colorScheme of ['dark', 'light']) {
-  for (const width of [1440, 390]) {
+// LOOKS and WIDTHS choose some.
+const looks = (process.env.LOOKS ?? 'dark,light').split(',');
+const widths = (process.env.WIDTHS ?? '1440,390').split(',').map(Number);
+for (const colorScheme of looks) {
+  for (const width of widths) {
     const context = await newContext({ colorScheme, viewport: { width, height: width === 390 ? 844 : 900 }, hasTouch: width === 390 });
     const page = await logIn(context);
     for (const path of routes) {
@@ -58,8 +61,8 @@ for (const colorScheme of ['dark', 'light']) {
 writeFileSync(join(out, `${stack.profile}.json`), JSON.stringify(index, null, 1));
 // One sheet a profile, for a first look.
 const sheet = await (await newContext({ viewport: { width: 2000, height: 1200 } })).newPage();
-for (const width of [1440, 390]) {
-  const shown = index.filter((one) => one.width === width && one.look === 'dark');
+for (const width of widths) {
+  const shown = index.filter((one) => one.width === width && one.look === looks[0]);
   const size = width === 390 ? 240 : 480;
   writeFileSync(
     join(out, `${stack.profile}-sheet-${width}.html`),

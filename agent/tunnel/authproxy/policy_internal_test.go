@@ -71,6 +71,29 @@ func TestWhomTheAPIServerSees(t *testing.T) {
 	}
 }
 
+// A prefix with which a hub's group would read like one that the hub alone gives takes
+// that group away; the real one, and other groups, stay.
+func TestPrefixMakesNoGroupOfTheHub(t *testing.T) {
+	for name, test := range map[string]struct {
+		prefix string
+		groups []string
+		want   []string
+	}{
+		"administrators":         {"axle:", []string{"admins", "dev"}, []string{"axle:dev"}},
+		"the real ones":          {"axle:", []string{"admins", AdminsGroup}, []string{AdminsGroup}},
+		"a right in the cluster": {"axle:", []string{"cluster:admin", "dev"}, []string{"axle:dev"}},
+		"a longer prefix":        {"axle:cluster:", []string{"admin", "dev"}, nil},
+		"a shorter prefix":       {"axle", []string{":admins", ":cluster:admin", "s"}, []string{"axles"}},
+		"no prefix, real ones":   {"", []string{"admins", AdminsGroup, hubRights + "read"}, []string{"admins", AdminsGroup, hubRights + "read"}},
+	} {
+		for _, limits := range [][]string{nil, test.groups} {
+			if _, got := (Policy{Prefix: test.prefix, Groups: limits}).as("ann", test.groups); !slices.Equal(got, test.want) {
+				t.Errorf("%s: prefix %q makes %q of %q, want %q", name, test.prefix, got, test.groups, test.want)
+			}
+		}
+	}
+}
+
 func TestPoliciesThatAreNone(t *testing.T) {
 	for name, p := range map[string]Policy{
 		"a mode": {Mode: "some"}, "a verb": {Verbs: []string{"gett"}}, "a prefix": {Prefix: "System:"},

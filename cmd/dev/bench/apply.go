@@ -198,8 +198,8 @@ func (r *applyRecord) print() error {
 }
 
 // applyPage writes the tables of all recorded runs.
-func applyPage(page *bytes.Buffer, dir string) error {
-	records, err := readRecords[applyRecord](dir)
+func applyPage(page *bytes.Buffer, out string) error {
+	records, err := readRecords[applyRecord](filepath.Join(out, "apply"))
 	if err != nil || len(records) == 0 {
 		return err
 	}

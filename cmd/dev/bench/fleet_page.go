@@ -12,8 +12,8 @@ import (
 
 // fleetPage writes the table of all recorded runs of the fleet benchmark, and
 // what people wrote about them.
-func fleetPage(page *bytes.Buffer, dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+func fleetPage(page *bytes.Buffer, out string) error {
+	files, err := filepath.Glob(filepath.Join(out, "fleet", "*.json"))
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -66,7 +66,7 @@ clusters. Bytes are those of polls that find nothing, in TLS records.
 	}
 	m := records[0].Machine
 	fmt.Fprintf(page, "\nMachine: %s, %d cores, %d MiB, Linux %s, %s; hub, fleet, Git server and database share it.\n", m.CPU, m.Cores, m.MemoryMiB, m.Kernel, m.Go)
-	notes, err := os.ReadFile(filepath.Join(dir, "notes.md"))
+	notes, err := os.ReadFile(filepath.Join(filepath.Join(out, "fleet"), "notes.md"))
 	if err != nil {
 		if os.IsNotExist(err) {
 			return nil

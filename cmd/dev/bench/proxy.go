@@ -190,8 +190,8 @@ func (r *proxyRecord) fleet(of func(string, string, func(*proxy.Carried) float64
 }
 
 // proxyPage writes the tables of all recorded runs.
-func proxyPage(page *bytes.Buffer, dir string) error {
-	records, err := readRecords[proxyRecord](dir)
+func proxyPage(page *bytes.Buffer, out string) error {
+	records, err := readRecords[proxyRecord](filepath.Join(out, "proxy"))
 	if err != nil || len(records) == 0 {
 		return err
 	}

@@ -149,29 +149,12 @@ and ratios of them do not.
 		}
 		page.WriteString("\n" + strings.TrimSpace(string(text)) + "\n")
 	}
-	if err := applyPage(&page, filepath.Join(b.out, "apply")); err != nil {
-		return err
-	}
-	if err := proxyPage(&page, filepath.Join(b.out, "proxy")); err != nil {
-		return err
-	}
-	if err := fanoutSubject.page(&page, b.out); err != nil {
-		return err
-	}
-	if err := uiSubject.page(&page, b.out); err != nil {
-		return err
-	}
-	if err := operatorSubject.page(&page, b.out); err != nil {
-		return err
-	}
-	if err := terraformSubject.page(&page, b.out); err != nil {
-		return err
-	}
-	if err := pushSubject.page(&page, b.out); err != nil {
-		return err
-	}
-	if err := fleetPage(&page, filepath.Join(b.out, "fleet")); err != nil {
-		return err
+	for _, section := range []func(*bytes.Buffer, string) error{
+		applyPage, proxyPage, fanoutSubject.page, uiSubject.page, operatorSubject.page, terraformSubject.page, pushSubject.page, fleetPage,
+	} {
+		if err := section(&page, b.out); err != nil {
+			return err
+		}
 	}
 	return atomicfile.Write(b.out+".md", page.Bytes(), 0o644)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -103,7 +104,7 @@ func evaluate(ctx context.Context, engine *promql.Engine, from storage.Queryable
 	for _, s := range matrix {
 		name := placeholder.ReplaceAllStringFunc(legend, func(m string) string { return s.Metric.Get(placeholder.FindStringSubmatch(m)[1]) })
 		if name == "" {
-			name = labels.NewBuilder(s.Metric).Del("job", labels.MetricName).Labels().String()
+			name = labels.NewBuilder(s.Metric).Del("job", model.MetricNameLabel).Labels().String()
 		}
 		points := slices.DeleteFunc(slices.Clone(s.Floats), func(p promql.FPoint) bool { return math.IsNaN(p.F) || math.IsInf(p.F, 0) })
 		if len(points) > 0 {

@@ -213,6 +213,10 @@ func (s *API) RecentChanges(ctx context.Context, r *connect.Request[hubv1.Recent
 	return connect.NewResponse(&hubv1.RecentChangesResponse{Changes: grouped(entries, limit)}), nil
 }
 
+// ofPeople are the nouns of events that are about who may come in and not about the
+// fleet. Events.List and the audit log have them.
+var ofPeople = map[string]bool{"user": true, "session": true, "login": true, "token": true, "trust": true, "group": true, "binding": true, "provider": true, "signing_key": true}
+
 // grouped makes one change of equal events of many clusters within a minute. Entries
 // come newest first; the last change's id is the smallest of all that were used, so that
 // a caller continues there.
@@ -221,6 +225,9 @@ func grouped(entries []event.Entry, limit int) (changes []*hubv1.RecentChange) {
 	open := map[key]*hubv1.RecentChange{}
 	used := int64(0)
 	for _, e := range entries {
+		if noun, _, _ := strings.Cut(e.Kind, "."); ofPeople[noun] {
+			continue
+		}
 		cluster, service := placeOf(e.Object)
 		k := key{e.Kind, service, e.By, e.Message}
 		if strings.HasPrefix(e.By, "agent ") {

@@ -85,29 +85,50 @@ var serviceSorts = []string{"cluster", "name", "namespace", "project", "verdict"
 
 // Services returns a window of the services within reach that match.
 func (x *Index) Services(f ServiceFilter, w Window, reach identity.Reach) (page Page, err error) {
-	if err := w.check(serviceSorts); err != nil {
-		return page, err
-	}
-	q, err := f.query()
-	if err != nil {
-		return page, err
-	}
-	err = x.view(func(t *table) {
-		q.prepare(t, w.Facets)
-		for _, c := range t.ordered {
-			q.cluster(c, x.now(c), reach)
-		}
-		rows := q.sort(t, w)
+	err = x.matching(f, w, reach, func(t *table, q *query, rows []*service) {
 		page.Total, page.Unfiltered = int64(len(rows)), q.unfiltered
 		from, to := w.cut(len(rows))
-		for _, s := range rows[from:to] {
-			page.IDs = append(page.IDs, s.id)
-		}
+		page.IDs = idsOf(rows[from:to])
 		if w.Facets {
 			page.Facets = q.facets(t)
 		}
 	})
 	return page, err
+}
+
+// Select returns the ids of the services within reach that match, in order of cluster
+// and name, at most limit.
+func (x *Index) Select(f ServiceFilter, reach identity.Reach, limit int) (ids []string, err error) {
+	err = x.matching(f, Window{}, reach, func(_ *table, _ *query, rows []*service) {
+		ids = idsOf(rows[:min(limit, len(rows))])
+	})
+	return ids, err
+}
+
+// matching gives fn all services within reach that match, in order.
+func (x *Index) matching(f ServiceFilter, w Window, reach identity.Reach, fn func(t *table, q *query, rows []*service)) error {
+	if err := w.check(serviceSorts); err != nil {
+		return err
+	}
+	q, err := f.query()
+	if err != nil {
+		return err
+	}
+	return x.view(func(t *table) {
+		q.prepare(t, w.Facets)
+		for _, c := range t.ordered {
+			q.cluster(c, x.now(c), reach)
+		}
+		fn(t, q, q.sort(t, w))
+	})
+}
+
+func idsOf(rows []*service) []string {
+	ids := make([]string, len(rows))
+	for i, s := range rows {
+		ids[i] = s.id
+	}
+	return ids
 }
 
 // query is a filter that is made ready for one table.

@@ -85,31 +85,46 @@ func Measure(ctx context.Context, c Config) (r Result, err error) {
 			return r, err
 		}
 	}
-	step := func(name string, args ...string) (seconds, cpu, calls float64, err error) {
-		c.Progress("%s", name)
-		before, counted, began := hub.Usage(), front.calls.Load(), time.Now()
-		command := exec.CommandContext(ctx, "terraform", args...)
-		command.Dir = work
-		command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(work, "terraform.rc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1",
-			"AXLE_HUB_URL="+front.url, "AXLE_TOKEN="+admin.Token)
-		out, err := command.CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("terraform %s: %w\n%s", args[0], err, out)
-		}
-		return time.Since(began).Seconds(), (hub.Usage() - before).Seconds(), float64(front.calls.Load() - counted), err
-	}
-	r.Resources = c.Resources
+	b := &bench{hub: hub, front: front, work: work, token: admin.Token, say: c.Progress}
+	return b.run(ctx, c.Resources)
+}
+
+// bench is one run.
+type bench struct {
+	hub         *hubproc.Replicas
+	front       *front
+	work, token string
+	say         func(format string, args ...any)
+}
+
+func (b *bench) run(ctx context.Context, resources int) (r Result, err error) {
+	r.Resources = resources
 	var calls float64
-	if r.ApplyS, r.ApplyHubCPU, calls, err = step("apply", "apply", "-auto-approve", "-no-color"); err != nil {
+	if r.ApplyS, r.ApplyHubCPU, calls, err = b.step(ctx, "apply", "-auto-approve", "-no-color"); err != nil {
 		return r, err
 	}
-	r.CallsPerApply = calls / float64(c.Resources)
-	if r.RefreshS, r.RefreshHubCPU, calls, err = step("refresh", "plan", "-no-color", "-detailed-exitcode"); err != nil {
+	r.CallsPerApply = calls / float64(resources)
+	if r.RefreshS, r.RefreshHubCPU, calls, err = b.step(ctx, "plan", "-no-color", "-detailed-exitcode"); err != nil {
 		return r, err
 	}
-	r.CallsPerRefresh = calls / float64(c.Resources)
-	r.DestroyS, _, _, err = step("destroy", "destroy", "-auto-approve", "-no-color")
+	r.CallsPerRefresh = calls / float64(resources)
+	r.DestroyS, _, _, err = b.step(ctx, "destroy", "-auto-approve", "-no-color")
 	return r, err
+}
+
+// step runs terraform.
+func (b *bench) step(ctx context.Context, args ...string) (seconds, cpu, calls float64, err error) {
+	b.say("%s", args[0])
+	before, counted, began := b.hub.Usage(), b.front.calls.Load(), time.Now()
+	command := exec.CommandContext(ctx, "terraform", args...)
+	command.Dir = b.work
+	command.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(b.work, "terraform.rc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1",
+		"AXLE_HUB_URL="+b.front.url, "AXLE_TOKEN="+b.token)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("terraform %s: %w\n%s", args[0], err, out)
+	}
+	return time.Since(began).Seconds(), (b.hub.Usage() - before).Seconds(), float64(b.front.calls.Load() - counted), err
 }
 
 // configuration are services on a few clusters.

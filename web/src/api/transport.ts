@@ -3,7 +3,7 @@ import { createConnectTransport } from '@connectrpc/connect-web'
 import type { DescService } from '@bufbuild/protobuf'
 import { isCode } from './errors'
 import { lastSeen, note } from './position'
-import { loadSession, logIn, session } from './session'
+import { loadSession, session } from './session'
 
 const csrfHeader = 'Axle-Csrf'
 const seenHeader = 'Axle-Seen'
@@ -20,7 +20,9 @@ const carry: Interceptor = (next) => async (request) => {
     note(response.header.get(positionHeader))
     return response
   } catch (error) {
-    if (isCode(error, Code.Unauthenticated)) return logIn()
+    // Only the session itself tells that it has ended; a call that says so while
+    // it has not would send the browser to the login page and back for ever.
+    if (isCode(error, Code.Unauthenticated)) await loadSession()
     throw error
   }
 }

@@ -4,6 +4,7 @@ import { Kbd } from '#/ds/Kbd'
 import { LiveState } from './LiveState'
 import type { Overlay } from './Shell'
 import styles from './TopBar.module.css'
+import { Bell } from '#/pages/notifications/Bell'
 import { UserMenu } from './UserMenu'
 
 interface Props {
@@ -24,6 +25,7 @@ export function TopBar({ onOverlay, onMenu }: Props) {
       </button>
       <div className={styles.end}>
         <LiveState />
+        <Bell />
         <IconButton icon={CircleHelp} label="Keys" onClick={() => onOverlay('keys')} className={styles.wide} />
         <UserMenu />
       </div>

@@ -1,6 +1,7 @@
 import { ShieldAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Command } from './Copy'
+import { PageHeader } from './PageHeader'
 import styles from './State.module.css'
 import { session } from '#/api/session'
 
@@ -33,11 +34,17 @@ export function Forbidden({ what, needs, command, children }: Props) {
   )
 }
 
-// AdminOnly shows its children to administrators only.
-export function AdminOnly({ what, children }: { what: string; children: ReactNode }) {
+// AdminOnly shows its children to administrators only. title is that of the page,
+// where the children bring their own header.
+export function AdminOnly({ what, title, children }: { what: string; title?: string; children: ReactNode }) {
   const { admin, name } = session()
   if (admin) return children
-  return <Forbidden what={what} needs="the right of an administrator" command={`axle users admin ${name}`} />
+  return (
+    <>
+      {title && <PageHeader title={title} />}
+      <Forbidden what={what} needs="the right of an administrator" command={`axle users admin ${name}`} />
+    </>
+  )
 }
 
 // MayNot stands in place of a button that one may not use.

@@ -182,7 +182,7 @@ function Values({ choice, filter, onFilter }: ChoiceProps) {
             <span className={styles.value}>{field.status ? labelOf(label) : label || 'none'}</span>
             <span className={styles.count}>{count(n)}</span>
           </label>
-          <button type="button" className={styles.not} aria-pressed={has(filter, field.id, `!${value}`)} title={`Exclude ${label}`} aria-label={`Exclude ${label}`} onClick={() => onFilter(withValue(filter, field.id, `!${value}`, !has(filter, field.id, `!${value}`)))}>
+          <button type="button" className={styles.not} aria-pressed={has(filter, field.id, `!${value}`)} title={`Exclude ${label}`} aria-label={`not ${label}`} onClick={() => onFilter(withValue(filter, field.id, `!${value}`, !has(filter, field.id, `!${value}`)))}>
             not
           </button>
         </li>

@@ -1,5 +1,6 @@
 import { session } from '#/api/session'
-import type { ClusterRow, ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
+import { fromJson } from '@bufbuild/protobuf'
+import { type ClusterRow, ClusterRowSchema, type ServiceRow, ServiceRowSchema } from '#/api/gen/hub/v1/fleet_pb'
 import { learn } from '#/status/clock'
 import { Host, type ToHost, type ToTab } from './host'
 import type { Connection } from './machine'
@@ -60,9 +61,13 @@ function take(message: ToTab): void {
   const { batch } = message
   learn(batch.at)
   connection = { phase: 'live', heardAt: Date.now() }
+  // Fields that a newer hub has are no reason to fail.
+  const known = { ignoreUnknownFields: true }
+  const allServices = batch.services.map((row) => fromJson(ServiceRowSchema, row, known))
+  const allClusters = batch.clusters.map((row) => fromJson(ClusterRowSchema, row, known))
   for (const s of subscribers) {
-    const services = batch.services.filter((r) => s.topics.services.includes(r.id))
-    const clusters = batch.clusters.filter((r) => r.cluster && s.topics.clusters.includes(r.cluster.id))
+    const services = allServices.filter((r) => s.topics.services.includes(r.id))
+    const clusters = allClusters.filter((r) => r.cluster && s.topics.clusters.includes(r.cluster.id))
     const hints = batch.hints.filter((h) => s.topics.hints.includes(h))
     if (services.length) s.services?.(services)
     if (clusters.length) s.clusters?.(clusters)

@@ -41,12 +41,20 @@ export class Host {
   take(port: Port, message: ToHost): void {
     const tab = this.tabs.get(port)
     if (!tab) return
-    if ('csrf' in message) this.csrf = message.csrf
+    if ('csrf' in message) this.renew(message.csrf)
     else if ('bye' in message) this.tabs.delete(port)
     else if ('visible' in message) tab.visible = message.visible
     else tab.topics = message.topics
     this.look()
     if (!('csrf' in message)) this.machine.want(mergeTopics([...this.tabs.values()].map((t) => t.topics)))
+  }
+
+  // renew takes the token of a session; with another one the stream is tried
+  // again that ended with the last.
+  private renew(csrf: string): void {
+    if (csrf === this.csrf) return
+    this.csrf = csrf
+    this.machine.renew()
   }
 
   // look pauses the stream once all tabs were hidden for a minute.
@@ -68,7 +76,7 @@ export class Host {
   private pass(batch: Batch): void {
     for (const [port, tab] of this.tabs) {
       const services = batch.services.filter((s) => tab.topics.services.includes(s.id))
-      const clusters = batch.clusters.filter((c) => c.cluster && tab.topics.clusters.includes(c.cluster.id))
+      const clusters = batch.clusters.filter((c) => tab.topics.clusters.includes(c.cluster.id))
       const gone = batch.gone.filter((id) => tab.topics.services.includes(id) || tab.topics.clusters.includes(id))
       const hints = batch.hints.filter((h) => tab.topics.hints.includes(h))
       port.post({ batch: { streamId: '', resumeToken: '', at: batch.at, services, clusters, gone, hints } })

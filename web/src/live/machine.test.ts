@@ -219,6 +219,14 @@ describe('a broken stream', () => {
     await after(600_000)
     expect(hub.opened).toHaveLength(1)
     expect(machine.connection.phase).toBe('idle')
+    machine.renew()
+    expect(hub.opened).toHaveLength(2)
+  })
+
+  it('is not opened twice when its session is renewed', async () => {
+    await live()
+    machine.renew()
+    expect(hub.opened).toHaveLength(1)
   })
 })
 

@@ -1,4 +1,4 @@
-import type { ClusterRow, ServiceRow } from '#/api/gen/hub/v1/fleet_pb'
+import type { JsonObject } from '@bufbuild/protobuf'
 import { type TopicSet, isEmpty, noTopics, sameTopics } from './topics'
 
 export type Phase =
@@ -17,12 +17,16 @@ export interface Connection {
   heardAt: number
 }
 
+// A row as JSON; only its id matters here.
+export type RawService = JsonObject & { id: string }
+export type RawCluster = JsonObject & { cluster: { id: string } }
+
 export interface Batch {
   streamId: string
   resumeToken: string
   at: bigint
-  services: ServiceRow[]
-  clusters: ClusterRow[]
+  services: RawService[]
+  clusters: RawCluster[]
   gone: string[]
   hints: string[]
 }
@@ -93,6 +97,11 @@ export class Machine {
       this.attempt = 0
       this.open()
     }
+  }
+
+  // renew opens the stream that ended because nobody was logged in.
+  renew(): void {
+    if (this.awake && !this.run && !isEmpty(this.topics)) this.open()
   }
 
   private rest(): void {

@@ -10,3 +10,6 @@ globalThis.ResizeObserver ??= class {
   disconnect() {}
 }
 globalThis.matchMedia ??= ((query: string) => ({ matches: false, media: query, addEventListener() {}, removeEventListener() {} })) as unknown as typeof matchMedia
+// What react-aria asks for selectors of ids.
+globalThis.CSS ??= { escape: (text: string) => text.replaceAll(/[^\w-]/g, (c) => `\\${c}`) } as typeof CSS
+CSS.escape ??= (text: string) => text.replaceAll(/[^\w-]/g, (c) => `\\${c}`)

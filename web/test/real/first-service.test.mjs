@@ -1,8 +1,7 @@
-// From a repository to a healthy service. The keyboard registers the repository; the
-// console has no form for services and prints the command instead.
+// From a repository to a healthy service, with the keyboard alone.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { enter, type } from '../lib/keyboard.mjs';
+import { type } from '../lib/keyboard.mjs';
 import { shot } from '../lib/shot.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
@@ -31,21 +30,16 @@ test('register a repository, deploy its first service, see it healthy', async (t
   await shot(page, 'a5-repository');
   await page.keyboard.press('Enter');
   await page.waitForURL(`**/repositories/${name}`);
-  // The next step is on the page, with the repository's name filled in.
-  const next = await page.getByRole('region', { name: 'Command' }).filter({ hasText: 'axle services create' }).innerText();
-  assert.match(next, new RegExp(`--repo ${name} --ref main --folder `));
+  await page.getByRole('button', { name: 'Deploy a service' }).waitFor();
   await shot(page, 'a5-next');
-
-  const words = next.trim().replace('my-cluster/hello', service).replace('--folder hello', '--folder apps/web').split(' ').slice(1);
-  await axle(...words);
+  await page.keyboard.press('n');
+  await type(page, dialog.getByLabel('Cluster', { exact: true }), 'edge-1');
+  await type(page, dialog.getByLabel('Name', { exact: true }), name);
+  await type(page, dialog.getByLabel('Folder', { exact: true }), 'apps/web');
+  assert.equal(await dialog.getByRole('region', { name: 'The same as a command' }).innerText(), `axle services create ${service} --repo ${name} --ref main --folder apps/web`);
+  await shot(page, 'a5-form');
   const began = Date.now();
-  await page.keyboard.press('g');
-  await page.keyboard.press('s');
-  await page.getByRole('grid', { name: 'Services' }).waitFor();
-  await type(page, page.getByRole('searchbox').first(), name);
-  const row = page.getByRole('row').filter({ hasText: name }).first();
-  await row.waitFor();
-  await enter(page, row);
+  await page.keyboard.press('Enter');
   await page.waitForURL(`**/services/${service}**`);
   await page.getByRole('heading', { level: 1, name }).waitFor();
   await shot(page, 'a5-progress');

@@ -35,7 +35,7 @@ const columns: Column<Line>[] = [
     id: 'verb',
     header: 'Verb',
     min: 118,
-    grow: 1,
+    grow: 2,
     cell: (l) => (
       <Link to="/audit" search={(before: Search) => ({ ...before, record: String(l.seq) }) as never} tabIndex={-1}>
         {verbOf(l.facts)}

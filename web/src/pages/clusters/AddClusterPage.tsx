@@ -18,6 +18,7 @@ import { PageHeader } from '#/ds/PageHeader'
 import { Panel } from '#/ds/Panel'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, ErrorPanel } from '#/ds/State'
+import { DeployButton } from '#/pages/services/DeployButton'
 import { useTicking } from '#/status/Age'
 import { millis, spanOf } from '#/status/age'
 import { Status } from '#/status/Status'
@@ -49,7 +50,7 @@ export function Page() {
           {!created ? (
             <Panel title="1. Name it">
               <form className={styles.form} onSubmit={submit}>
-                <TextField label="Name" value={name} required autoFocus pattern="[a-z0-9]([a-z0-9.-]*[a-z0-9])?" placeholder="eu-prod-1" hint="Lower-case letters, digits, dots and dashes. It is in addresses and cannot be changed." onChange={setName} />
+                <TextField label="Name" value={name} required autoFocus pattern={String.raw`[a-z0-9](?:[a-z0-9.\-]*[a-z0-9])?`} placeholder="eu-prod-1" hint="Lower-case letters, digits, dots and dashes. It is in addresses and cannot be changed." onChange={setName} />
                 <Select label="Project" value={project} options={(projects.data?.projects ?? []).map((p) => ({ value: p.name, label: p.name }))} onChange={setProject} />
                 <TextArea label="Tags" value={tags} rows={2} placeholder={'tier=prod\nregion=eu'} problem={parsed.problem} hint="KEY=VALUE, one a line. Global services and filters select clusters by them." onChange={setTags} />
                 {create.error && <ErrorPanel title="The cluster was not created" error={create.error} />}
@@ -70,9 +71,8 @@ export function Page() {
                   <Link to={clusterHref(created)} className={buttonClass('primary')}>
                     Open the cluster
                   </Link>
+                  <DeployButton cluster={created} />
                 </div>
-                <p>Deploy a first service:</p>
-                <Command command={`axle services create ${created}/hello --repo my-repo --ref main --folder hello`} />
               </div>
             </Panel>
           ) : (

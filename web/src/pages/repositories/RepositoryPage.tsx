@@ -8,7 +8,6 @@ import { byConsole, useAgain } from '#/api/manage'
 import { useMay } from '#/api/may'
 import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
-import { Command } from '#/ds/Copy'
 import { Crumbs } from '#/ds/Crumbs'
 import { MayNot } from '#/ds/Forbidden'
 import { type Col, Listing } from '#/ds/Listing'
@@ -21,6 +20,7 @@ import { type Fact, Facts, Hash, Muted, many } from '#/ds/Text'
 import { toast } from '#/ds/toast'
 import { useHint } from '#/live/useLive'
 import { Age, Time, Until } from '#/status/Age'
+import { DeployButton } from '#/pages/services/DeployButton'
 import { Status } from '#/status/Status'
 
 const RepositoryDialog = lazy(() => import('./RepositoryDialog').then((m) => ({ default: m.RepositoryDialog })))
@@ -143,9 +143,8 @@ export function Page() {
           idOf={(h) => `${h.ref}\n${h.folder}`}
           cols={heads}
           empty={
-            <Empty title="Nothing follows it yet">
-              <p>A head appears for each ref and folder that a service follows. Deploy a folder of it to a cluster:</p>
-              <Command command={`axle services create my-cluster/hello ${r?.type === 'helm' || r?.type === 'oci' ? `--chart-repo ${name} --chart hello` : `--repo ${name}${r?.type === 'git' ? ' --ref main' : ''} --folder hello`}`} />
+            <Empty title="Nothing follows it yet" actions={r?.type === 'git' && <DeployButton repository={name} main />}>
+              <p>A head appears for each ref and folder that a service follows.</p>
             </Empty>
           }
         />

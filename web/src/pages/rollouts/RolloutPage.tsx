@@ -124,7 +124,7 @@ export function Page() {
               { label: 'How a change rolls out', value: planOf(global.settings?.rollout), wide: true },
               { label: 'Template', value: global.spec ? [global.spec.repository, global.spec.git?.ref, global.spec.git?.folder].filter(Boolean).join(' / ') || 'no Git source' : 'none' },
               ...(rollout?.phase ? [{ label: 'Rolls out', value: <><Hash revision={rollout.version} /> after <Hash revision={rollout.previous} /></> }, { label: 'Started by', value: rollout.startedBy || 'the hub' }] : []),
-              { label: 'Services', value: <Link to="/services" search={{ global: name } as never}>{many(global.state?.services ?? 0, 'service')}</Link> },
+              { label: 'Services', value: <Link to="/services" search={{ global_service: name } as never}>{many(global.state?.services ?? 0, 'service')}</Link> },
               { label: 'When no longer wanted', value: deleteText(global.settings?.cascade ?? '', 1).replace('1 service', 'service') , wide: true },
               { label: 'Changed', value: <Age at={global.updatedAt} after="ago" /> },
               { label: 'Managed by', value: <ManagedBy manager={global.managedBy} /> },

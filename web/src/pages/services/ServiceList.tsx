@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { BulkBar } from './BulkBar'
+import { DeployButton } from './DeployButton'
 import { ServicePeek } from './ServicePeek'
 import { type Action, type Bulk, rowActions } from './actions'
 import { serviceColumns, serviceHref } from './columns'
@@ -89,7 +90,7 @@ export function ServiceList({ cluster }: { cluster?: string }) {
                 {many(total, 'service')} hidden by the filter.
               </Empty>
             ) : (
-              <Empty title={cluster === undefined ? 'No services yet' : 'No services on this cluster yet'}>
+              <Empty title={cluster === undefined ? 'No services yet' : 'No services on this cluster yet'} actions={<DeployButton {...(cluster === undefined ? {} : { cluster })} />}>
                 <p>A service delivers a folder of a repository, or a chart, to one cluster.</p>
                 <Command command={`axle services create ${cluster ?? 'my-cluster'}/hello --repo my-repo --ref main --folder hello`} />
               </Empty>

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { deniedOf, grantFor, refusalOf } from './errors'
 import { problemOf } from '#/api/errors'
 import { Command } from '#/ds/Copy'
@@ -6,7 +7,7 @@ import styles from './Kube.module.css'
 
 // KubeError says what a cluster answered, verbatim, and for a refusal who was
 // refused what and which binding would allow it.
-export function KubeError({ title, error, others, retry }: { title: string; error: unknown; others?: unknown[]; retry?: (() => void) | undefined }) {
+export function KubeError({ title, error, others, children, retry }: { title: string; error: unknown; others?: unknown[]; children?: ReactNode; retry?: (() => void) | undefined }) {
   const { message } = problemOf(error)
   const denied = deniedOf(message)
   const refusal = refusalOf(error)
@@ -28,6 +29,7 @@ export function KubeError({ title, error, others, retry }: { title: string; erro
       )}
       {refusal === 'forbidden' && !denied && <p>This is the hub’s refusal, not the cluster’s: who administers the hub can change it.</p>}
       {refusal === 'unreachable' && <p>Live views go through the tunnel of the cluster’s agent. Deploys continue without it.</p>}
+      {children}
     </ErrorPanel>
   )
 }

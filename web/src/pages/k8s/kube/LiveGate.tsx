@@ -1,4 +1,3 @@
-import { Link2Off } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from '@tanstack/react-router'
 import styles from './Kube.module.css'
@@ -7,27 +6,18 @@ import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
 import { type Component, Services } from '#/api/gen/hub/v1/hub_pb'
 import { Panel } from '#/ds/Panel'
 import { SkeletonLines } from '#/ds/Skeleton'
-import { Banner, Empty, ErrorPanel } from '#/ds/State'
+import { Empty, ErrorPanel } from '#/ds/State'
 import { Table } from '#/ds/Table'
 import { Muted, many } from '#/ds/Text'
 import { useCluster } from '#/pages/clusters/useCluster'
-import { Age } from '#/status/Age'
 import { Status } from '#/status/Status'
 
 // LiveGate shows a page that reads the cluster live, while its tunnel is up;
-// otherwise what the cluster last reported.
+// otherwise what the cluster last reported; the cluster's header says since when.
 export function LiveGate({ children }: { children: ReactNode }) {
   const { data: cluster } = useCluster()
   if (!cluster || cluster.tunnel === 'Up') return children
-  return (
-    <>
-      <Banner tone="warn" icon={Link2Off}>
-        Live view unavailable, deploys continue; last report <Age at={cluster.polledAt} after="ago" />.{' '}
-        {cluster.tunnel === 'Off' ? 'The agent of this cluster is set to open no tunnel.' : 'The tunnel of its agent is down; the agent keeps dialling.'}
-      </Banner>
-      <Inventory cluster={cluster.name} />
-    </>
-  )
+  return <Inventory cluster={cluster.name} />
 }
 
 function Inventory({ cluster }: { cluster: string }) {

@@ -23,6 +23,7 @@ export interface Following {
 
 const pollEvery = 10_000
 const hiddenAfter = 60_000
+const shortest = 2_000
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -61,12 +62,15 @@ export async function follow(f: Following, version: string, signal: AbortSignal)
         from = ''
         continue
       }
+      const began = Date.now()
       try {
         from = await watch(f, from, signal)
       } finally {
         slot()
       }
       attempt = 0
+      // A watch that ends at once, as behind a proxy that buffers, is no busy loop.
+      if (Date.now() - began < shortest) await pause(shortest * (0.5 + Math.random()), signal)
     } catch (error) {
       if (signal.aborted) return
       // A watch that is refused for good is read again and again instead.

@@ -68,6 +68,11 @@ test('YAML leaves managedFields out and comes back the same', () => {
   expect(fromYAML(rebased(text, '99'))).toMatchObject({ object: { metadata: { name: 'a', resourceVersion: '99' } } })
 })
 
+test('text that YAML 1.1 takes for something else is quoted', () => {
+  const text = toYAML({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, data: { a: 'yes', b: 'off', c: '012', d: '2026-01-02T03:04:05Z', e: '1:30', f: 'null', g: '1e3' } })
+  expect(text.match(/'(yes|off|012|2026-01-02T03:04:05Z|1:30|null|1e3)'/g)).toHaveLength(7)
+})
+
 test.each([
   ['kind: [1', 1],
   ['apiVersion: v1\nkind: X\nmetadata:\n  name: a\n  name: b\n', 5],

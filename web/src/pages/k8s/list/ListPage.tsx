@@ -53,7 +53,7 @@ function KindList({ cluster, gvr }: { cluster: string; gvr: Kind | NonNullable<R
   useKubeTitle(`${kind.kind} · ${cluster}`)
 
   const { rows, columns, gone } = state
-  const [ordered, reorder] = useOrder(rows, (all) => sortRows(all, { by: sort, of: sortValue(columns) }), `${sort} ${namespace} ${state.loading}`)
+  const [ordered, reorder] = useOrder(rows, (all) => sortRows(all, { by: sort, of: sortValue(columns) }), `${sort} ${namespace} ${state.loading} ${state.more}`)
   const shown = useMemo(() => ordered.filter(matcher(text)), [ordered, text])
   const isWide = wide === '1'
   const made = useMemo(() => tableColumns({ cluster, gvr, columns, rows, wide: isWide, namespaces: kind.namespaced && !namespace, gone }), [cluster, gvr, columns, rows, isWide, kind.namespaced, namespace, gone])

@@ -34,8 +34,7 @@ export function WriteRefused({ error, moved, onLine, onCompare, onRebase }: Prop
   }
   const refusal = refusalOf(error)
   return (
-    <>
-      <KubeError title={refusalTitles[refusal]} error={error} />
+    <KubeError title={refusalTitles[refusal]} error={error}>
       {refusal === 'conflict' && (
         <div className={styles.bar}>
           <Button disabled={!moved} onClick={onCompare}>
@@ -46,6 +45,6 @@ export function WriteRefused({ error, moved, onLine, onCompare, onRebase }: Prop
           </Button>
         </div>
       )}
-    </>
+    </KubeError>
   )
 }

@@ -130,7 +130,7 @@ function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeOb
               Check and compare
             </Button>
             <Button onClick={() => (!dirty || window.confirm('Discard what you wrote?')) && (setDirty(false), onDone())}>Cancel</Button>
-            <Muted>{size > maxWrite ? `${count(size)} characters: at most ${count(maxWrite)} can be written.` : 'The API server checks it first; nothing is changed by that. Esc, then Tab leaves the editor.'}</Muted>
+            <Muted>{size > maxWrite ? `${count(size)} characters: at most ${count(maxWrite)} can be written.` : 'The API server checks it first; nothing is changed by that. Tab leaves the editor.'}</Muted>
           </>
         )}
       </div>

@@ -1,4 +1,4 @@
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { ChevronRight, ScrollText, Unplug } from 'lucide-react'
 import { useMemo, useState } from 'react'
 import styles from './tabs.module.css'
@@ -8,6 +8,7 @@ import { problemOf } from '#/api/errors'
 import { type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
 import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
+import { Go } from '#/ds/Go'
 import { Checkbox, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty } from '#/ds/State'
@@ -106,10 +107,10 @@ function Row({ cluster, line, onToggle }: { cluster: string; line: Line; onToggl
           </button>
         )}
         <Badge>{o.kind}</Badge>
-        <Link to={objectHref(cluster, o) as string} className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
+        <Go to={objectHref(cluster, o)} className={styles.objectName} title={[o.group, o.version].filter(Boolean).join('/')}>
           {o.namespace && <Muted>{o.namespace}/</Muted>}
           {o.name}
-        </Link>
+        </Go>
         {line.open === false && <Muted>+{line.children}</Muted>}
       </span>
       <span role="gridcell">{o.health && <Status word={o.health} />}</span>

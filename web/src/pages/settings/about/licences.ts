@@ -10,6 +10,7 @@ const licences: Record<string, string> = {
   '@fontsource-variable/jetbrains-mono': 'OFL-1.1',
   'lucide-react': 'ISC',
   'react-aria-components': 'Apache-2.0',
+  yaml: 'ISC',
 }
 
 export interface Part {

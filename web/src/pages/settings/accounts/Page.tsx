@@ -42,7 +42,7 @@ const cols: Col<ServiceAccount>[] = [
 
 export function Page() {
   return (
-    <AdminOnly what="see service accounts">
+    <AdminOnly title="Service accounts" what="see service accounts">
       <All />
     </AdminOnly>
   )

@@ -29,7 +29,7 @@ const cols: Col<Provider>[] = [
 
 export function Page() {
   return (
-    <AdminOnly what="see login providers">
+    <AdminOnly title="Login providers" what="see login providers">
       <All />
     </AdminOnly>
   )

@@ -38,7 +38,7 @@ const cols: Col<Group>[] = [
 
 export function Page() {
   return (
-    <AdminOnly what="see groups">
+    <AdminOnly title="Groups" what="see groups">
       <All />
     </AdminOnly>
   )

@@ -38,7 +38,7 @@ const cols: Col<User>[] = [
 
 export function Page() {
   return (
-    <AdminOnly what="see users">
+    <AdminOnly title="Users" what="see users">
       <People />
     </AdminOnly>
   )

@@ -1,16 +1,19 @@
-package hub
+// Package smallframes sends the answers of an HTTP/2 server in small frames. The hub's
+// server uses it. It keeps nothing.
+package smallframes
 
-import (
-	"net/http"
+import "net/http"
 
-	"github.com/axle-cd/axle/hub/tunnel/authproxy"
-)
+// frameBytes is the most that an answer puts into one HTTP/2 frame, because the
+// connection keeps a buffer of its largest frame for as long as it lives, and ten
+// thousand agents keep one each.
+const frameBytes = 4 << 10
 
-// smallFrames sends HTTP/2 answers in frames of frameBytes, except for those of
-// clusters: these may be gigabytes, and their clients are few.
-func smallFrames(next http.Handler) http.Handler {
+// Handler sends HTTP/2 answers in frames of 4 KiB, except for paths that large says are
+// of few clients with long answers.
+func Handler(next http.Handler, large func(path string) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor == 2 && !authproxy.Owns(r.URL.Path) {
+		if r.ProtoMajor == 2 && !large(r.URL.Path) {
 			w = &frameWriter{w}
 		}
 		next.ServeHTTP(w, r)

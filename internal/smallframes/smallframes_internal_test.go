@@ -1,4 +1,4 @@
-package hub
+package smallframes
 
 import (
 	"bytes"
@@ -25,14 +25,14 @@ func TestHTTP2AnswersLeaveInSmallFrames(t *testing.T) {
 			w := &largest{ResponseRecorder: httptest.NewRecorder()}
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.ProtoMajor = test.major
-			smallFrames(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if n, err := w.Write(body); n != len(body) || err != nil {
 					t.Errorf("wrote %d, %v", n, err)
 				}
 				if err := http.NewResponseController(w).Flush(); err != nil {
 					t.Error(err)
 				}
-			})).ServeHTTP(w, r)
+			}), func(string) bool { return false }).ServeHTTP(w, r)
 			if w.most != test.most || !w.Flushed || !bytes.Equal(w.Body.Bytes(), body) {
 				t.Errorf("the largest write had %d bytes, want %d; flushed %v", w.most, test.most, w.Flushed)
 			}
