@@ -66,6 +66,7 @@ generate: ## make all generated files anew
 	go test ./test/skew -count=1 -run TestTodayIsRecorded -update
 	$(TOOL) controller-gen object crd:allowDangerousTypes=true paths=./api/v1alpha1/... paths=./api/axle/... output:crd:dir=deploy/crds
 	go test ./test/kinds -count=1 -run '^TestPages' -update
+	go test ./test/apidocs -count=1 -run '^TestPages' -update
 	go test ./terraform -count=1 -run '^TestPages' -update
 	go test ./test/install -count=1 -run TestHookKnowsOurDefinitions -update
 	go test ./internal/archtest -run TestArchitectureHoldsTheRules -update

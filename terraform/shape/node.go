@@ -7,6 +7,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 )
 
 // Kind is what a node holds.
@@ -106,7 +108,7 @@ func nodes(m protoreflect.MessageDescriptor, rules Rules, path []protoreflect.Na
 		n := node(f, rule, rules, depth)
 		n.Path = here
 		if n.Says == "" {
-			n.Says = comments()[string(m.Name())+"."+string(f.Name())]
+			n.Says = hubv1.Comments()[string(m.Name())+"."+string(f.Name())]
 		}
 		if !n.Secret {
 			all = append(all, n)
