@@ -103,7 +103,7 @@ func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
 	switch {
 	case errcode.Is(err, errcode.Conflict) && doing == "create":
 		text += fmt.Sprintf("\n\nTo manage the existing object here, import it and apply, which takes it over:\n\n  terraform import %s_%s.NAME %s", Type, o.name, id)
-	case errcode.Is(err, errcode.Conflict) && doing == "destroy":
+	case errcode.Is(err, errcode.Conflict) && doing == "destroy" && strings.Contains(text, "managed by"):
 		text += "\n\nTo leave the object to who manages it now:\n\n  terraform state rm ADDRESS"
 	case errcode.Is(err, errcode.Unauthorized):
 		text += "\n\nThe token was revoked or has expired: give the provider another one."
