@@ -38,6 +38,9 @@ type kind struct {
 	manager protoreflect.Name
 	// creating, updating and removing complete a request.
 	creating, updating, removing func(request proto.Message)
+	// made is = and what the names of the services end in that the hub makes for an
+	// object of this name; empty if it makes none.
+	made string
 	// upserts is set if create would change an object that exists.
 	upserts bool
 	// takes is set if an update is a create that takes over.
@@ -102,12 +105,12 @@ var all = []*kind{
 		get: via(services, hubv1connect.ServicesClient.Get), list: via(services, hubv1connect.ServicesClient.List), keys: []string{"cluster", "name"}, scope: map[string]protoreflect.Name{"cluster": "cluster"},
 	},
 	{
-		name: "global_service", upserts: true, says: "One service on every cluster that it selects.", object: &hubv1.GlobalService{}, formerly: "plural_global_service",
+		name: "global_service", upserts: true, made: "=", says: "One service on every cluster that it selects.", object: &hubv1.GlobalService{}, formerly: "plural_global_service",
 		create: via(globals, hubv1connect.GlobalServicesClient.Apply), update: via(globals, hubv1connect.GlobalServicesClient.Apply), remove: via(globals, hubv1connect.GlobalServicesClient.Delete),
 		get: via(globals, hubv1connect.GlobalServicesClient.Get), keys: []string{"name"},
 	},
 	{
-		name: "managed_namespace", upserts: true, says: "One namespace on every cluster that it selects, and optionally a service in it.", object: &hubv1.ManagedNamespace{},
+		name: "managed_namespace", upserts: true, made: "=-core", says: "One namespace on every cluster that it selects, and optionally a service in it.", object: &hubv1.ManagedNamespace{},
 		create: via(namespaces, hubv1connect.ManagedNamespacesClient.Apply), update: via(namespaces, hubv1connect.ManagedNamespacesClient.Apply), remove: via(namespaces, hubv1connect.ManagedNamespacesClient.Delete),
 		get: via(namespaces, hubv1connect.ManagedNamespacesClient.Get), keys: []string{"name"},
 	},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
 	switch {
 	case errcode.Is(err, errcode.Conflict) && doing == "create":
 		text += fmt.Sprintf("\n\nTo manage the existing object here, import it and apply, which takes it over:\n\n  terraform import %s_%s.NAME %s", Type, o.name, id)
-	case errcode.Is(err, errcode.Conflict) && doing == "destroy":
+	case errcode.Is(err, errcode.Conflict) && doing == "destroy" && strings.Contains(text, "managed by"):
 		text += "\n\nTo leave the object to who manages it now:\n\n  terraform state rm ADDRESS"
 	case errcode.Is(err, errcode.Unauthorized):
 		text += "\n\nThe token was revoked or has expired: give the provider another one."
@@ -414,21 +415,32 @@ func (o *object) removal() []*shape.Node {
 	return o.keyNodes()
 }
 
-// gone waits until an object that is deleted from clusters first is gone.
+// gone waits until an object that is deleted from clusters first is gone, and so are the
+// services that it made: what they use is destroyed next.
 func (o *object) gone(ctx context.Context, keys map[string]tftypes.Value) error {
 	if o.get == nil || o.object.ProtoReflect().Descriptor().Fields().ByName("deleting") == nil {
 		return nil
 	}
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 5 * time.Second}
 	for {
-		message, err := o.getOne(ctx, o.session.client, keys)
-		if err != nil || message == nil {
+		left, err := o.leaving(ctx, keys)
+		if err != nil || !left {
 			return err
 		}
 		if jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
 			return errcode.New(errcode.Unavailable, "it is being deleted, and clusters have not confirmed it yet; run terraform apply again, or give timeouts { delete } more time")
 		}
 	}
+}
+
+// leaving reports whether something of a deleted object is still there.
+func (o *object) leaving(ctx context.Context, keys map[string]tftypes.Value) (bool, error) {
+	message, err := o.getOne(ctx, o.session.client, keys)
+	if err != nil || message != nil || o.made == "" {
+		return message != nil, err
+	}
+	rows, err := listOf(&hubv1.Service{}).all(ctx, o.session.client, &hubv1.ListServicesRequest{Name: o.idOf(keys) + strings.TrimPrefix(o.made, "=")})
+	return slices.ContainsFunc(rows, isDeleting), err
 }
 
 // secrets is what the hub says about the secrets of an object: it differs when one
