@@ -39,6 +39,7 @@ export function Changes({ project = '', cluster = '', limit = 12 }: Props) {
               </span>
               <span className={styles.what}>
                 <What change={change} />
+                <span className={styles.happened}>{happened(change.kind)}</span>
                 <span className={styles.message} title={change.message}>
                   {change.message}
                 </span>
@@ -50,6 +51,11 @@ export function Changes({ project = '', cluster = '', limit = 12 }: Props) {
       )}
     </Panel>
   )
+}
+
+// happened says what the kind of an event says: service.rolled_back is "rolled back".
+export function happened(kind: string): string {
+  return kind.slice(kind.indexOf('.') + 1).replaceAll('_', ' ')
 }
 
 function What({ change }: { change: RecentChange }) {
