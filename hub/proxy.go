@@ -32,7 +32,8 @@ func (h *Hub) clustersOrigin(next http.Handler) http.Handler {
 
 func (h *Hub) clusterByHandle(ctx context.Context, handle string) (authproxy.Cluster, error) {
 	c, err := h.fleet.ClusterByHandle(ctx, handle)
-	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID}, err
+	namespaces, anything := h.index.Limits(c.ProjectID)
+	return authproxy.Cluster{ID: c.ID, Name: c.Name, Handle: c.Handle, Project: c.ProjectID, LimitsNamespaces: namespaces, Limited: anything}, err
 }
 
 // useNonce is one transaction, so that of two replicas with the same ticket one

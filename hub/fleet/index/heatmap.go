@@ -113,6 +113,19 @@ func (x *Index) within(project string, reach identity.Reach, fn func(t *table, i
 	return err
 }
 
+// Limits reports whether a project limits the namespaces of its services, and whether it
+// limits anything that they write. A project that is not known here is limited.
+func (x *Index) Limits(projectID string) (namespaces, anything bool) {
+	namespaces, anything = true, true
+	// Without a table nothing is known.
+	_ = x.view(func(t *table) {
+		if p, known := t.projects[projectID]; known {
+			namespaces, anything = len(p.Limits.Namespaces) > 0, p.limited()
+		}
+	})
+	return namespaces, anything
+}
+
 // ProjectID returns the id of a project that the caller may know. NotFound.
 func (x *Index) ProjectID(name string, reach identity.Reach) (id string, err error) {
 	err = x.within(name, reach, func(t *table, in func(string) bool) {

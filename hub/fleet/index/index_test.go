@@ -52,6 +52,7 @@ func TestVerdictIsTheWorstThatIsKnown(t *testing.T) {
 
 // rows is a fleet that a test changes, as the database has it.
 type rows struct {
+	projects []index.Project
 	services map[string]index.Facts
 	clusters map[string]fleet.Cluster
 	failing  map[string]bool
@@ -109,12 +110,14 @@ func (*rows) IndexedRepositories(context.Context, []string) ([]index.Repository,
 	return nil, nil
 }
 
-func (*rows) IndexedProjects(context.Context, []string) ([]index.Project, error) { return nil, nil }
+func (r *rows) IndexedProjects(context.Context, []string) ([]index.Project, error) {
+	return r.projects, nil
+}
 
 // fleetOf makes clusters with services, all Synced and Healthy, and their index.
 func fleetOf(tb testing.TB, clusters, services int) (*rows, *index.Index) {
 	tb.Helper()
-	r := &rows{map[string]index.Facts{}, map[string]fleet.Cluster{}, map[string]bool{}, 0}
+	r := &rows{services: map[string]index.Facts{}, clusters: map[string]fleet.Cluster{}, failing: map[string]bool{}}
 	for i := range clusters {
 		id := fmt.Sprintf("cls_%022d", i)
 		r.clusters[id] = fleet.Cluster{ID: id, Name: fmt.Sprintf("edge-%05d", i), Handle: fmt.Sprintf("edge-%05d", i), ProjectID: "prj_1", Project: "retail", RegisteredAt: 1, Tags: map[string]string{"site": fmt.Sprint(i % 300)}}
@@ -303,4 +306,30 @@ func FuzzFilter(f *testing.F) {
 			t.Errorf("%q: %v of %v", text, results, totals)
 		}
 	})
+}
+
+// What the proxy asks: a role that holds in every namespace of a cluster must not lead
+// around the limits of its project.
+func TestLimitsOfProjects(t *testing.T) {
+	r, x := fleetOf(t, 1, 1)
+	r.projects = []index.Project{
+		{ID: fleet.DefaultProjectID, Name: fleet.DefaultProject},
+		{ID: "prj_own", Name: "own", Limits: fleet.Limits{ClusterScoped: true}},
+		{ID: "prj_usual", Name: "usual"},
+		{ID: "prj_account", Name: "account", Limits: fleet.Limits{ClusterScoped: true, ServiceAccount: "deployer"}},
+		{ID: "prj_kinds", Name: "kinds", Limits: fleet.Limits{ClusterScoped: true, Kinds: []string{"ConfigMap"}}},
+		{ID: "prj_spaces", Name: "spaces", Limits: fleet.Limits{ClusterScoped: true, Namespaces: []string{"shop-*"}}},
+	}
+	if err := x.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string][2]bool{
+		fleet.DefaultProjectID: {false, false}, "prj_own": {false, false}, "prj_usual": {false, true}, "prj_account": {false, true},
+		"prj_kinds": {false, true}, "prj_spaces": {true, true}, "prj_unknown": {true, true},
+	} {
+		namespaces, anything := x.Limits(id)
+		if got := [2]bool{namespaces, anything}; got != want {
+			t.Errorf("%s: limits namespaces and anything: %v, want %v", id, got, want)
+		}
+	}
 }

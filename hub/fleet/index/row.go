@@ -37,7 +37,15 @@ type Repository struct {
 func (r Repository) Scope() identity.Scope { return identity.Scope{Project: r.ProjectID} }
 
 // Project is what is held of a project.
-type Project struct{ ID, Name string }
+type Project struct {
+	ID, Name string
+	Limits   fleet.Limits
+}
+
+// limited reports whether the project limits what its services may write.
+func (p Project) limited() bool {
+	return len(p.Limits.Namespaces)+len(p.Limits.Kinds) > 0 || p.Limits.ServiceAccount != "" || p.ID != fleet.DefaultProjectID && !p.Limits.ClusterScoped
+}
 
 // ServiceStore reads services for the index.
 type ServiceStore interface {

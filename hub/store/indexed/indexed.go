@@ -97,6 +97,7 @@ var (
 	Projects = rows.Of("projects p", func(c *rows.Columns, v *index.Project) {
 		rows.Col(c, "id", &v.ID)
 		rows.Col(c, "name", &v.Name)
+		rows.Sparse(c, "limits", &v.Limits, "{}")
 	})
 	selectProjects = Projects.Select()
 )

@@ -85,9 +85,17 @@ const (
 )
 
 // rights returns the groups of a caller who may read the cluster, as of now: what a
-// binding or the token's scopes do not give any more is gone with the next request.
+// binding or the token's scopes do not give any more is gone with the next request. The
+// roles hold in every namespace, so who is limited to some gets none of them, and who is
+// limited in what they deliver may only look.
 func (p *Proxy) rights(ctx context.Context, a *parsedRequest) []string {
+	if a.cluster.LimitsNamespaces {
+		return nil
+	}
 	groups := []string{ReadGroup}
+	if a.cluster.Limited {
+		return groups
+	}
 	if p.config.Identity.Authorize(ctx, a.caller, identity.ActionWrite, a.cluster.scope()) == nil {
 		groups = append(groups, WriteGroup)
 	}
@@ -101,7 +109,10 @@ func (a *parsedRequest) hint(err error) error {
 	}
 	who := a.head.GetIdentity()
 	rule := "a RoleBinding in the cluster for user " + who.GetUser() + " or one of the groups " + strings.Join(who.GetGroups(), ", ") + " gives single rights"
-	if !slices.Contains(who.GetGroups(), WriteGroup) {
+	switch {
+	case a.cluster.LimitsNamespaces, a.cluster.Limited && slices.Contains(who.GetGroups(), ReadGroup):
+		rule = "the project of the cluster has limits, so its bindings give no role in every namespace; " + rule
+	case !slices.Contains(who.GetGroups(), WriteGroup):
 		rule = "an administrator of the hub gives the role edit there with: " + a.caller.BindCommand(identity.ActionWrite, "--cluster "+a.cluster.Name) + "; " + rule
 	}
 	return errcode.New(errcode.Forbidden, "%s. What would allow it: %s", strings.TrimSuffix(errcode.Message(err), "."), rule)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	agentv1 "github.com/axle-cd/axle/api/agent/v1"
 	"github.com/axle-cd/axle/hub/event/audit"
 	"github.com/axle-cd/axle/hub/identity"
@@ -75,7 +77,8 @@ func newStage(t *testing.T, change func(*Config)) *stage {
 func (s *stage) open(_ context.Context, _ string, head *agentv1.StreamHead) (Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heads = append(s.heads, head)
+	// The proxy uses it again.
+	s.heads = append(s.heads, proto.Clone(head).(*agentv1.StreamHead))
 	return &oneAnswer{s.answer}, nil
 }
 
@@ -352,6 +355,28 @@ func TestWhoMayUseWhichCluster(t *testing.T) {
 		s.heads = nil
 		if _, err := NewPages(s.Proxy).Do(t.Context(), q); err == nil || len(s.heads) > 0 {
 			t.Errorf("%s reads %s: %v", q.Caller.Name, q.URI, err)
+		}
+	}
+}
+
+// The groups of the hub's rights hold in every namespace of a cluster, so they must not
+// lead around the limits of its project.
+func TestLimitsOfAProjectHoldInsideItsClusters(t *testing.T) {
+	s := newStage(t, nil)
+	for handle, test := range map[string]struct {
+		cluster Cluster
+		want    []string
+	}{
+		"open":       {Cluster{ID: "cls_1"}, []string{ReadGroup, WriteGroup}},
+		"limited":    {Cluster{ID: "cls_1", Limited: true}, []string{ReadGroup}},
+		"namespaces": {Cluster{ID: "cls_1", Limited: true, LimitsNamespaces: true}, nil},
+		"of-others":  {Cluster{ID: "cls_3"}, nil},
+	} {
+		test.cluster.Handle = handle
+		s.clusters[handle] = test.cluster
+		status, head, _ := s.do(http.MethodGet, Prefix+handle+"/api/v1/pods", "Authorization", "Bearer axle_tok_ann")
+		if got := head.GetIdentity().GetGroups(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: answered with %d, and the cluster sees the groups %v, want %v", handle, status, got, test.want)
 		}
 	}
 }

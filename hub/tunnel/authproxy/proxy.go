@@ -60,6 +60,10 @@ type Log interface {
 // Cluster is the part of a cluster that the proxy needs.
 type Cluster struct {
 	ID, Name, Handle, Project string
+	// LimitsNamespaces says that the project keeps its services to some namespaces,
+	// Limited that it limits anything that they write. A role that holds in every
+	// namespace would be a way around.
+	LimitsNamespaces, Limited bool
 }
 
 func (c Cluster) scope() identity.Scope { return identity.Scope{Project: c.Project, Cluster: c.ID} }
