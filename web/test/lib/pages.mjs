@@ -134,12 +134,13 @@ export async function tabOrder(page, most = 200) {
     const at = await page.evaluate(() => {
       const e = document.activeElement;
       if (!e || e === document.body) return null;
-      const style = getComputedStyle(e);
+      // A field may show it on the box around itself.
+      const ring = (one) => one.matches(':focus-within') && getComputedStyle(one).outlineStyle !== 'none';
       const box = e.getBoundingClientRect();
       return {
         name: (e.getAttribute('aria-label') ?? e.textContent ?? '').trim().slice(0, 60),
         role: e.getAttribute('role') ?? e.tagName.toLowerCase(),
-        visible: style.outlineStyle !== 'none' || style.boxShadow !== 'none',
+        visible: ring(e) || getComputedStyle(e).boxShadow !== 'none' || (e.tagName === 'INPUT' && ring(e.parentElement)),
         width: box.width,
         height: box.height,
       };
