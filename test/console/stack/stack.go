@@ -165,6 +165,9 @@ func (s *Stack) startSeeded(ctx context.Context) (err error) {
 		return err
 	}
 	s.World, s.People = s.Seeded.World, s.Seeded.People
+	if _, err := s.World.Axle(ctx, "login", s.World.Hub.URL, "--token-file", s.Seeded.TokenFile, "--name", "console"); err != nil {
+		return err
+	}
 	polling, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
 	go func() { done <- s.Seeded.Run(polling) }()

@@ -116,21 +116,31 @@ export function contract(test, routes, { as, forced = false, widths = [320, 1024
   });
 }
 
+/** Puts the start of Tab before everything: a blur alone leaves it where the focus was. */
+export async function fromTheTop(page) {
+  await page.evaluate(() => {
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute('tabindex');
+  });
+}
+
 /** Tabs through a page and returns what had the focus, in order; fails on a trap. */
 export async function tabOrder(page, most = 200) {
   const seen = [];
-  await page.evaluate(() => document.activeElement?.blur?.());
+  await fromTheTop(page);
   for (let n = 0; n < most; n++) {
     await page.keyboard.press('Tab');
     const at = await page.evaluate(() => {
       const e = document.activeElement;
       if (!e || e === document.body) return null;
-      const style = getComputedStyle(e);
+      // A field may show it on the box around itself.
+      const ring = (one) => one.matches(':focus-within') && getComputedStyle(one).outlineStyle !== 'none';
       const box = e.getBoundingClientRect();
       return {
         name: (e.getAttribute('aria-label') ?? e.textContent ?? '').trim().slice(0, 60),
         role: e.getAttribute('role') ?? e.tagName.toLowerCase(),
-        visible: style.outlineStyle !== 'none' || style.boxShadow !== 'none',
+        visible: ring(e) || getComputedStyle(e).boxShadow !== 'none' || (e.tagName === 'INPUT' && ring(e.parentElement)),
         width: box.width,
         height: box.height,
       };

@@ -26,6 +26,8 @@ const call = (page, method, body) =>
 const button = (name) => (page) => page.getByRole('main').getByRole('button', { name, exact: typeof name === 'string' });
 const link = (name) => (page) => page.getByRole('main').getByRole('link', { name });
 const ref = { cluster: 'prod-eu', name: 'web' };
+// Its state changes, so its page is not looked at.
+const other = { cluster: 'prod-eu', name: 'cache' };
 
 // Who may: + is done or refused for another reason than rights, - is refused with 403, and
 // 4 with 404, because what one may not see is not there. In the order viewer, writer,
@@ -36,8 +38,8 @@ const actions = [
   { does: 'read a service', may: '+++4', method: 'Services/Get', body: { ref } },
   { does: 'read a cluster', may: '+++4', method: 'Clusters/Get', body: { name: 'prod-eu' } },
   { does: 'sync a service', may: '-++4', method: 'Services/Sync', body: { ref }, path: '/services/prod-eu/web', shows: button('Sync') },
-  { does: 'pause a service', may: '-++4', method: 'Services/Pause', body: { ref, reason: 'a test' }, path: '/services/prod-eu/web', shows: button('Pause…') },
-  { does: 'resume a service', may: '-++4', method: 'Services/Resume', body: { ref }, path: '/services/prod-eu/web', shows: button('Resume') },
+  { does: 'pause a service', may: '-++4', method: 'Services/Pause', body: { ref: other, reason: 'a test' }, path: '/services/prod-eu/web', shows: button('Pause…') },
+  { does: 'resume a service', may: '-++4', method: 'Services/Resume', body: { ref: other } },
   { does: 'roll a service back', may: '-++4', method: 'Services/Rollback', body: { ref, revision: 99 }, path: '/services/prod-eu/web', shows: button('Roll back…') },
   { does: 'compare a service with its cluster', may: '-++4', method: 'Services/Diff', body: { ref }, path: '/services/prod-eu/web?tab=diff', shows: button(/^Compare/) },
   { does: 'delete a service', may: '-++4', method: 'Services/Delete', body: { ref } },

@@ -1,7 +1,7 @@
 // The console without a mouse: Tab, the keys of a list, chords, overlays, the focus.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { open, settled, tabOrder } from '../lib/pages.mjs';
+import { fromTheTop, open, settled, tabOrder } from '../lib/pages.mjs';
 import { closeBrowser, eventually, logIn, newContext } from '../lib/stack.mjs';
 
 let page;
@@ -30,7 +30,7 @@ test('Tab reaches everything, shows where it is, and leaves the page again', { t
 
 test('the first Tab skips to the page', async () => {
   await open(page, '/services');
-  await page.evaluate(() => document.activeElement.blur());
+  await fromTheTop(page);
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'main');

@@ -10,7 +10,7 @@ after(closeBrowser);
 const state = (page) => page.locator('header [data-phase]').getAttribute('data-phase');
 const live = (page, within) => eventually(async () => assert.equal(await state(page), 'live'), within);
 const banner = (page) => page.getByText('Reconnecting.', { exact: true });
-const row = (page, name) => page.locator('[role="row"]').filter({ hasText: name }).first();
+const row = (page, ...has) => has.reduce((rows, hasText) => rows.filter({ hasText }), page.locator('[role="row"]')).first();
 
 test('ten tabs over HTTP/1.1 work, with one stream', { timeout: 240_000 }, async () => {
   const context = await newContext();
@@ -37,7 +37,7 @@ test('ten tabs over HTTP/1.1 work, with one stream', { timeout: 240_000 }, async
   // A change is seen in each of them.
   await axle('services', 'pause', 'staging/cache', '--reason', 'ten tabs');
   try {
-    for (const page of pages) await row(page, 'staging').filter({ hasText: 'cache' }).getByText('Paused').first().waitFor();
+    for (const page of pages) await row(page, 'staging', 'cache').getByText('Paused').first().waitFor();
   } finally {
     await axle('services', 'resume', 'staging/cache');
   }
@@ -74,7 +74,7 @@ test('a hub that is away for 20 s: the banner, growing ages, recovery without a 
   try {
     await banner(page).waitFor({ state: 'detached', timeout: 60_000 });
     await live(page);
-    await row(page, 'worker').and(page.locator('[role="row"]').filter({ hasText: 'staging' })).getByText('Paused').first().waitFor({ timeout: 30_000 });
+    await row(page, 'staging', 'worker').getByText('Paused').first().waitFor({ timeout: 30_000 });
     assert.equal(await page.evaluate(() => window.sameDocument), true, 'the page was loaded again');
     assert.equal((await page.evaluate(async () => (await fetch('/login/session')).status)), 200, 'the session is gone');
   } finally {

@@ -1,6 +1,6 @@
 import { useNavigate, useRouter } from '@tanstack/react-router'
 import { Boxes, CornerDownRight, FolderGit2, Folders, type LucideIcon, Search, Server, Zap } from 'lucide-react'
-import { useDeferredValue, useState } from 'react'
+import { useDeferredValue, useEffect, useState } from 'react'
 import { Autocomplete, Dialog, Header, Input, Menu, MenuItem, MenuSection, Modal, ModalOverlay, TextField } from 'react-aria-components'
 import { activeScopes } from '../keys'
 import { navigation } from '../navigation'
@@ -53,14 +53,29 @@ export function Palette({ onClose }: { onClose: () => void }) {
       if (result) go(result.href)
     }
   }
+  // Who types fast presses Enter before the results are there, or before the first one is
+  // marked: it opens the first as soon as it is known.
+  const [entered, setEntered] = useState(false)
+  const best = Object.keys(kinds).flatMap((kind) => results.filter((r) => r.kind === kind))[0]
+  const first = pasted ? 'pasted' : best ? `${best.kind}/${best.id}` : local[0]?.id
+  const known = query === text.trim() && !found.isFetching
+  useEffect(() => {
+    if (!entered || !known) return
+    setEntered(false)
+    if (first !== undefined) run(first)
+    // oxlint-disable-next-line react/exhaustive-deps -- run is what the first result is now
+  }, [entered, known, first])
   return (
     <ModalOverlay isOpen isDismissable onOpenChange={(open) => !open && onClose()} className={styles.veil ?? ''}>
       <Modal className={styles.modal ?? ''}>
         <Dialog aria-label="Search and commands" className={styles.dialog ?? ''} data-overlay>
-          <Autocomplete inputValue={text} onInputChange={setText}>
+          <Autocomplete inputValue={text} onInputChange={(to) => {
+              setEntered(false)
+              setText(to)
+            }}>
             <TextField aria-label="Search" className={styles.field ?? ''} autoFocus>
               <Search size={16} aria-hidden />
-              <Input className={styles.input ?? ''} placeholder="Name, commit, or > for actions" />
+              <Input className={styles.input ?? ''} onKeyDown={(event) => event.key === 'Enter' && !event.currentTarget.getAttribute('aria-activedescendant') && query !== '' && setEntered(true)} placeholder="Name, commit, or > for actions" />
               <Kbd keys="Escape" />
             </TextField>
             <div className={styles.list}>
