@@ -40,6 +40,7 @@ export function RevisionsTab({ service, onRollback }: { service: Service; onRoll
             <p className={styles.fine}>
               <Who revision={r} />
             </p>
+            {r.reason && <p>Reason: {r.reason}</p>}
           </div>
           {!r.current && (
             <Button icon={History} onClick={() => onRollback(r.number)}>
