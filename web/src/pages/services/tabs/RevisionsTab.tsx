@@ -41,6 +41,7 @@ export function RevisionsTab({ service, may, onRollback }: { service: Service; m
             <p className={styles.fine}>
               <Who revision={r} />
             </p>
+            {r.reason && <p>Reason: {r.reason}</p>}
           </div>
           {!r.current && may.allowed === true && (
             <Button icon={History} onClick={() => onRollback(r.number)}>
