@@ -80,9 +80,8 @@ type Config struct {
 	Streams  fleetapi.Streams
 	Globals  *globals.Globals
 	Rollouts *globals.Rollouts
-	// Operations act on many services; Select finds those of a filter, nil cannot.
+	// Operations act on many services.
 	Operations *operations.Operations
-	Select     operationsapi.Selector
 	// Namespaces manages namespaces with Globals.
 	Namespaces *namespaces.Namespaces
 	// Notifier has the sinks and routers of notifications.
@@ -224,12 +223,13 @@ func (s *Server) Register(mux routes.Adder) {
 		Upgrades: s.config.Agents, Builtins: s.config.Fleet.Builtins, Readable: s.readable, By: templates.By, Version: s.config.Version,
 	}))
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
-	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, &fleetapi.API{
+	lists := &fleetapi.API{
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock,
-	})
+	}
+	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, lists)
 	mux.Handle(whole, fleetapi.Cuttable(overview))
 	mux.Handle(handle[hubv1connect.OperationsHandler](s, records, hubv1connect.NewOperationsHandler, &operationsapi.API{
-		Operations: s.config.Operations, Services: s.config.Select, Caller: caller, Readable: s.readable,
+		Operations: s.config.Operations, Services: lists, Caller: caller, Readable: s.readable,
 	}))
 	mux.Handle(handle[hubv1connect.HubHandler](s, records, hubv1connect.NewHubHandler, &hub{s}))
 }

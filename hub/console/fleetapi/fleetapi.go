@@ -59,7 +59,16 @@ func (s *API) QueryServices(ctx context.Context, r *connect.Request[hubv1.QueryS
 		return nil, err
 	}
 	at := s.Position()
-	f := r.Msg.GetFilter()
+	page, err := s.Index.Services(serviceFilter(r.Msg.GetFilter()), window(r.Msg), reach)
+	if err != nil {
+		return nil, err
+	}
+	out := &hubv1.QueryServicesResponse{Total: page.Total, Unfiltered: page.Unfiltered, Facets: facets(page.Facets), ResumeToken: at.String()}
+	out.Rows, err = s.services(ctx, page.IDs)
+	return connect.NewResponse(out), err
+}
+
+func serviceFilter(f *hubv1.ServiceFilter) index.ServiceFilter {
 	filter := index.ServiceFilter{
 		Text: f.GetText(), Cluster: f.GetCluster(), Project: f.GetProject(), Sync: f.GetSync(), Health: f.GetHealth(), Freshness: f.GetFreshness(),
 		Repository: f.GetRepository(), Namespace: f.GetNamespace(), Tool: f.GetManagedByTool(), Tag: f.GetTag(), Verdict: f.GetVerdict(), Global: f.GetGlobalService(),
@@ -67,13 +76,12 @@ func (s *API) QueryServices(ctx context.Context, r *connect.Request[hubv1.QueryS
 	if f != nil {
 		filter.Pinned = f.Pinned
 	}
-	page, err := s.Index.Services(filter, window(r.Msg), reach)
-	if err != nil {
-		return nil, err
-	}
-	out := &hubv1.QueryServicesResponse{Total: page.Total, Unfiltered: page.Unfiltered, Facets: facets(page.Facets), ResumeToken: at.String()}
-	out.Rows, err = s.services(ctx, page.IDs)
-	return connect.NewResponse(out), err
+	return filter
+}
+
+// Select implements operationsapi.Selector.
+func (s *API) Select(_ context.Context, f *hubv1.ServiceFilter, reach identity.Reach, limit int) ([]string, error) {
+	return s.Index.ServiceIDs(serviceFilter(f), limit, reach)
 }
 
 // services reads rows in the order of ids; those that are gone meanwhile are left out.

@@ -38,9 +38,8 @@ type Selector interface {
 // API answers the calls.
 type API struct {
 	Operations *operations.Operations
-	// Services may be nil: then filters are refused.
-	Services Selector
-	Caller   func(ctx context.Context) identity.Principal
+	Services   Selector
+	Caller     func(ctx context.Context) identity.Principal
 	// Readable returns what the caller may read.
 	Readable func(ctx context.Context) (identity.Reach, error)
 }
@@ -99,8 +98,6 @@ func (a *API) selected(ctx context.Context, m *hubv1.StartOperationRequest) (ids
 		// The gate has checked that the caller may see it.
 		ids, err = a.Operations.Store.Targets.FailedTargets(ctx, m.GetFailedOf())
 		return ids, fmt.Sprintf(failedSelection, m.GetFailedOf()), err
-	case a.Services == nil:
-		return nil, "", errcode.New(errcode.Unavailable, "this hub does not select by filter yet; name the services by id")
 	}
 	reach, err := a.Readable(ctx)
 	if err != nil {

@@ -110,6 +110,24 @@ func (x *Index) Services(f ServiceFilter, w Window, reach identity.Reach) (page 
 	return page, err
 }
 
+// ServiceIDs returns the ids of at most limit services that match.
+func (x *Index) ServiceIDs(f ServiceFilter, limit int, reach identity.Reach) (ids []string, err error) {
+	q, err := f.query()
+	if err != nil {
+		return nil, err
+	}
+	err = x.view(func(t *table) {
+		q.prepare(t, false)
+		for _, c := range t.ordered {
+			q.cluster(c, x.now(c), reach)
+		}
+		for _, s := range q.matched[:min(limit, len(q.matched))] {
+			ids = append(ids, s.id)
+		}
+	})
+	return ids, err
+}
+
 // query is a filter that is made ready for one table.
 type query struct {
 	filter ServiceFilter
