@@ -56,7 +56,7 @@ func (r *Rules) line(line string) error {
 		}
 		pkg, rule, ok := strings.Cut(rest, ":")
 		pattern, reason, ok2 := strings.Cut(strings.TrimSpace(rule), " ")
-		if !ok || !ok2 {
+		if !ok || !ok2 || len(strings.Fields(pkg)) != 1 {
 			return fmt.Errorf("want \"%s PACKAGE : PATTERN REASON\"", word)
 		}
 		*list = append(*list, Forbid{strings.TrimSpace(pkg), pattern, reason})

@@ -78,6 +78,15 @@ func TestForbiddenImportIsCaught(t *testing.T) {
 	}
 }
 
+// A rule of a binary that lost its binary would hold nothing.
+func TestRulesThatAreNone(t *testing.T) {
+	for _, line := range []string{"forbid : hub* why", "allow : testing why", "forbid a b : hub* why", "forbid a : hub*", "a row without a colon"} {
+		if _, err := archtest.Parse(line); err == nil || !strings.HasPrefix(err.Error(), "rules.txt:1: ") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
 func TestBinariesLinkOnlyTheirOwn(t *testing.T) {
 	root, _, rules, packages := load(t)
 	links := map[string][]string{}

@@ -71,7 +71,9 @@ func services() []protoreflect.ServiceDescriptor {
 			all = append(all, file.Services().Get(i))
 		}
 	}
-	slices.SortFunc(all, func(a, b protoreflect.ServiceDescriptor) int { return strings.Compare(string(a.Name()), string(b.Name())) })
+	slices.SortFunc(all, func(a, b protoreflect.ServiceDescriptor) int {
+		return strings.Compare(string(a.Name()), string(b.Name()))
+	})
 	return all
 }
 
@@ -120,7 +122,9 @@ func ofOneCall(name protoreflect.Name) bool {
 	return strings.HasSuffix(string(name), "Request") || strings.HasSuffix(string(name), "Response")
 }
 
-func pageOf(s protoreflect.ServiceDescriptor) string { return strings.ToLower(string(s.Name())) + ".md" }
+func pageOf(s protoreflect.ServiceDescriptor) string {
+	return strings.ToLower(string(s.Name())) + ".md"
+}
 
 // reach counts how often a message is used, and the messages of its fields once.
 func reach(m protoreflect.MessageDescriptor, found map[protoreflect.Name]int) {

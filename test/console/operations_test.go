@@ -242,6 +242,36 @@ func TestOperationChangesManyServices(t *testing.T) {
 	})
 }
 
+// A filter selects what the same filter shows in the console's list, of what the
+// caller may read.
+func TestOperationSelectsByFilter(t *testing.T) {
+	b := newCrowd(t, 30, "")
+	filter := &hubv1.ServiceFilter{Text: "web-00 !web-003", Cluster: []string{"edge"}}
+	eventually.For(t, opLimit, "the list shows it", func() error {
+		list, err := b.client.Fleet.QueryServices(t.Context(), connect.NewRequest(&hubv1.QueryServicesRequest{Filter: filter}))
+		if err == nil && list.Msg.GetTotal() != 9 {
+			err = fmt.Errorf("it shows %d", list.Msg.GetTotal())
+		}
+		return err
+	})
+	ann := b.user("ann", "write", "web-001", "web-003", "web-020")
+	b.bind("ann", "read", "web-002")
+	dry, err := begin(t.Context(), ann, &hubv1.StartOperationRequest{Action: "pause", Filter: filter, DryRun: true})
+	if err != nil || dry.GetTotal() != 2 || dry.GetForbidden() != 1 {
+		t.Errorf("of what she reads: %v %v", dry, err)
+	}
+	if _, err := begin(t.Context(), b.client, &hubv1.StartOperationRequest{Action: "pause", Filter: &hubv1.ServiceFilter{Sync: []string{"Nonsense"}}}); !errcode.Is(err, errcode.Invalid) {
+		t.Errorf("a filter that is none: %v", err)
+	}
+	o, err := begin(t.Context(), b.client, &hubv1.StartOperationRequest{Action: "pause", Filter: filter, Expected: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o = b.ended(o.GetId()); o.GetState() != "Done" || o.GetDone() != 9 || b.paused() != 9 || o.GetSelection() != "text web-00 !web-003, cluster edge" {
+		t.Errorf("ended as %v with %d paused", o, b.paused())
+	}
+}
+
 func TestOperationChecksEveryServiceFirst(t *testing.T) {
 	b := newCrowd(t, 12, "")
 	ann := b.user("ann", "write", "web-000", "web-001")

@@ -73,6 +73,7 @@ const (
 
 // UsersClient is a client for the axle.hub.v1.Users service.
 type UsersClient interface {
+	// List returns users and service accounts, with the groups that they are in.
 	List(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
 	// Create adds a person before their first login.
 	Create(context.Context, *connect.Request[v1.CreateUserRequest]) (*connect.Response[v1.CreateUserResponse], error)
@@ -152,6 +153,7 @@ func (c *usersClient) Delete(ctx context.Context, req *connect.Request[v1.Delete
 
 // UsersHandler is an implementation of the axle.hub.v1.Users service.
 type UsersHandler interface {
+	// List returns users and service accounts, with the groups that they are in.
 	List(context.Context, *connect.Request[v1.ListUsersRequest]) (*connect.Response[v1.ListUsersResponse], error)
 	// Create adds a person before their first login.
 	Create(context.Context, *connect.Request[v1.CreateUserRequest]) (*connect.Response[v1.CreateUserResponse], error)
@@ -231,12 +233,17 @@ func (UnimplementedUsersHandler) Delete(context.Context, *connect.Request[v1.Del
 
 // GroupsClient is a client for the axle.hub.v1.Groups service.
 type GroupsClient interface {
+	// List returns all groups, without their members.
 	List(context.Context, *connect.Request[v1.ListGroupsRequest]) (*connect.Response[v1.ListGroupsResponse], error)
 	// Get returns a group with its members.
 	Get(context.Context, *connect.Request[v1.GetGroupRequest]) (*connect.Response[v1.Group], error)
+	// Create makes a group without members.
 	Create(context.Context, *connect.Request[v1.CreateGroupRequest]) (*connect.Response[v1.Group], error)
+	// Delete deletes a group with its bindings.
 	Delete(context.Context, *connect.Request[v1.DeleteGroupRequest]) (*connect.Response[v1.DeleteGroupResponse], error)
+	// AddMember puts a user or a service account into a group.
 	AddMember(context.Context, *connect.Request[v1.AddMemberRequest]) (*connect.Response[v1.Group], error)
+	// RemoveMember takes a member out of a group.
 	RemoveMember(context.Context, *connect.Request[v1.RemoveMemberRequest]) (*connect.Response[v1.Group], error)
 }
 
@@ -332,12 +339,17 @@ func (c *groupsClient) RemoveMember(ctx context.Context, req *connect.Request[v1
 
 // GroupsHandler is an implementation of the axle.hub.v1.Groups service.
 type GroupsHandler interface {
+	// List returns all groups, without their members.
 	List(context.Context, *connect.Request[v1.ListGroupsRequest]) (*connect.Response[v1.ListGroupsResponse], error)
 	// Get returns a group with its members.
 	Get(context.Context, *connect.Request[v1.GetGroupRequest]) (*connect.Response[v1.Group], error)
+	// Create makes a group without members.
 	Create(context.Context, *connect.Request[v1.CreateGroupRequest]) (*connect.Response[v1.Group], error)
+	// Delete deletes a group with its bindings.
 	Delete(context.Context, *connect.Request[v1.DeleteGroupRequest]) (*connect.Response[v1.DeleteGroupResponse], error)
+	// AddMember puts a user or a service account into a group.
 	AddMember(context.Context, *connect.Request[v1.AddMemberRequest]) (*connect.Response[v1.Group], error)
+	// RemoveMember takes a member out of a group.
 	RemoveMember(context.Context, *connect.Request[v1.RemoveMemberRequest]) (*connect.Response[v1.Group], error)
 }
 
@@ -436,7 +448,9 @@ type BindingsClient interface {
 	// List returns all bindings for an administrator, and for others those of the
 	// caller and their groups.
 	List(context.Context, *connect.Request[v1.ListBindingsRequest]) (*connect.Response[v1.ListBindingsResponse], error)
+	// Create gives a subject actions at a place, and returns the bindings.
 	Create(context.Context, *connect.Request[v1.CreateBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
+	// Delete takes actions away from a subject at a place.
 	Delete(context.Context, *connect.Request[v1.DeleteBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 }
 
@@ -499,7 +513,9 @@ type BindingsHandler interface {
 	// List returns all bindings for an administrator, and for others those of the
 	// caller and their groups.
 	List(context.Context, *connect.Request[v1.ListBindingsRequest]) (*connect.Response[v1.ListBindingsResponse], error)
+	// Create gives a subject actions at a place, and returns the bindings.
 	Create(context.Context, *connect.Request[v1.CreateBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
+	// Delete takes actions away from a subject at a place.
 	Delete(context.Context, *connect.Request[v1.DeleteBindingRequest]) (*connect.Response[v1.ListBindingsResponse], error)
 }
 
@@ -559,6 +575,7 @@ func (UnimplementedBindingsHandler) Delete(context.Context, *connect.Request[v1.
 
 // AccessClient is a client for the axle.hub.v1.Access service.
 type AccessClient interface {
+	// CanI answers for the caller, or, to administrators, for somebody else.
 	CanI(context.Context, *connect.Request[v1.CanIRequest]) (*connect.Response[v1.CanIResponse], error)
 }
 
@@ -594,6 +611,7 @@ func (c *accessClient) CanI(ctx context.Context, req *connect.Request[v1.CanIReq
 
 // AccessHandler is an implementation of the axle.hub.v1.Access service.
 type AccessHandler interface {
+	// CanI answers for the caller, or, to administrators, for somebody else.
 	CanI(context.Context, *connect.Request[v1.CanIRequest]) (*connect.Response[v1.CanIResponse], error)
 }
 

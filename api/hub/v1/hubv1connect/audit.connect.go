@@ -68,6 +68,7 @@ const (
 
 // AuditClient is a client for the axle.hub.v1.Audit service.
 type AuditClient interface {
+	// List returns records, newest first unless asked otherwise.
 	List(context.Context, *connect.Request[v1.ListAuditRequest]) (*connect.Response[v1.ListAuditResponse], error)
 	// Verify checks a part of the chain; call again with the result until it is
 	// done.
@@ -146,6 +147,7 @@ func (c *auditClient) Checkpoint(ctx context.Context, req *connect.Request[v1.Ma
 
 // AuditHandler is an implementation of the axle.hub.v1.Audit service.
 type AuditHandler interface {
+	// List returns records, newest first unless asked otherwise.
 	List(context.Context, *connect.Request[v1.ListAuditRequest]) (*connect.Response[v1.ListAuditResponse], error)
 	// Verify checks a part of the chain; call again with the result until it is
 	// done.
@@ -224,11 +226,14 @@ func (UnimplementedAuditHandler) Checkpoint(context.Context, *connect.Request[v1
 
 // ServiceAccountsClient is a client for the axle.hub.v1.ServiceAccounts service.
 type ServiceAccountsClient interface {
+	// List returns all service accounts.
 	List(context.Context, *connect.Request[v1.ListServiceAccountsRequest]) (*connect.Response[v1.ListServiceAccountsResponse], error)
+	// Create makes a service account without a token.
 	Create(context.Context, *connect.Request[v1.CreateServiceAccountRequest]) (*connect.Response[v1.ServiceAccount], error)
 	// Delete revokes all tokens of the account, and deletes all trusts that refer
 	// to it.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceAccountRequest]) (*connect.Response[v1.DeleteServiceAccountResponse], error)
+	// CreateToken makes a token of the account; its secret is shown only now.
 	CreateToken(context.Context, *connect.Request[v1.CreateServiceAccountTokenRequest]) (*connect.Response[v1.CreatedToken], error)
 }
 
@@ -300,11 +305,14 @@ func (c *serviceAccountsClient) CreateToken(ctx context.Context, req *connect.Re
 
 // ServiceAccountsHandler is an implementation of the axle.hub.v1.ServiceAccounts service.
 type ServiceAccountsHandler interface {
+	// List returns all service accounts.
 	List(context.Context, *connect.Request[v1.ListServiceAccountsRequest]) (*connect.Response[v1.ListServiceAccountsResponse], error)
+	// Create makes a service account without a token.
 	Create(context.Context, *connect.Request[v1.CreateServiceAccountRequest]) (*connect.Response[v1.ServiceAccount], error)
 	// Delete revokes all tokens of the account, and deletes all trusts that refer
 	// to it.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceAccountRequest]) (*connect.Response[v1.DeleteServiceAccountResponse], error)
+	// CreateToken makes a token of the account; its secret is shown only now.
 	CreateToken(context.Context, *connect.Request[v1.CreateServiceAccountTokenRequest]) (*connect.Response[v1.CreatedToken], error)
 }
 
@@ -376,8 +384,11 @@ func (UnimplementedServiceAccountsHandler) CreateToken(context.Context, *connect
 
 // FederationClient is a client for the axle.hub.v1.Federation service.
 type FederationClient interface {
+	// List returns all trusts.
 	List(context.Context, *connect.Request[v1.ListTrustsRequest]) (*connect.Response[v1.ListTrustsResponse], error)
+	// Create makes a trust.
 	Create(context.Context, *connect.Request[v1.CreateTrustRequest]) (*connect.Response[v1.Trust], error)
+	// Delete ends a trust: no token is exchanged by it any more.
 	Delete(context.Context, *connect.Request[v1.DeleteTrustRequest]) (*connect.Response[v1.DeleteTrustResponse], error)
 	// Exchange needs no identity except the token in the request.
 	Exchange(context.Context, *connect.Request[v1.ExchangeRequest]) (*connect.Response[v1.CreatedToken], error)
@@ -451,8 +462,11 @@ func (c *federationClient) Exchange(ctx context.Context, req *connect.Request[v1
 
 // FederationHandler is an implementation of the axle.hub.v1.Federation service.
 type FederationHandler interface {
+	// List returns all trusts.
 	List(context.Context, *connect.Request[v1.ListTrustsRequest]) (*connect.Response[v1.ListTrustsResponse], error)
+	// Create makes a trust.
 	Create(context.Context, *connect.Request[v1.CreateTrustRequest]) (*connect.Response[v1.Trust], error)
+	// Delete ends a trust: no token is exchanged by it any more.
 	Delete(context.Context, *connect.Request[v1.DeleteTrustRequest]) (*connect.Response[v1.DeleteTrustResponse], error)
 	// Exchange needs no identity except the token in the request.
 	Exchange(context.Context, *connect.Request[v1.ExchangeRequest]) (*connect.Response[v1.CreatedToken], error)

@@ -58,6 +58,7 @@ const (
 
 // GlobalServicesClient is a client for the axle.hub.v1.GlobalServices service.
 type GlobalServicesClient interface {
+	// List returns pages of global services, by name.
 	List(context.Context, *connect.Request[v1.ListGlobalServicesRequest]) (*connect.Response[v1.ListGlobalServicesResponse], error)
 	// Get also counts the services by their state.
 	Get(context.Context, *connect.Request[v1.GetGlobalServiceRequest]) (*connect.Response[v1.GlobalService], error)
@@ -194,6 +195,7 @@ func (c *globalServicesClient) AbortRollout(ctx context.Context, req *connect.Re
 
 // GlobalServicesHandler is an implementation of the axle.hub.v1.GlobalServices service.
 type GlobalServicesHandler interface {
+	// List returns pages of global services, by name.
 	List(context.Context, *connect.Request[v1.ListGlobalServicesRequest]) (*connect.Response[v1.ListGlobalServicesResponse], error)
 	// Get also counts the services by their state.
 	Get(context.Context, *connect.Request[v1.GetGlobalServiceRequest]) (*connect.Response[v1.GlobalService], error)

@@ -211,6 +211,7 @@ type SessionsClient interface {
 	// Setup is accepted once, with the token that the hub wrote at its first
 	// start.
 	Setup(context.Context, *connect.Request[v1.SetupRequest]) (*connect.Response[v1.CreatedToken], error)
+	// WhoAmI returns who calls, and what their token may do.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.Identity], error)
 }
 
@@ -261,6 +262,7 @@ type SessionsHandler interface {
 	// Setup is accepted once, with the token that the hub wrote at its first
 	// start.
 	Setup(context.Context, *connect.Request[v1.SetupRequest]) (*connect.Response[v1.CreatedToken], error)
+	// WhoAmI returns who calls, and what their token may do.
 	WhoAmI(context.Context, *connect.Request[v1.WhoAmIRequest]) (*connect.Response[v1.Identity], error)
 }
 
@@ -308,12 +310,16 @@ func (UnimplementedSessionsHandler) WhoAmI(context.Context, *connect.Request[v1.
 
 // ProjectsClient is a client for the axle.hub.v1.Projects service.
 type ProjectsClient interface {
+	// List returns the projects that the caller may read.
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
+	// Create makes a project. Conflict when the name is taken.
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
 	// Update changes the fields that are set. Conflict when services of the
 	// project are in namespaces that the new limits exclude.
 	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
+	// Delete deletes a project. Conflict while it has clusters or services.
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
 
@@ -397,12 +403,16 @@ func (c *projectsClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 
 // ProjectsHandler is an implementation of the axle.hub.v1.Projects service.
 type ProjectsHandler interface {
+	// List returns the projects that the caller may read.
 	List(context.Context, *connect.Request[v1.ListProjectsRequest]) (*connect.Response[v1.ListProjectsResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetProjectRequest]) (*connect.Response[v1.Project], error)
+	// Create makes a project. Conflict when the name is taken.
 	Create(context.Context, *connect.Request[v1.CreateProjectRequest]) (*connect.Response[v1.Project], error)
 	// Update changes the fields that are set. Conflict when services of the
 	// project are in namespaces that the new limits exclude.
 	Update(context.Context, *connect.Request[v1.UpdateProjectRequest]) (*connect.Response[v1.Project], error)
+	// Delete deletes a project. Conflict while it has clusters or services.
 	Delete(context.Context, *connect.Request[v1.DeleteProjectRequest]) (*connect.Response[v1.DeleteProjectResponse], error)
 }
 
@@ -486,12 +496,17 @@ func (UnimplementedProjectsHandler) Delete(context.Context, *connect.Request[v1.
 
 // ClustersClient is a client for the axle.hub.v1.Clusters service.
 type ClustersClient interface {
+	// List returns the clusters that the caller may read.
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Create creates the row before the agent registers, and a bootstrap token
 	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
+	// Update changes the fields that are set; tags and metadata only with
+	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
 	// anything. Its services must be gone, or detach must be set.
@@ -620,12 +635,17 @@ func (c *clustersClient) Enrollment(ctx context.Context, req *connect.Request[v1
 
 // ClustersHandler is an implementation of the axle.hub.v1.Clusters service.
 type ClustersHandler interface {
+	// List returns the clusters that the caller may read.
 	List(context.Context, *connect.Request[v1.ListClustersRequest]) (*connect.Response[v1.ListClustersResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Create creates the row before the agent registers, and a bootstrap token
 	// fixed to it.
 	Create(context.Context, *connect.Request[v1.CreateClusterRequest]) (*connect.Response[v1.CreateClusterResponse], error)
+	// Update changes the fields that are set; tags and metadata only with
+	// set_tags and set_metadata.
 	Update(context.Context, *connect.Request[v1.UpdateClusterRequest]) (*connect.Response[v1.Cluster], error)
+	// Approve lets a cluster that waits for approval get its services.
 	Approve(context.Context, *connect.Request[v1.ApproveClusterRequest]) (*connect.Response[v1.Cluster], error)
 	// Delete deletes the cluster and revokes its tokens, without draining
 	// anything. Its services must be gone, or detach must be set.
@@ -754,12 +774,17 @@ func (UnimplementedClustersHandler) Enrollment(context.Context, *connect.Request
 
 // RepositoriesClient is a client for the axle.hub.v1.Repositories service.
 type RepositoriesClient interface {
+	// List returns the repositories that the caller may read.
 	List(context.Context, *connect.Request[v1.ListRepositoriesRequest]) (*connect.Response[v1.ListRepositoriesResponse], error)
+	// Get returns one by name, with the heads that services follow.
 	Get(context.Context, *connect.Request[v1.GetRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Create makes a repository.
 	Create(context.Context, *connect.Request[v1.CreateRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Update changes credentials, options or URL.
 	Update(context.Context, *connect.Request[v1.UpdateRepositoryRequest]) (*connect.Response[v1.Repository], error)
 	// Refresh asks the repository's git agent to fetch now.
 	Refresh(context.Context, *connect.Request[v1.RefreshRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Delete deletes a repository. Conflict while services use it.
 	Delete(context.Context, *connect.Request[v1.DeleteRepositoryRequest]) (*connect.Response[v1.DeleteRepositoryResponse], error)
 }
 
@@ -855,12 +880,17 @@ func (c *repositoriesClient) Delete(ctx context.Context, req *connect.Request[v1
 
 // RepositoriesHandler is an implementation of the axle.hub.v1.Repositories service.
 type RepositoriesHandler interface {
+	// List returns the repositories that the caller may read.
 	List(context.Context, *connect.Request[v1.ListRepositoriesRequest]) (*connect.Response[v1.ListRepositoriesResponse], error)
+	// Get returns one by name, with the heads that services follow.
 	Get(context.Context, *connect.Request[v1.GetRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Create makes a repository.
 	Create(context.Context, *connect.Request[v1.CreateRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Update changes credentials, options or URL.
 	Update(context.Context, *connect.Request[v1.UpdateRepositoryRequest]) (*connect.Response[v1.Repository], error)
 	// Refresh asks the repository's git agent to fetch now.
 	Refresh(context.Context, *connect.Request[v1.RefreshRepositoryRequest]) (*connect.Response[v1.Repository], error)
+	// Delete deletes a repository. Conflict while services use it.
 	Delete(context.Context, *connect.Request[v1.DeleteRepositoryRequest]) (*connect.Response[v1.DeleteRepositoryResponse], error)
 }
 
@@ -956,8 +986,11 @@ func (UnimplementedRepositoriesHandler) Delete(context.Context, *connect.Request
 
 // WebhooksClient is a client for the axle.hub.v1.Webhooks service.
 type WebhooksClient interface {
+	// List returns all webhooks that the caller may read.
 	List(context.Context, *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error)
+	// Create makes a webhook; its secret is shown only now.
 	Create(context.Context, *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error)
+	// Delete deletes a webhook: its deliveries are refused from now on.
 	Delete(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
 }
 
@@ -1017,8 +1050,11 @@ func (c *webhooksClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 
 // WebhooksHandler is an implementation of the axle.hub.v1.Webhooks service.
 type WebhooksHandler interface {
+	// List returns all webhooks that the caller may read.
 	List(context.Context, *connect.Request[v1.ListWebhooksRequest]) (*connect.Response[v1.ListWebhooksResponse], error)
+	// Create makes a webhook; its secret is shown only now.
 	Create(context.Context, *connect.Request[v1.CreateWebhookRequest]) (*connect.Response[v1.CreatedWebhook], error)
+	// Delete deletes a webhook: its deliveries are refused from now on.
 	Delete(context.Context, *connect.Request[v1.DeleteWebhookRequest]) (*connect.Response[v1.DeleteWebhookResponse], error)
 }
 
@@ -1078,19 +1114,30 @@ func (UnimplementedWebhooksHandler) Delete(context.Context, *connect.Request[v1.
 
 // ServicesClient is a client for the axle.hub.v1.Services service.
 type ServicesClient interface {
+	// List returns pages of services; Fleet.QueryServices filters, sorts and
+	// counts.
 	List(context.Context, *connect.Request[v1.ListServicesRequest]) (*connect.Response[v1.ListServicesResponse], error)
+	// Get returns one by cluster and name, with its components.
 	Get(context.Context, *connect.Request[v1.GetServiceRequest]) (*connect.Response[v1.Service], error)
+	// Create makes a service. Conflict when the cluster has one of that name.
 	Create(context.Context, *connect.Request[v1.CreateServiceRequest]) (*connect.Response[v1.Service], error)
+	// Update changes the named fields of the spec.
 	Update(context.Context, *connect.Request[v1.UpdateServiceRequest]) (*connect.Response[v1.Service], error)
 	// Apply creates or updates by (cluster, name); the CLI's apply and the
 	// operator use it.
 	Apply(context.Context, *connect.Request[v1.ApplyServiceRequest]) (*connect.Response[v1.ApplyServiceResponse], error)
+	// Sync requests a new pass of the agent, and the latest of the repository.
 	Sync(context.Context, *connect.Request[v1.SyncServiceRequest]) (*connect.Response[v1.Service], error)
+	// Pause stops all changes of the service on its cluster until Resume.
 	Pause(context.Context, *connect.Request[v1.PauseServiceRequest]) (*connect.Response[v1.Service], error)
 	// Resume ends a pause, and a pin by a rollback.
 	Resume(context.Context, *connect.Request[v1.ResumeServiceRequest]) (*connect.Response[v1.Service], error)
+	// Rollback goes back to a revision and pins the service to it until Resume.
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
+	// ListRevisions returns the revisions of a service, newest first.
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
+	// ApprovePrune approves a held prune once, or a deletion that waits for
+	// other services.
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	// Diff returns what applying the service would change, as its agent last
 	// computed it, and may ask the agent to compute it again.
@@ -1099,6 +1146,8 @@ type ServicesClient interface {
 	// another source: another ref, an earlier revision, or files of the caller.
 	// Only the request is stored, for an hour.
 	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
+	// Delete deletes the service and its objects; detach leaves the objects on
+	// the cluster.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns the runs of a service's tests, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1334,19 +1383,30 @@ func (c *servicesClient) GetTree(ctx context.Context, req *connect.Request[v1.Ge
 
 // ServicesHandler is an implementation of the axle.hub.v1.Services service.
 type ServicesHandler interface {
+	// List returns pages of services; Fleet.QueryServices filters, sorts and
+	// counts.
 	List(context.Context, *connect.Request[v1.ListServicesRequest]) (*connect.Response[v1.ListServicesResponse], error)
+	// Get returns one by cluster and name, with its components.
 	Get(context.Context, *connect.Request[v1.GetServiceRequest]) (*connect.Response[v1.Service], error)
+	// Create makes a service. Conflict when the cluster has one of that name.
 	Create(context.Context, *connect.Request[v1.CreateServiceRequest]) (*connect.Response[v1.Service], error)
+	// Update changes the named fields of the spec.
 	Update(context.Context, *connect.Request[v1.UpdateServiceRequest]) (*connect.Response[v1.Service], error)
 	// Apply creates or updates by (cluster, name); the CLI's apply and the
 	// operator use it.
 	Apply(context.Context, *connect.Request[v1.ApplyServiceRequest]) (*connect.Response[v1.ApplyServiceResponse], error)
+	// Sync requests a new pass of the agent, and the latest of the repository.
 	Sync(context.Context, *connect.Request[v1.SyncServiceRequest]) (*connect.Response[v1.Service], error)
+	// Pause stops all changes of the service on its cluster until Resume.
 	Pause(context.Context, *connect.Request[v1.PauseServiceRequest]) (*connect.Response[v1.Service], error)
 	// Resume ends a pause, and a pin by a rollback.
 	Resume(context.Context, *connect.Request[v1.ResumeServiceRequest]) (*connect.Response[v1.Service], error)
+	// Rollback goes back to a revision and pins the service to it until Resume.
 	Rollback(context.Context, *connect.Request[v1.RollbackServiceRequest]) (*connect.Response[v1.Service], error)
+	// ListRevisions returns the revisions of a service, newest first.
 	ListRevisions(context.Context, *connect.Request[v1.ListRevisionsRequest]) (*connect.Response[v1.ListRevisionsResponse], error)
+	// ApprovePrune approves a held prune once, or a deletion that waits for
+	// other services.
 	ApprovePrune(context.Context, *connect.Request[v1.ApprovePruneRequest]) (*connect.Response[v1.Service], error)
 	// Diff returns what applying the service would change, as its agent last
 	// computed it, and may ask the agent to compute it again.
@@ -1355,6 +1415,8 @@ type ServicesHandler interface {
 	// another source: another ref, an earlier revision, or files of the caller.
 	// Only the request is stored, for an hour.
 	Preview(context.Context, *connect.Request[v1.PreviewServiceRequest]) (*connect.Response[v1.ServiceDiff], error)
+	// Delete deletes the service and its objects; detach leaves the objects on
+	// the cluster.
 	Delete(context.Context, *connect.Request[v1.DeleteServiceRequest]) (*connect.Response[v1.Service], error)
 	// ListTests returns the runs of a service's tests, newest revision first.
 	ListTests(context.Context, *connect.Request[v1.ListTestsRequest]) (*connect.Response[v1.ListTestsResponse], error)
@@ -1590,11 +1652,15 @@ func (UnimplementedServicesHandler) GetTree(context.Context, *connect.Request[v1
 
 // ContextsClient is a client for the axle.hub.v1.Contexts service.
 type ContextsClient interface {
+	// List returns contexts without the values of secrets.
 	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
+	// Get returns one by name, without the values of secrets.
 	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
+	// Create makes a context. Conflict when the name is taken.
 	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
 	// Update replaces the values in the request, or everything.
 	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
+	// Delete deletes a context.
 	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
 }
 
@@ -1678,11 +1744,15 @@ func (c *contextsClient) Delete(ctx context.Context, req *connect.Request[v1.Del
 
 // ContextsHandler is an implementation of the axle.hub.v1.Contexts service.
 type ContextsHandler interface {
+	// List returns contexts without the values of secrets.
 	List(context.Context, *connect.Request[v1.ListContextsRequest]) (*connect.Response[v1.ListContextsResponse], error)
+	// Get returns one by name, without the values of secrets.
 	Get(context.Context, *connect.Request[v1.GetContextRequest]) (*connect.Response[v1.Context], error)
+	// Create makes a context. Conflict when the name is taken.
 	Create(context.Context, *connect.Request[v1.CreateContextRequest]) (*connect.Response[v1.Context], error)
 	// Update replaces the values in the request, or everything.
 	Update(context.Context, *connect.Request[v1.UpdateContextRequest]) (*connect.Response[v1.Context], error)
+	// Delete deletes a context.
 	Delete(context.Context, *connect.Request[v1.DeleteContextRequest]) (*connect.Response[v1.DeleteContextResponse], error)
 }
 
@@ -1766,9 +1836,11 @@ func (UnimplementedContextsHandler) Delete(context.Context, *connect.Request[v1.
 
 // OutputsClient is a client for the axle.hub.v1.Outputs service.
 type OutputsClient interface {
+	// List returns outputs without the values of secrets.
 	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
 	// Put replaces the outputs of a name.
 	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
+	// Delete deletes the outputs of a name.
 	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
 }
 
@@ -1828,9 +1900,11 @@ func (c *outputsClient) Delete(ctx context.Context, req *connect.Request[v1.Dele
 
 // OutputsHandler is an implementation of the axle.hub.v1.Outputs service.
 type OutputsHandler interface {
+	// List returns outputs without the values of secrets.
 	List(context.Context, *connect.Request[v1.ListOutputsRequest]) (*connect.Response[v1.ListOutputsResponse], error)
 	// Put replaces the outputs of a name.
 	Put(context.Context, *connect.Request[v1.PutOutputsRequest]) (*connect.Response[v1.Context], error)
+	// Delete deletes the outputs of a name.
 	Delete(context.Context, *connect.Request[v1.DeleteOutputsRequest]) (*connect.Response[v1.DeleteOutputsResponse], error)
 }
 
@@ -1890,6 +1964,7 @@ func (UnimplementedOutputsHandler) Delete(context.Context, *connect.Request[v1.D
 
 // BackendsClient is a client for the axle.hub.v1.Backends service.
 type BackendsClient interface {
+	// List returns the backends, each with what is wrong with it.
 	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
 	// Migrate moves all values from one backend to another, or continues that.
 	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
@@ -1968,6 +2043,7 @@ func (c *backendsClient) RotateKey(ctx context.Context, req *connect.Request[v1.
 
 // BackendsHandler is an implementation of the axle.hub.v1.Backends service.
 type BackendsHandler interface {
+	// List returns the backends, each with what is wrong with it.
 	List(context.Context, *connect.Request[v1.ListBackendsRequest]) (*connect.Response[v1.ListBackendsResponse], error)
 	// Migrate moves all values from one backend to another, or continues that.
 	Migrate(context.Context, *connect.Request[v1.MigrateRequest]) (*connect.Response[v1.Migration], error)
@@ -2046,9 +2122,14 @@ func (UnimplementedBackendsHandler) RotateKey(context.Context, *connect.Request[
 
 // TokensClient is a client for the axle.hub.v1.Tokens service.
 type TokensClient interface {
+	// List returns the caller's tokens, and to administrators all; never a
+	// secret.
 	List(context.Context, *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error)
+	// Create makes a token of the caller; its secret is shown only now.
 	Create(context.Context, *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreatedToken], error)
+	// CreateBootstrap makes a token by which new clusters register.
 	CreateBootstrap(context.Context, *connect.Request[v1.CreateBootstrapTokenRequest]) (*connect.Response[v1.CreatedToken], error)
+	// Revoke ends a token, and those that it created.
 	Revoke(context.Context, *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error)
 }
 
@@ -2120,9 +2201,14 @@ func (c *tokensClient) Revoke(ctx context.Context, req *connect.Request[v1.Revok
 
 // TokensHandler is an implementation of the axle.hub.v1.Tokens service.
 type TokensHandler interface {
+	// List returns the caller's tokens, and to administrators all; never a
+	// secret.
 	List(context.Context, *connect.Request[v1.ListTokensRequest]) (*connect.Response[v1.ListTokensResponse], error)
+	// Create makes a token of the caller; its secret is shown only now.
 	Create(context.Context, *connect.Request[v1.CreateTokenRequest]) (*connect.Response[v1.CreatedToken], error)
+	// CreateBootstrap makes a token by which new clusters register.
 	CreateBootstrap(context.Context, *connect.Request[v1.CreateBootstrapTokenRequest]) (*connect.Response[v1.CreatedToken], error)
+	// Revoke ends a token, and those that it created.
 	Revoke(context.Context, *connect.Request[v1.RevokeTokenRequest]) (*connect.Response[v1.RevokeTokenResponse], error)
 }
 
@@ -2194,6 +2280,7 @@ func (UnimplementedTokensHandler) Revoke(context.Context, *connect.Request[v1.Re
 
 // EventsClient is a client for the axle.hub.v1.Events service.
 type EventsClient interface {
+	// List returns events that the caller may read.
 	List(context.Context, *connect.Request[v1.ListEventsRequest]) (*connect.Response[v1.ListEventsResponse], error)
 }
 
@@ -2229,6 +2316,7 @@ func (c *eventsClient) List(ctx context.Context, req *connect.Request[v1.ListEve
 
 // EventsHandler is an implementation of the axle.hub.v1.Events service.
 type EventsHandler interface {
+	// List returns events that the caller may read.
 	List(context.Context, *connect.Request[v1.ListEventsRequest]) (*connect.Response[v1.ListEventsResponse], error)
 }
 
@@ -2450,6 +2538,7 @@ func (UnimplementedAgentsHandler) AbortUpgrade(context.Context, *connect.Request
 
 // HubClient is a client for the axle.hub.v1.Hub service.
 type HubClient interface {
+	// Status returns the hub's version, its replicas, and its backups.
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)
@@ -2557,6 +2646,7 @@ func (c *hubClient) SetSyncWindows(ctx context.Context, req *connect.Request[v1.
 
 // HubHandler is an implementation of the axle.hub.v1.Hub service.
 type HubHandler interface {
+	// Status returns the hub's version, its replicas, and its backups.
 	Status(context.Context, *connect.Request[v1.HubStatusRequest]) (*connect.Response[v1.HubStatus], error)
 	// ConfirmRestore ends the hold of deletes after a restore from backup.
 	ConfirmRestore(context.Context, *connect.Request[v1.ConfirmRestoreRequest]) (*connect.Response[v1.ConfirmRestoreResponse], error)

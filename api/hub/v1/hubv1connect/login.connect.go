@@ -307,7 +307,9 @@ func (UnimplementedLoginsHandler) Unlink(context.Context, *connect.Request[v1.Un
 
 // ProvidersClient is a client for the axle.hub.v1.Providers service.
 type ProvidersClient interface {
+	// List returns all login providers, without client secrets.
 	List(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
+	// Create makes a login provider.
 	Create(context.Context, *connect.Request[v1.CreateProviderRequest]) (*connect.Response[v1.Provider], error)
 	// Update changes the set fields; the issuer cannot be changed.
 	Update(context.Context, *connect.Request[v1.UpdateProviderRequest]) (*connect.Response[v1.Provider], error)
@@ -384,7 +386,9 @@ func (c *providersClient) Delete(ctx context.Context, req *connect.Request[v1.De
 
 // ProvidersHandler is an implementation of the axle.hub.v1.Providers service.
 type ProvidersHandler interface {
+	// List returns all login providers, without client secrets.
 	List(context.Context, *connect.Request[v1.ListProvidersRequest]) (*connect.Response[v1.ListProvidersResponse], error)
+	// Create makes a login provider.
 	Create(context.Context, *connect.Request[v1.CreateProviderRequest]) (*connect.Response[v1.Provider], error)
 	// Update changes the set fields; the issuer cannot be changed.
 	Update(context.Context, *connect.Request[v1.UpdateProviderRequest]) (*connect.Response[v1.Provider], error)

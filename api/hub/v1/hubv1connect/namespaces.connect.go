@@ -47,6 +47,7 @@ const (
 
 // ManagedNamespacesClient is a client for the axle.hub.v1.ManagedNamespaces service.
 type ManagedNamespacesClient interface {
+	// List returns pages of managed namespaces, by name.
 	List(context.Context, *connect.Request[v1.ListManagedNamespacesRequest]) (*connect.Response[v1.ListManagedNamespacesResponse], error)
 	// Get also counts the clusters by the state of their namespace.
 	Get(context.Context, *connect.Request[v1.GetManagedNamespaceRequest]) (*connect.Response[v1.ManagedNamespace], error)
@@ -125,6 +126,7 @@ func (c *managedNamespacesClient) Delete(ctx context.Context, req *connect.Reque
 
 // ManagedNamespacesHandler is an implementation of the axle.hub.v1.ManagedNamespaces service.
 type ManagedNamespacesHandler interface {
+	// List returns pages of managed namespaces, by name.
 	List(context.Context, *connect.Request[v1.ListManagedNamespacesRequest]) (*connect.Response[v1.ListManagedNamespacesResponse], error)
 	// Get also counts the clusters by the state of their namespace.
 	Get(context.Context, *connect.Request[v1.GetManagedNamespaceRequest]) (*connect.Response[v1.ManagedNamespace], error)

@@ -71,7 +71,9 @@ const (
 
 // NotificationSinksClient is a client for the axle.hub.v1.NotificationSinks service.
 type NotificationSinksClient interface {
+	// List returns sinks without their URLs, with the state of their deliveries.
 	List(context.Context, *connect.Request[v1.ListNotificationSinksRequest]) (*connect.Response[v1.ListNotificationSinksResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetNotificationSinkRequest]) (*connect.Response[v1.NotificationSink], error)
 	// Apply creates or replaces one by its name.
 	Apply(context.Context, *connect.Request[v1.ApplyNotificationSinkRequest]) (*connect.Response[v1.ApplyNotificationSinkResponse], error)
@@ -161,7 +163,9 @@ func (c *notificationSinksClient) Test(ctx context.Context, req *connect.Request
 
 // NotificationSinksHandler is an implementation of the axle.hub.v1.NotificationSinks service.
 type NotificationSinksHandler interface {
+	// List returns sinks without their URLs, with the state of their deliveries.
 	List(context.Context, *connect.Request[v1.ListNotificationSinksRequest]) (*connect.Response[v1.ListNotificationSinksResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetNotificationSinkRequest]) (*connect.Response[v1.NotificationSink], error)
 	// Apply creates or replaces one by its name.
 	Apply(context.Context, *connect.Request[v1.ApplyNotificationSinkRequest]) (*connect.Response[v1.ApplyNotificationSinkResponse], error)
@@ -251,10 +255,13 @@ func (UnimplementedNotificationSinksHandler) Test(context.Context, *connect.Requ
 
 // NotificationRoutersClient is a client for the axle.hub.v1.NotificationRouters service.
 type NotificationRoutersClient interface {
+	// List returns all routers that the caller may read.
 	List(context.Context, *connect.Request[v1.ListNotificationRoutersRequest]) (*connect.Response[v1.ListNotificationRoutersResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetNotificationRouterRequest]) (*connect.Response[v1.NotificationRouter], error)
 	// Apply creates or replaces one by its name.
 	Apply(context.Context, *connect.Request[v1.ApplyNotificationRouterRequest]) (*connect.Response[v1.ApplyNotificationRouterResponse], error)
+	// Delete deletes a router; its sinks stay.
 	Delete(context.Context, *connect.Request[v1.DeleteNotificationRouterRequest]) (*connect.Response[v1.DeleteNotificationRouterResponse], error)
 	// ListEvents lists the events that routers can name.
 	ListEvents(context.Context, *connect.Request[v1.ListNotificationEventsRequest]) (*connect.Response[v1.ListNotificationEventsResponse], error)
@@ -340,10 +347,13 @@ func (c *notificationRoutersClient) ListEvents(ctx context.Context, req *connect
 
 // NotificationRoutersHandler is an implementation of the axle.hub.v1.NotificationRouters service.
 type NotificationRoutersHandler interface {
+	// List returns all routers that the caller may read.
 	List(context.Context, *connect.Request[v1.ListNotificationRoutersRequest]) (*connect.Response[v1.ListNotificationRoutersResponse], error)
+	// Get returns one by name.
 	Get(context.Context, *connect.Request[v1.GetNotificationRouterRequest]) (*connect.Response[v1.NotificationRouter], error)
 	// Apply creates or replaces one by its name.
 	Apply(context.Context, *connect.Request[v1.ApplyNotificationRouterRequest]) (*connect.Response[v1.ApplyNotificationRouterResponse], error)
+	// Delete deletes a router; its sinks stay.
 	Delete(context.Context, *connect.Request[v1.DeleteNotificationRouterRequest]) (*connect.Response[v1.DeleteNotificationRouterResponse], error)
 	// ListEvents lists the events that routers can name.
 	ListEvents(context.Context, *connect.Request[v1.ListNotificationEventsRequest]) (*connect.Response[v1.ListNotificationEventsResponse], error)

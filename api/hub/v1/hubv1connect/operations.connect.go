@@ -53,6 +53,7 @@ type OperationsClient interface {
 	// List returns the caller's own operations of the last 30 days, newest first;
 	// everybody's to those who may read the whole hub.
 	List(context.Context, *connect.Request[v1.ListOperationsRequest]) (*connect.Response[v1.ListOperationsResponse], error)
+	// Get returns one, with how far it is.
 	Get(context.Context, *connect.Request[v1.GetOperationRequest]) (*connect.Response[v1.Operation], error)
 	// Start checks the caller's right on every service before anything happens;
 	// a dry run ends there and returns what would be done. An operation has at most
@@ -149,6 +150,7 @@ type OperationsHandler interface {
 	// List returns the caller's own operations of the last 30 days, newest first;
 	// everybody's to those who may read the whole hub.
 	List(context.Context, *connect.Request[v1.ListOperationsRequest]) (*connect.Response[v1.ListOperationsResponse], error)
+	// Get returns one, with how far it is.
 	Get(context.Context, *connect.Request[v1.GetOperationRequest]) (*connect.Response[v1.Operation], error)
 	// Start checks the caller's right on every service before anything happens;
 	// a dry run ends there and returns what would be done. An operation has at most
