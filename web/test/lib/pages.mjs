@@ -75,8 +75,10 @@ const looks = [
 ];
 
 /** Runs axe in the looks: everything in dark, what depends on colours in the others. */
-export async function checkAxe(page, what, { forced = false } = {}) {
-  assert.deepEqual(await findings(page), [], `${what}: axe, dark`);
+export async function checkAxe(page, what, { forced = false, covers = false } = {}) {
+  // A menu may lie above half of a button until it is closed.
+  const found = (await findings(page)).filter((one) => !covers || !one.includes('partially obscured'));
+  assert.deepEqual(found, [], `${what}: axe, dark`);
   for (const look of looks.slice(0, forced ? 2 : 1)) {
     await page.emulateMedia(look.media);
     try {

@@ -146,6 +146,7 @@ for (const [key, name] of [['?', 'Keys'], ['Control+k', 'Search and commands']])
 test('the palette goes to a service by name', async () => {
   await open(page, '/');
   await page.keyboard.press('Control+k');
+  await page.getByRole('dialog', { name: 'Search and commands' }).waitFor();
   await page.keyboard.type('prod-us/work');
   await page.getByRole('menuitem', { name: /worker/ }).or(page.getByRole('option', { name: /worker/ })).first().waitFor();
   await page.keyboard.press('Enter');

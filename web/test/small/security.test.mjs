@@ -32,18 +32,15 @@ test('commit messages, reasons and descriptions are text', { timeout: 300_000 },
   const context = await newContext();
   await watchPolicy(context);
   const page = await logIn(context);
-  const says = (n) => `x${n} ${corpus[n % corpus.length]} ${sequences[n % sequences.length]}`;
   await act({ do: 'commit', repo: 'fleet', message: `${corpus[0]}${sequences[0]} first line\n\n${corpus.join('\n')}`, files: { 'apps/web/note.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n  annotations:\n    note: \'<img src=x onerror="window.pwned=9">\'\n' } });
   await axle('repositories', 'refresh', 'fleet').catch(() => {});
-  // Whatever the hub refuses is no way in; the others are shown.
-  let taken = 0;
+  // What a terminal would obey is refused where a person gives a reason.
+  for (const sequence of sequences) await assert.rejects(axle('services', 'pause', 'prod-eu/api', '--reason', `a ${sequence}`), `${JSON.stringify(sequence)} is taken`);
   for (let n = 0; n < corpus.length; n++) {
-    const made = await axle('services', 'pause', 'prod-eu/api', '--reason', says(n)).then(() => true, () => false);
-    if (made) taken++;
-    await axle('services', 'resume', 'prod-eu/api').catch(() => {});
+    await axle('services', 'pause', 'prod-eu/api', '--reason', `x${n} ${corpus[n]}`);
+    await axle('services', 'resume', 'prod-eu/api');
     await axle('projects', 'create', `xss-${n}`, '--description', corpus[n]).catch(() => {});
   }
-  assert.ok(taken > 0, 'no reason was taken');
   await open(page, '/services/prod-eu/web');
   await page.getByText('first line').first().waitFor();
   for (const path of ['/services/prod-eu/web', '/services/prod-eu/web?tab=revisions', '/services/prod-eu/api?tab=events', '/services', '/', '/activity', '/audit', '/settings/projects', '/repositories/fleet']) {
