@@ -40,19 +40,6 @@ async function agentSays(page, text) {
   });
 }
 
-// The hub keeps nothing of a replaced token, so that it cannot tell whose it was.
-test('a token that was replaced: likely causes after 30 s, and the agent says it', async () => {
-  await adding(async (page, printed) => {
-    await page.getByRole('button', { name: 'New token' }).click();
-    await eventually(async () => assert.notEqual(await copied(page, command), printed));
-    await apply(printed);
-    const contact = step(page, 'The agent has contacted the hub');
-    await contact.getByText(/what the agent says/).waitFor({ timeout: 45_000 });
-    await shot(page, 'a4-token');
-    await agentSays(page, /token/);
-  });
-});
-
 test('a token that somebody revoked: the page says that there is none', async () => {
   await adding(async (page) => {
     const tokens = JSON.parse(await axle('tokens', 'list', '-o', 'json'));
