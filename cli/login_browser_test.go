@@ -170,7 +170,7 @@ func TestLoginByBrowserAndByDevice(t *testing.T) {
 	if text, exit := run("logout", "--everywhere", "--tokens"); exit != 0 || !strings.Contains(text, "3 sessions, command-line logins and tokens") {
 		t.Errorf("%d %s", exit, text)
 	}
-	if page := ann.get(hub.URL + "/"); !strings.Contains(page, "Log in") {
+	if page := ann.get(hub.URL + "/login/account"); !strings.Contains(page, "Log in") {
 		t.Errorf("the browser is still logged in: %s", page)
 	}
 

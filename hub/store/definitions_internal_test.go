@@ -16,6 +16,7 @@ import (
 	"github.com/axle-cd/axle/hub/store/auditlog"
 	"github.com/axle-cd/axle/hub/store/configuration"
 	"github.com/axle-cd/axle/hub/store/globals"
+	"github.com/axle-cd/axle/hub/store/indexed"
 	"github.com/axle-cd/axle/hub/store/notifications"
 	"github.com/axle-cd/axle/hub/store/operations"
 	"github.com/axle-cd/axle/hub/store/previews"
@@ -43,7 +44,7 @@ var definitions = map[rows.Definition]string{
 }
 
 func init() {
-	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries} {
+	for _, room := range []map[rows.Definition]string{accounts.Queries, auditlog.Queries, configuration.Queries, rollouts.Queries, sources.Queries, notifications.Queries, operations.Queries, indexed.Queries} {
 		maps.Copy(definitions, room)
 	}
 }

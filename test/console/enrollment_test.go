@@ -145,3 +145,19 @@ func TestEnrollmentTellsWhyAnAgentWasRefused(t *testing.T) {
 		t.Error("the token was used twice")
 	}
 }
+
+// Whoever has the token of yesterday must not join when a new one was made because it
+// may have leaked.
+func TestANewTokenEndsTheOneBefore(t *testing.T) {
+	b := newJoining(t)
+	made, err := b.client.Clusters.Create(t.Context(), connect.NewRequest(&hubv1.CreateClusterRequest{Name: "edge", RenewToken: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.register(b.bootstrap); connect.CodeOf(err) != connect.CodeUnauthenticated {
+		t.Errorf("an agent registers with the token before: %v", err)
+	}
+	if err := b.register(made.Msg.GetBootstrapToken()); err != nil {
+		t.Errorf("the new token: %v", err)
+	}
+}

@@ -102,6 +102,9 @@ var (
 	selectProjects = Projects.Select()
 )
 
+// Queries are the queries that read each table, for tests.
+var Queries = map[rows.Definition]string{Services: selectServices, Clusters: selectClusters, Repositories: selectRepositories, Projects: selectProjects}
+
 // repository has the one option that matters here.
 type repository struct {
 	index.Repository
