@@ -14,4 +14,4 @@ contract(test, [
   ...services.map((name) => `/services/prod/${name}`),
   ...ofService('lost', 'leaving'),
   ...['goes-away', 'never-answered'].map((name) => `/repositories/${name}`),
-], { may: /status of 503/ });
+], { may: /status of (409|503)/ });
