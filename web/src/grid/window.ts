@@ -1,7 +1,7 @@
 // The maths of a windowed list.
 
 export const pageSize = 200
-export const overscan = 8
+export const overscan = 4
 
 export interface Range {
   // The first row, and the one after the last.
