@@ -89,15 +89,8 @@ func (s *clusters) Create(ctx context.Context, r *connect.Request[hubv1.CreateCl
 	if have, err = s.config.Fleet.Cluster(ctx, r.Msg.GetName()); err != nil {
 		return nil, err
 	}
-	if r.Msg.GetRenewToken() && !have.Registered() {
-		// A new token replaces those that were made before. An agent that polls no more
-		// keeps its key until another one has registered.
-		if err := s.config.AgentKeys.RevokeCluster(ctx, have.ID); err != nil {
-			return nil, err
-		}
-	}
 	made, err := s.config.AgentKeys.CreateBootstrapToken(ctx, caller(ctx), agentkey.BootstrapRequest{
-		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1,
+		ProjectID: have.ProjectID, Project: have.Project, ClusterID: have.ID, ClusterName: have.Name, MaxUses: 1, Replaces: r.Msg.GetRenewToken() && !have.Registered(),
 	})
 	if err != nil {
 		return nil, err

@@ -41,6 +41,9 @@ type BootstrapRequest struct {
 	Approved bool
 	// ClusterID and ClusterName fix the token to a cluster that exists.
 	ClusterID, ClusterName string
+	// Replaces ends every other credential of the cluster first. An agent that polls no
+	// more keeps its key until another one has registered, so it is for clusters without one.
+	Replaces bool
 }
 
 // CreateBootstrapToken creates a token with which agents may register. It
@@ -70,6 +73,9 @@ func (ks *Keys) CreateBootstrapToken(ctx context.Context, by identity.Principal,
 		},
 	}
 	keys, err := ks.Signer.openKeys(ctx)
+	if err == nil && r.Replaces {
+		err = ks.RevokeCluster(ctx, r.ClusterID)
+	}
 	if err != nil {
 		return identity.CreatedToken{}, err
 	}

@@ -25,9 +25,9 @@ var (
 	_ index.ObjectStore  = (*Tables)(nil)
 )
 
-// failing is an expression: a source of the service cannot be used. The first one is in
+// Failing is an expression: a source of the service cannot be used. The first one is in
 // the service's row, the others have rows of their own.
-const failing = `CASE WHEN EXISTS (SELECT 1 FROM heads h WHERE h.source_id = s.source_id AND h.error <> '')
+const Failing = `CASE WHEN EXISTS (SELECT 1 FROM heads h WHERE h.source_id = s.source_id AND h.error <> '')
 	OR s.places <> '' AND EXISTS (SELECT 1 FROM service_sources x JOIN heads h ON h.source_id = x.source_id WHERE x.service_id = s.id AND h.error <> '') THEN 1 ELSE 0 END`
 
 // Services, Clusters, Repositories and Projects are the rows.
@@ -59,7 +59,7 @@ var (
 		rows.Col(c, "COALESCE(t.spec_digest, '')", &f.Status.SpecDigest)
 		rows.Col(c, "COALESCE(t.source_revision, '')", &f.Status.SourceRevision)
 		rows.Col(c, "COALESCE(t.reported_at, 0)", &f.Status.ReportedAt)
-		rows.Col(c, failing, &f.Failing)
+		rows.Col(c, Failing, &f.Failing)
 	})
 	selectServices = Services.Select() + `LEFT JOIN projects p ON p.id = s.project_id LEFT JOIN repositories r ON r.id = s.repository_id
 	LEFT JOIN global_services g ON g.id = CASE WHEN s.managed_by_tool = 'hub' THEN s.managed_by_id ELSE s.owner_id END
