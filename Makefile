@@ -34,7 +34,7 @@ test: deps kubedev web ## everything that must hold (RUN=Name runs one test by n
 	@echo "== tests under the race detector"
 	go test -race -timeout 20m $(if $(RUN),-run '$(RUN)') $(RACE)
 	@echo "== the other tests"
-	go test -timeout 20m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
+	go test -timeout 45m -parallel 4 $(if $(RUN),-run '$(RUN)') $(REST)
 
 build: web ## build the programs into bin/
 	@mkdir -p bin
