@@ -33,6 +33,8 @@ var notResources = map[string]string{
 var notData = map[string]string{
 	"Notifications/List":     "what one person sees",
 	"Logins/ListSessions":    "the sessions of one person",
+	"Operations/List":        "what people did once",
+	"Operations/ListTargets": "what people did once",
 	"ClusterAPI/ListObjects": "objects of a cluster: the kubernetes provider reads them with ephemeral axle_kubeconfig",
 }
 

@@ -46,9 +46,9 @@ var Writes = []Write{
 		"management": OfTheCall}},
 	{"Services/Apply", "ServiceDeployment", nil, "spec", map[string]string{"ref": "spec.cluster", "spec": "spec", "project": "spec.projectRef",
 		"parent_id": "metadata.annotations", "dry_run": OfTheCall, "management": OfTheCall}},
-	{"Services/Pause", "ServiceDeployment", nil, "spec.paused", map[string]string{"ref": "spec.cluster"}},
+	{"Services/Pause", "ServiceDeployment", nil, "spec.paused", map[string]string{"ref": "spec.cluster", "reason": OfTheCall}},
 	{"Services/Resume", "ServiceDeployment", nil, "spec.paused", map[string]string{"ref": "spec.cluster"}},
-	{"Services/Rollback", "ServiceDeployment", nil, "spec.pinnedRevision", map[string]string{"ref": "spec.cluster", "revision": "spec.pinnedRevision"}},
+	{"Services/Rollback", "ServiceDeployment", nil, "spec.pinnedRevision", map[string]string{"ref": "spec.cluster", "revision": "spec.pinnedRevision", "reason": OfTheCall}},
 	{"Services/Delete", "ServiceDeployment", nil, "", map[string]string{"ref": "spec.cluster", "detach": "spec.detach", "management": OfTheCall}},
 
 	{"GlobalServices/Apply", "GlobalService", nil, "spec", map[string]string{"name": "spec.name", "settings": "spec", "spec": "spec.template", "dry_run": OfTheCall,
@@ -123,6 +123,6 @@ var Exceptions = []Exception{
 	{"key rotation", "It happens once, at a time that an administrator chooses.", []string{"Backends/RotateKey", "Hub/RotateSigningKey"}},
 	{"ConfirmRestore", "A person confirms that they have checked a restored hub.", []string{"Hub/ConfirmRestore"}},
 	{"Drain", "It is about one replica that is about to be removed.", []string{"Hub/Drain"}},
-	{"Sync", "It starts at once what would happen later anyway.", []string{"Services/Sync"}},
+	{"Sync", "It starts at once what would happen later anyway. An operation acts once on services, each of which has fields for it.", []string{"Services/Sync", "Operations/Start", "Operations/Cancel"}},
 	{"Refresh", "It starts at once what would happen later anyway.", []string{"Repositories/Refresh"}},
 }

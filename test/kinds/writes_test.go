@@ -18,7 +18,10 @@ import (
 var reads = []string{
 	"List", "Get", "Access/CanI", "Audit/Verify", "Audit/Checkpoint", "Audit/Checkpoints", "Sessions/WhoAmI", "Services/Diff", "Services/Preview", "Services/Config",
 	"Agents/UpgradeStatus", "Hub/Status", "ClusterAPI/WatchObjects", "Clusters/AgentManifests",
-	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub
+	"NotificationSinks/Test", // sends a message, and leaves nothing behind in the hub,
+	// These change nothing in the hub: the cluster's objects are declared by services.
+	"Clusters/Enrollment", "ClusterAPI/WriteObject", "ClusterAPI/ReadLogs",
+	"Fleet/Summary", "Fleet/HeatMap", "Fleet/NeedsYou", "Fleet/RecentChanges", "Fleet/QueryClusters", "Fleet/QueryServices", "Fleet/Search", "Fleet/Watch", "Fleet/SetTopics",
 }
 
 // calls returns the methods of the hub's API by Service/Method.
@@ -27,6 +30,7 @@ func calls() map[string]protoreflect.MethodDescriptor {
 	for _, file := range []protoreflect.FileDescriptor{
 		hubv1.File_hub_v1_hub_proto, hubv1.File_hub_v1_access_proto, hubv1.File_hub_v1_audit_proto,
 		hubv1.File_hub_v1_login_proto, hubv1.File_hub_v1_proxy_proto, hubv1.File_hub_v1_globals_proto, hubv1.File_hub_v1_namespaces_proto, hubv1.File_hub_v1_notifications_proto,
+		hubv1.File_hub_v1_fleet_proto, hubv1.File_hub_v1_operations_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)

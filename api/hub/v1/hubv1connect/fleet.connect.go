@@ -64,7 +64,8 @@ type FleetClient interface {
 	HeatMap(context.Context, *connect.Request[v1.HeatMapRequest]) (*connect.Response[v1.HeatMapResponse], error)
 	// NeedsYou lists what waits for a person.
 	NeedsYou(context.Context, *connect.Request[v1.NeedsYouRequest]) (*connect.Response[v1.NeedsYouResponse], error)
-	// RecentChanges lists what changed which service, newest first.
+	// RecentChanges lists what changed in the fleet, newest first: no logins, tokens
+	// or rights.
 	RecentChanges(context.Context, *connect.Request[v1.RecentChangesRequest]) (*connect.Response[v1.RecentChangesResponse], error)
 	// QueryClusters returns one window of the clusters that match, their number,
 	// and counts for each value of each facet.
@@ -217,7 +218,8 @@ type FleetHandler interface {
 	HeatMap(context.Context, *connect.Request[v1.HeatMapRequest]) (*connect.Response[v1.HeatMapResponse], error)
 	// NeedsYou lists what waits for a person.
 	NeedsYou(context.Context, *connect.Request[v1.NeedsYouRequest]) (*connect.Response[v1.NeedsYouResponse], error)
-	// RecentChanges lists what changed which service, newest first.
+	// RecentChanges lists what changed in the fleet, newest first: no logins, tokens
+	// or rights.
 	RecentChanges(context.Context, *connect.Request[v1.RecentChangesRequest]) (*connect.Response[v1.RecentChangesResponse], error)
 	// QueryClusters returns one window of the clusters that match, their number,
 	// and counts for each value of each facet.
