@@ -26,16 +26,20 @@ const limit = 15 * time.Minute
 var profiles = []stack.Config{
 	{Profile: stack.Fresh},
 	{Profile: "empty"},
-	{Profile: "small"},
 	{Profile: "broken"},
-	{Profile: stack.Real},
-	// The sizes of the soak are in soak_test.go.
 	{Profile: stack.Huge, Clusters: 300, Services: 3000},
 }
 
+// long are those whose tests take many minutes; make soak runs them.
+var long = []stack.Config{{Profile: "small"}, {Profile: stack.Real}}
+
 // TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.
 func TestBrowser(t *testing.T) {
-	for _, config := range profiles {
+	all := profiles
+	if os.Getenv("AXLE_SOAK") != "" {
+		all = append(long, profiles...)
+	}
+	for _, config := range all {
 		t.Run(config.Profile, func(t *testing.T) { run(t, config) })
 	}
 }

@@ -4,7 +4,10 @@
 // one of them fails or is skipped.
 //
 //	go test ./test/console -run 'TestBrowser/broken'
-//	FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
+//	AXLE_SOAK=1 FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
+//
+// Without AXLE_SOAK the profiles small and real are left out, because they take many
+// minutes; make soak runs them.
 //
 // `make deps` installs Chromium, `make web` builds the console and installs Node's
 // packages.
