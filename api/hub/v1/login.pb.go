@@ -798,7 +798,7 @@ func (*UnlinkResponse) Descriptor() ([]byte, []int) {
 type Provider struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Used in URLs: the callback is <hub>/login/callback/<name>.
+	// Used in URLs: the callback is HUB/login/callback/NAME.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The text on the button.
 	Title    string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
