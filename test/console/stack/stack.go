@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -244,23 +243,17 @@ func (s *Stack) startReal(ctx context.Context) (err error) {
 	return err
 }
 
-var resetLink = regexp.MustCompile(`https?://\S+/login/reset\?token=\S+`)
-
 // setPassword gives a person Password by the link of `axle-hub admin reset`.
 func (s *Stack) setPassword(ctx context.Context, email string) error {
 	out, err := s.World.Hub.Run(ctx, "admin", "reset", email, "--external-url", s.World.Hub.URL)
 	if err != nil {
 		return err
 	}
-	link := resetLink.FindString(out)
-	if link == "" {
-		return fmt.Errorf("axle-hub admin reset prints no link: %s", out)
-	}
 	web, err := s.World.Hub.Client()
 	if err != nil {
 		return err
 	}
-	if err := people.SetPassword(ctx, web, link, Password); err != nil {
+	if err := people.SetPassword(ctx, web, out, Password); err != nil {
 		return fmt.Errorf("password of %s: %w", email, err)
 	}
 	return nil

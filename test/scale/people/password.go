@@ -14,9 +14,15 @@ import (
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// SetPassword opens the link that `axle-hub admin reset` printed, as a person does in
+var resetLink = regexp.MustCompile(`https?://\S+/login/reset\?token=\S+`)
+
+// SetPassword opens the link in what `axle-hub admin reset` printed, as a person does in
 // a browser, and sets a password.
-func SetPassword(ctx context.Context, web *http.Client, link, password string) error {
+func SetPassword(ctx context.Context, web *http.Client, printed, password string) error {
+	link := resetLink.FindString(printed)
+	if link == "" {
+		return fmt.Errorf("axle-hub admin reset prints no link: %s", printed)
+	}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		return err
