@@ -77,6 +77,7 @@ func printCluster(a *command.App, c *hubv1.Cluster) error {
 		command.Col("Project", (*hubv1.Cluster).GetProject),
 		command.Col("State", clusterState),
 		command.Col("Last poll", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetPolledAt())) }),
+		command.Col("Last ping", func(v *hubv1.Cluster) string { return command.Ago(a.Age(v.GetPingedAt())) }),
 		command.Col("Message", (*hubv1.Cluster).GetMessage),
 		command.Col("Tags", func(v *hubv1.Cluster) string { return joinMap(v.GetTags()) }),
 		command.Col("Kubernetes", func(v *hubv1.Cluster) string {

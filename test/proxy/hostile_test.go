@@ -155,7 +155,7 @@ func (b *bed) judge(t *testing.T, since int64, mark string, refused bool) {
 			continue
 		}
 		came++
-		if e.As.Name != "alice@example.com" || !slices.Equal(e.As.Groups, []string{"dev", "system:authenticated"}) {
+		if e.As.Name != "alice@example.com" || !slices.Equal(e.As.Groups, []string{"dev", "axle:cluster:read", "system:authenticated"}) {
 			t.Errorf("the API server saw %q of %q as %q of %q: %s", e.User.Name, e.User.Groups, e.As.Name, e.As.Groups, e.URI)
 		}
 		if strings.Contains(e.URI, "-second") {

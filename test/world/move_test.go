@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,7 @@ func TestMoveTheHub(t *testing.T) {
 		script := words.Replace(block.Text)
 		command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
 		command.Env = append(os.Environ(), "AXLE_CONFIG="+w.Settings(), "KUBECONFIG="+w.Cluster("edge-1").Kubeconfig(), "PATH="+filepath.Dir(w.Programs["axle"])+":"+os.Getenv("PATH"))
+		began := time.Now()
 		out, err := command.CombinedOutput()
 		t.Logf("%s:%d\n%s\n%s", movePage, block.Line, script, out)
 		must(err)
@@ -101,6 +103,15 @@ func TestMoveTheHub(t *testing.T) {
 			}
 			return err
 		})
+		if strings.Contains(block.Text, "clusters get") {
+			eventually.For(t, moveWithin, "Last ping is younger than the change", func() error {
+				at, err := w.Axle(t.Context(), "clusters", "get", "edge-1", "-o", "jsonpath={.pinged_at}")
+				if micros, bad := strconv.ParseInt(strings.TrimSpace(at.Out), 10, 64); err == nil && (bad != nil || micros < began.UnixMicro()) {
+					err = errors.New(at.Out)
+				}
+				return err
+			})
+		}
 	}
 	if ran != 3 {
 		t.Errorf("%d blocks ran", ran)

@@ -77,7 +77,7 @@ func (r *reach) tree() {
 		m := answer.Msg
 		noted := func(what string) bool {
 			return slices.ContainsFunc(m.GetNotes(), func(n string) bool {
-				return strings.HasPrefix(n, what+" of namespace trees: ") && strings.Contains(n, "403")
+				return strings.HasPrefix(n, what+" of namespace trees: ") && strings.Contains(n, "(Forbidden)")
 			})
 		}
 		if len(m.GetObjects()) != 1 || len(m.GetObjects()[0].GetChildren()) != 0 {
