@@ -19,11 +19,11 @@ import (
 // example is a row of examples.txt.
 type example struct {
 	line int
-	// mark is make, read, error or check.
+	// mark is make, read, error or end.
 	mark, call, request string
 }
 
-var row = regexp.MustCompile(`^(make|read|error|check) +([A-Za-z]+/[A-Za-z]+)  (\{.*\})$`)
+var row = regexp.MustCompile(`^(make|read|error|end) +([A-Za-z]+/[A-Za-z]+)  (\{.*\})$`)
 
 func examples(t *testing.T) (all []example) {
 	t.Helper()

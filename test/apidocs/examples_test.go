@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,6 +179,7 @@ func TestExamples(t *testing.T) {
 		web: &http.Client{Transport: &http.Transport{Protocols: protocols}}, words: []string{"https://git.example.com/acme/fleet.git", git.URL("fleet")},
 	}
 	reads, seen := 0, map[string]bool{}
+	var last []func()
 	for _, e := range examples(t) {
 		m := method(e.call)
 		if m == nil {
@@ -188,16 +190,9 @@ func TestExamples(t *testing.T) {
 			t.Errorf("line %d of examples.txt: a second example of %s", e.line, e.call)
 		}
 		seen[e.call] = true
-		name := string(m.Name())
-		if e.mark == "check" && (strings.HasPrefix(name, "List") || strings.HasPrefix(name, "Get") || strings.HasPrefix(name, "Query")) {
-			t.Errorf("line %d of examples.txt: %s only reads; compare its answers", e.line, e.call)
-		}
 		switch e.mark {
 		case "make":
-			answer, err := b.curl(e, m)
-			if err != nil || answer["message"] != nil && answer["code"] != nil {
-				t.Fatalf("line %d of examples.txt: %s: %v %v", e.line, e.call, answer, err)
-			}
+			answer := b.succeeds(e, m)
 			if known, is := ids[e.call]; is {
 				var at any = answer
 				for part := range strings.SplitSeq(known.path, ".") {
@@ -205,14 +200,29 @@ func TestExamples(t *testing.T) {
 				}
 				b.words = append(b.words, known.word, at.(string))
 			}
+		case "end":
+			last = append(last, func() { b.succeeds(e, m) })
 		case "read", "error":
 			reads++
 			eventually.For(t, limit, "equal answers to "+e.call, func() error { return b.compare(e, m) })
 		}
 	}
+	for _, call := range slices.Backward(last) {
+		call()
+	}
 	if reads < 50 {
 		t.Errorf("only %d calls were compared", reads)
 	}
+}
+
+// succeeds calls an example once, as the curl command of its page.
+func (b *bed) succeeds(e example, m protoreflect.MethodDescriptor) map[string]any {
+	b.t.Helper()
+	answer, err := b.curl(e, m)
+	if err != nil || answer["message"] != nil && answer["code"] != nil {
+		b.t.Fatalf("line %d of examples.txt: %s: %v %v", e.line, e.call, answer, err)
+	}
+	return answer
 }
 
 func (b *bed) compare(e example, m protoreflect.MethodDescriptor) error {
@@ -225,7 +235,8 @@ func (b *bed) compare(e example, m protoreflect.MethodDescriptor) error {
 		return err
 	}
 	if refused := plain["code"] != nil && plain["message"] != nil; refused != (e.mark == "error") {
-		return fmt.Errorf("line %d of examples.txt: marked %s, and the answer is %v", e.line, e.mark, plain)
+		b.t.Errorf("line %d of examples.txt: marked %s, and the answer is %v", e.line, e.mark, plain)
+		return nil
 	}
 	if d := cmp.Diff(still(plain), still(binary)); d != "" {
 		return fmt.Errorf("line %d of examples.txt: JSON and gRPC differ:\n%s", e.line, d)
