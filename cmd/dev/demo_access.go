@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/axle-cd/axle/internal/child"
 	"github.com/axle-cd/axle/internal/eventually"
 	"github.com/axle-cd/axle/test/bin"
@@ -116,16 +118,17 @@ func (d *demo) access(ctx context.Context) error {
 	for _, q := range []struct {
 		name, what string
 		ask        func(context.Context, way) (string, error)
+		together   bool
 	}{
-		{"get pods -A", "get pods -A", getPods},
+		{"get pods -A", "get pods -A", getPods, false},
 		{"exec", "exec " + pod + " -- sh -c 'hostname; id; cat /proc/1/comm'", func(ctx context.Context, w way) (string, error) {
 			return w.kubectl(ctx, "-n", talker, "exec", pod, "--", "sh", "-c", "hostname; id; cat /proc/1/comm")
-		}},
-		{"logs -f, while it grows", "logs -f " + pod, func(ctx context.Context, w way) (string, error) { return follow(ctx, w, pod) }},
-		{"cp, there and back", "cp FILE " + pod + ":/tmp/file, and back", func(ctx context.Context, w way) (string, error) { return copyBoth(ctx, w, pod, file) }},
-		{"port-forward", "port-forward " + pod + " :8080", func(ctx context.Context, w way) (string, error) { return forward(ctx, w, pod) }},
+		}, false},
+		{"logs -f, while it grows", "logs -f " + pod, func(ctx context.Context, w way) (string, error) { return follow(ctx, w, pod) }, true},
+		{"cp, there and back", "cp FILE " + pod + ":/tmp/file, and back", func(ctx context.Context, w way) (string, error) { return copyBoth(ctx, w, pod, file) }, false},
+		{"port-forward", "port-forward " + pod + " :8080", func(ctx context.Context, w way) (string, error) { return forward(ctx, w, pod) }, false},
 	} {
-		if err := d.ask(ctx, q.name, q.what, through, direct, q.ask); err != nil {
+		if err := d.ask(ctx, q.name, q.what, through, direct, q.together, q.ask); err != nil {
 			return err
 		}
 	}
@@ -133,22 +136,31 @@ func (d *demo) access(ctx context.Context) error {
 }
 
 // ask repeats a request both ways until the answers are equal, which they are at once
-// unless the cluster changed in between.
-func (d *demo) ask(ctx context.Context, name, what string, through, direct way, ask func(context.Context, way) (string, error)) error {
+// unless the cluster changed in between. Together they wait for the same lines of a log.
+func (d *demo) ask(ctx context.Context, name, what string, through, direct way, together bool, ask func(context.Context, way) (string, error)) error {
 	d.say("$ kubectl %s", what)
 	a := asked{what: name}
 	err := eventually.Wait(ctx, 20*time.Second, func() error {
-		began := time.Now()
-		got, err := ask(ctx, through)
-		if err != nil {
-			return fmt.Errorf("through the hub: %w", err)
+		var got, want string
+		var both errgroup.Group
+		if !together {
+			both.SetLimit(1)
 		}
-		between := time.Now()
-		want, err := ask(ctx, direct)
-		if err != nil {
-			return fmt.Errorf("directly: %w", err)
+		both.Go(func() (err error) {
+			if got, a.through, err = timed(ctx, through, ask); err != nil {
+				err = fmt.Errorf("through the hub: %w", err)
+			}
+			return err
+		})
+		both.Go(func() (err error) {
+			if want, a.direct, err = timed(ctx, direct, ask); err != nil {
+				err = fmt.Errorf("directly: %w", err)
+			}
+			return err
+		})
+		if err := both.Wait(); err != nil {
+			return err
 		}
-		a.through, a.direct = between.Sub(began), time.Since(between)
 		a.lines = strings.Count(got, "\n")
 		if got != want {
 			return fmt.Errorf("kubectl %s: through the hub comes\n%s\nand directly\n%s", what, got, want)
@@ -157,6 +169,12 @@ func (d *demo) ask(ctx context.Context, name, what string, through, direct way, 
 	})
 	d.asked = append(d.asked, a)
 	return err
+}
+
+func timed(ctx context.Context, w way, ask func(context.Context, way) (string, error)) (string, time.Duration, error) {
+	began := time.Now()
+	got, err := ask(ctx, w)
+	return got, time.Since(began), err
 }
 
 var age = regexp.MustCompile(`(?m) +\S+ *$`)
