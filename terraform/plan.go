@@ -2,6 +2,7 @@ package terraform
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -37,6 +38,9 @@ func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, a
 		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), current)...)
 		return
 	}
+	if o.replaced(v) {
+		return // Terraform plans the new object next, and the hub is asked about that
+	}
 	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
 	if r.State.Raw.IsNull() {
 		o.session.plan(o.idOf(v.Plan))
@@ -51,6 +55,13 @@ func (o *object) differs(v shape.Values) bool {
 		}
 	}
 	return false
+}
+
+// replaced reports whether the plan makes another object in place of that of the state.
+func (o *object) replaced(v shape.Values) bool {
+	return v.State != nil && slices.ContainsFunc(o.attributes, func(n *shape.Node) bool {
+		return n.Replaces && !v.Plan[n.Name].Equal(v.State[n.Name])
+	})
 }
 
 // ask lets the hub check a plan whose values are all known, where it can without writing.
@@ -74,6 +85,9 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	}
 	switch _, err = c.do(ctx, o.session.client, request); {
 	case err == nil, errcode.Is(err, errcode.Unavailable):
+	case errcode.Is(err, errcode.Conflict) && v.State == nil && o.ours(ctx, v.Plan):
+		// The same run deletes it first, with terraform apply -replace. Otherwise the
+		// apply says that it exists.
 	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Message(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Message(err)):
 		// The same run creates what is missing. A template's repository is Invalid, and
 		// quoted.
@@ -82,6 +96,12 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	default:
 		o.fail(d, "plan", o.idOf(v.Plan), err)
 	}
+}
+
+// ours reports whether the hub has the object, managed by this configuration.
+func (o *object) ours(ctx context.Context, keys map[string]tftypes.Value) bool {
+	have, by, err := o.session.reads.find(ctx, o.kind, keys)
+	return err == nil && have != nil && managerText(by) == managerText(o.session.by)
 }
 
 // reach returns the cluster that an agent is installed in, nil without one.
