@@ -164,7 +164,7 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	defer cancel()
 	v := values(r.Plan.Raw, r.Config.Raw, tftypes.Value{})
 	id := o.idOf(v.Plan)
-	to, err := o.reach(v)
+	to, err := o.reach(ctx, v)
 	var made, request proto.Message
 	if err == nil {
 		made, request, err = o.make(ctx, v)
@@ -344,7 +344,7 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 	var to *kubeapply.Applier
 	var err error
 	if agentChanges {
-		to, err = o.reach(v)
+		to, err = o.reach(ctx, v)
 	}
 	var object proto.Message
 	var by *hubv1.Manager

@@ -105,11 +105,11 @@ func (o *object) ours(ctx context.Context, keys map[string]tftypes.Value) bool {
 }
 
 // reach returns the cluster that an agent is installed in, nil without one.
-func (o *object) reach(v shape.Values) (*kubeapply.Applier, error) {
+func (o *object) reach(ctx context.Context, v shape.Values) (*kubeapply.Applier, error) {
 	if !o.installs || shape.Fields(v.Plan["agent"]) == nil {
 		return nil, nil
 	}
-	return agent.Reach(shape.Fields(v.Config["agent"]))
+	return agent.Reach(ctx, shape.Fields(v.Config["agent"]))
 }
 
 // uninstall removes an agent. What stays does not stop the deletion of the cluster.

@@ -40,6 +40,8 @@ const (
 	agentLabel = "axle-cd.github.io/agent"
 	// agentWait is how long the first poll of a new agent may take.
 	agentWait = "3m"
+	// reachLimit bounds each request to a cluster.
+	reachLimit = 30 * time.Second
 	// leaving bounds the removal of an agent through its own tunnel.
 	leaving = time.Minute
 )
@@ -203,10 +205,13 @@ func restConfig(config map[string]tftypes.Value) (*rest.Config, error) {
 
 // Reach returns the cluster of a configuration after it has answered. It comes before
 // anything is written: a wrong kubeconfig must leave nothing behind.
-func Reach(config map[string]tftypes.Value) (*kubeapply.Applier, error) {
+func Reach(ctx context.Context, config map[string]tftypes.Value) (*kubeapply.Applier, error) {
 	made, err := restConfig(config)
 	if err != nil {
 		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		made.Timeout = min(reachLimit, time.Until(deadline))
 	}
 	return kubeapply.New(made)
 }

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/axle-cd/axle/agent/agenttest"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
@@ -76,22 +81,28 @@ func providerFolder(t *testing.T) string {
 }
 
 type run struct {
-	t   *testing.T
-	dir string
-	env []string
+	t       *testing.T
+	program string
+	dir     string
+	env     []string
+}
+
+func (r *run) try(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, r.program, args...)
+	c.Dir, c.Env = r.dir, r.env
+	out, err := c.CombinedOutput()
+	return string(out), err
 }
 
 func (r *run) terraform(args ...string) string {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
-	defer cancel()
-	c := exec.CommandContext(ctx, "terraform", args...)
-	c.Dir, c.Env = r.dir, r.env
-	out, err := c.CombinedOutput()
+	out, err := r.try(args...)
 	if err != nil {
-		r.t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, out)
+		r.t.Fatalf("%s %s: %v\n%s", r.program, strings.Join(args, " "), err, out)
 	}
-	return string(out)
+	return out
 }
 
 func (r *run) write(name, text string) {
@@ -103,7 +114,7 @@ func (r *run) write(name, text string) {
 
 func start(t *testing.T, h *hubtest.Hub, config string) *run {
 	t.Helper()
-	r := &run{t: t, dir: t.TempDir()}
+	r := &run{t: t, program: "terraform", dir: t.TempDir()}
 	r.write("terraform.rc", config)
 	r.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(r.dir, "terraform.rc"), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1",
 		"TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(r.dir, "trace.log"), "SSL_CERT_FILE="+h.CAFile(),
@@ -147,18 +158,23 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, AllowHTTPUpstreams: true, TerraformProviders: providerFolder(t)}})
-	r := start(t, h, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url     = \"%s/terraform/mirror/\"\n    include = [\"axle-cd/axle\"]\n  }\n  direct {\n    exclude = [\"axle-cd/axle\"]\n  }\n}\n", h.URL))
+	r := start(t, h, mirrorOf(h))
 	clusters := map[string]*kube.Cluster{}
 	for _, name := range []string{"mgmt", "edge"} {
 		clusters[name] = kube.New(t, kube.ClusterConfig{Controllers: true})
-		kubeconfig, err := os.ReadFile(clusters[name].Kubeconfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.env = append(r.env, "TF_VAR_"+name+"="+string(kubeconfig))
 		go runAgent(t, h, clusters[name])
 	}
-	r.write("main.tf", fmt.Sprintf(`
+	// The one is reached by a kubeconfig, the other by a program that prints a token.
+	kubeconfig, err := os.ReadFile(clusters["mgmt"].Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(clusters["edge"].Config().BearerToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(r.env, "TF_VAR_mgmt="+string(kubeconfig), "TF_VAR_edge_ca="+string(clusters["edge"].CA()))
+	config := fmt.Sprintf(`
 terraform {
   required_providers {
     axle = {
@@ -174,7 +190,7 @@ variable "mgmt" {
   type      = string
   ephemeral = true
 }
-variable "edge" {
+variable "edge_ca" {
   type      = string
   ephemeral = true
 }
@@ -198,7 +214,18 @@ resource "axle_cluster" "mgmt" {
 resource "axle_cluster" "edge" {
   name    = "edge"
   tags    = { role = "edge" }
-  agent   = { kubeconfig_wo = var.edge, wait = "1m" }
+  agent = {
+    wait = "1m"
+    cluster_wo = {
+      host                   = %q
+      cluster_ca_certificate = var.edge_ca
+      exec = {
+        command = "sh"
+        args    = ["-c", "printf '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%%s\"}}' \"$(cat $EDGE_TOKEN)\""]
+        env     = { EDGE_TOKEN = %q }
+      }
+    }
+  }
 }
 resource "axle_global_service" "greeting" {
   name    = "greeting"
@@ -217,7 +244,8 @@ resource "axle_service_wait" "greeting" {
   warmup   = "30s"
   timeout  = "2m"
 }
-`, git.URL("fleet")))
+`, git.URL("fleet"), clusters["edge"].URL(), token)
+	r.write("main.tf", config)
 	r.terraform("init", "-no-color")
 	r.terraform("apply", "-auto-approve", "-no-color")
 	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
@@ -229,6 +257,7 @@ resource "axle_service_wait" "greeting" {
 		}
 	}
 	readonly(t, h, clusters["mgmt"])
+	upgrade(t, r, config, clusters["mgmt"])
 
 	r.terraform("destroy", "-auto-approve", "-no-color")
 	people, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken, CAPEM: pem(t, h)})
@@ -301,6 +330,135 @@ func greeting(t *testing.T, c *kube.Cluster) string {
 		t.Fatal(err)
 	}
 	return have.Data["text"]
+}
+
+// upgrade changes the agent's objects in place, through the hub with a kubeconfig for one
+// run, and waits for a service again.
+func upgrade(t *testing.T, r *run, config string, c *kube.Cluster) {
+	t.Helper()
+	config = strings.Replace(config, `{ kubeconfig_wo = var.mgmt, wait`, `{ poll_interval = "45s", kubeconfig_wo = ephemeral.axle_kubeconfig.mgmt.raw, wait`, 1)
+	config = strings.Replace(config, `  warmup   = "30s"`, `  warmup   = "30s"`+"\n  triggers = { again = \"yes\" }", 1)
+	r.write("main.tf", config+"ephemeral \"axle_kubeconfig\" \"mgmt\" {\n  cluster = \"mgmt\"\n}\n")
+	out := r.terraform("apply", "-auto-approve", "-no-color")
+	for _, want := range []string{"axle_cluster.mgmt will be updated in-place", `axle_service_wait.greeting["edge"] must be replaced`, "2 added, 1 changed, 2 destroyed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the apply does not say %q:\n%s", want, out)
+		}
+	}
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := api.AppsV1().Deployments("axle-system").Get(t.Context(), "axle-agent", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprint(have.Spec.Template.Spec.Containers); !strings.Contains(text, "45s") {
+		t.Errorf("the agent polls otherwise: %s", text)
+	}
+	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
+		t.Errorf("the plan after the change is %s", out)
+	}
+}
+
+// TestClusterUnreachable installs an agent in a cluster that does not answer, and then in
+// one that is lost in the middle.
+func TestClusterUnreachable(t *testing.T) {
+	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, TerraformProviders: providerFolder(t)}})
+	r := start(t, h, mirrorOf(h))
+	c := kube.New(t, kube.ClusterConfig{Controllers: true})
+	transport, err := rest.TransportFor(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost.Load() && r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/secrets/") {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	config := func(limit string) string {
+		return fmt.Sprintf("terraform {\n  required_providers {\n    axle = {\n      source = \"axle-cd/axle\"\n    }\n  }\n}\nresource \"axle_cluster\" \"edge\" {\n  name  = \"edge\"\n  agent = { cluster_wo = { host = %q }, wait = \"1m\" }\n  timeouts {\n    create = %q\n  }\n}\n", front.URL, limit)
+	}
+	people, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken, CAPEM: pem(t, h)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(people.Close)
+	clusters := func(want int) {
+		t.Helper()
+		have, err := people.Clusters.List(t.Context(), connect.NewRequest(&hubv1.ListClustersRequest{}))
+		if err != nil || len(have.Msg.GetClusters()) != want {
+			t.Errorf("the hub has %v, want %d; %v", have.Msg.GetClusters(), want, err)
+		}
+	}
+
+	// It takes connections and answers nothing: the timeouts block ends that, and nothing
+	// is left at the hub.
+	if err := c.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	r.write("main.tf", config("5s"))
+	r.terraform("init", "-no-color")
+	began := time.Now()
+	r.fails("Cannot create cluster edge", "the cluster at "+front.URL+" does not answer")
+	if took := time.Since(began); took > limit/2 {
+		t.Errorf("it took %s with a limit of 5s", took)
+	}
+	clusters(0)
+	if out := r.terraform("state", "list"); out != "" {
+		t.Errorf("the state has %s", out)
+	}
+	c.Resume()
+
+	// It is lost after some of the objects. The cluster is in the state.
+	lost.Store(true)
+	r.write("main.tf", config("1m"))
+	r.fails("Cannot install the agent of cluster edge", "apply secret/axle-agent-bootstrap")
+	clusters(1)
+	if out := r.terraform("state", "list"); out != "axle_cluster.edge\n" {
+		t.Errorf("the state has %s", out)
+	}
+
+	// The next apply ends well.
+	lost.Store(false)
+	go runAgent(t, h, c)
+	r.terraform("apply", "-auto-approve", "-no-color")
+	clusters(1)
+	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
+		t.Errorf("the plan is %s", out)
+	}
+	r.terraform("destroy", "-auto-approve", "-no-color")
+	clusters(0)
+	nothing(t, "edge", c)
+}
+
+// mirrorOf makes terraform find the provider in a hub's mirror.
+func mirrorOf(h *hubtest.Hub) string {
+	return fmt.Sprintf("provider_installation {\n  network_mirror {\n    url     = \"%s/terraform/mirror/\"\n    include = [\"axle-cd/axle\"]\n  }\n  direct {\n    exclude = [\"axle-cd/axle\"]\n  }\n}\n", h.URL)
+}
+
+// fails wants an apply that ends with these texts.
+func (r *run) fails(want ...string) {
+	r.t.Helper()
+	out, err := r.try("apply", "-auto-approve", "-no-color")
+	if err == nil {
+		r.t.Fatalf("the apply does not fail:\n%s", out)
+	}
+	flat := strings.Join(strings.Fields(out), " ")
+	for _, text := range want {
+		if !strings.Contains(flat, text) {
+			r.t.Errorf("the apply does not say %q:\n%s", text, out)
+		}
+	}
 }
 
 // readonly lets an operator read a Cluster object for a cluster that Terraform manages.
