@@ -436,7 +436,9 @@ func TestClusterUnreachable(t *testing.T) {
 	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
 		t.Errorf("the plan is %s", out)
 	}
-	r.terraform("destroy", "-auto-approve", "-no-color")
+	if out := r.terraform("destroy", "-auto-approve", "-no-color"); strings.Contains(out, "may still be in the cluster") {
+		t.Errorf("the agent was not removed:\n%s", out)
+	}
 	clusters(0)
 	nothing(t, "edge", c)
 }
