@@ -19,7 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
-	"github.com/axle-cd/axle/internal/buildinfo"
 	"github.com/axle-cd/axle/internal/errcode"
 	"github.com/axle-cd/axle/internal/jitter"
 	"github.com/axle-cd/axle/internal/kubeapply"
@@ -33,10 +32,6 @@ const (
 	// goneLimit how long a destroyed object may take to go from its clusters.
 	callLimit = 5 * time.Minute
 	goneLimit = 10 * time.Minute
-	// sendLimit is how long the hub may take for one write, and awayLimit how long writes
-	// wait for a hub that is away, such as for an upgrade.
-	sendLimit = time.Minute
-	awayLimit = 2 * time.Minute
 )
 
 // Keys of the private state. adopts is set by an import: the next apply takes the object
@@ -204,7 +199,7 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 			return nil, nil, errcode.New(errcode.Conflict, "%s", text)
 		}
 	}
-	made, lost, err := o.send(ctx, o.create, request)
+	made, lost, err := o.session.send(ctx, o.create, request)
 	switch {
 	case errcode.Is(err, errcode.Unavailable):
 		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply says that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Message(err), Type, o.name, o.idOf(v.Plan))
@@ -219,52 +214,6 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 		}
 	}
 	return made, request, err
-}
-
-// send makes a call that writes. While the hub is away it tries again, and lost says that
-// the hub may have done it before. A call that was sent is ended even if Terraform is
-// interrupted: the state would not have what the hub made.
-func (o *object) send(ctx context.Context, c *call, request proto.Message) (made proto.Message, lost bool, err error) {
-	defer o.session.reads.wrote()
-	until := time.Now().Add(awayLimit)
-	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 5 * time.Second}
-	for {
-		deadline := time.Now().Add(sendLimit)
-		if own, ok := ctx.Deadline(); ok && own.Before(deadline) {
-			deadline = own
-		}
-		once, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
-		made, err = c.do(once, o.session.client, request)
-		cancel()
-		if !errcode.Is(err, errcode.Unavailable) {
-			return made, lost, err
-		}
-		lost = true
-		if time.Now().After(until) || jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {
-			return nil, lost, err
-		}
-	}
-}
-
-// otherwise are the attributes that the hub has otherwise than planned.
-func (o *object) otherwise(plan, got map[string]tftypes.Value) (names []string) {
-	for _, n := range o.attributes {
-		want := plan[n.Name]
-		if !n.WriteOnly && n.VersionOf == "" && shape.IsSet(want) && want.IsFullyKnown() && !want.Equal(got[n.Name]) {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
-// taken adds an error for what the hub did not take, such as a field that an older hub
-// does not know.
-func (o *object) taken(doing string, plan map[string]tftypes.Value, state tftypes.Value, d *diag.Diagnostics) {
-	if names := o.otherwise(plan, shape.Fields(state)); len(names) > 0 {
-		d.AddError(fmt.Sprintf("The hub did not take all of %s %s", strings.ReplaceAll(o.name, "_", " "), o.idOf(plan)), fmt.Sprintf(
-			"It answered the %s with another value of: %s. A hub that is older than the provider (%s) does not know each attribute: upgrade the hub, use the provider that the hub itself serves, or leave these attributes out.",
-			doing, strings.Join(names, ", "), buildinfo.Version))
-	}
 }
 
 // after is the object in the answer to a write.
@@ -407,7 +356,7 @@ func (o *object) write(ctx context.Context, v shape.Values, takeOver bool) (prot
 		return nil, nil, err
 	}
 	o.emptied(request, v)
-	made, _, err := o.send(ctx, update, request)
+	made, _, err := o.session.send(ctx, update, request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -453,7 +402,7 @@ func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *r
 			o.removing(request)
 		}
 		setManagement(request, &hubv1.Management{By: o.session.by})
-		_, _, err = o.send(ctx, o.remove, request)
+		_, _, err = o.session.send(ctx, o.remove, request)
 	}
 	if sdk.IsNotFound(err) {
 		return

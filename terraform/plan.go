@@ -2,7 +2,6 @@ package terraform
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -57,13 +56,6 @@ func (o *object) differs(v shape.Values) bool {
 	return false
 }
 
-// replaced reports whether the plan makes another object in place of that of the state.
-func (o *object) replaced(v shape.Values) bool {
-	return v.State != nil && slices.ContainsFunc(o.attributes, func(n *shape.Node) bool {
-		return n.Replaces && !v.Plan[n.Name].Equal(v.State[n.Name])
-	})
-}
-
 // ask lets the hub check a plan whose values are all known, where it can without writing.
 func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanRequest, takeOver bool, d *diag.Diagnostics) {
 	c, complete := o.create, o.creating
@@ -85,7 +77,7 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	}
 	switch _, err = c.do(ctx, o.session.client, request); {
 	case err == nil, errcode.Is(err, errcode.Unavailable):
-	case errcode.Is(err, errcode.Conflict) && v.State == nil && o.ours(ctx, v.Plan):
+	case errcode.Is(err, errcode.Conflict) && v.State == nil && o.session.ours(ctx, o.kind, v.Plan):
 		// The same run deletes it first, with terraform apply -replace. Otherwise the
 		// apply says that it exists.
 	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Message(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Message(err)):
@@ -96,12 +88,6 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	default:
 		o.fail(d, "plan", o.idOf(v.Plan), err)
 	}
-}
-
-// ours reports whether the hub has the object, managed by this configuration.
-func (o *object) ours(ctx context.Context, keys map[string]tftypes.Value) bool {
-	have, by, err := o.session.reads.find(ctx, o.kind, keys)
-	return err == nil && have != nil && managerText(by) == managerText(o.session.by)
 }
 
 // reach returns the cluster that an agent is installed in, nil without one.
