@@ -175,6 +175,9 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	if to != nil {
 		first, _ := made.(*hubv1.CreateClusterResponse) // nil if the answer was lost: Install asks for a token
 		if err := o.session.agents.Install(ctx, to, id, shape.Fields(v.Plan["agent"]), first.GetBootstrapToken()); err != nil {
+			// The plan after terraform untaint shows it again.
+			err = errcode.New(errcode.Of(err), "%w\n\nThe next apply makes the cluster anew at the hub. To go on with the one that is there:\n\n  terraform untaint ADDRESS", err)
+			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root("agent").AtName("manifests"), "")...)
 			o.fail(&answer.Diagnostics, "install the agent of", id, err)
 		}
 	}

@@ -81,16 +81,23 @@ func TestClusterUnreachable(t *testing.T) {
 	// It is lost after some of the objects. The cluster is in the state.
 	lost.Store(true)
 	r.write("main.tf", config("1m"))
-	r.fails("Cannot install the agent of cluster edge", "apply secret/axle-agent-bootstrap")
+	r.fails("Cannot install the agent of cluster edge", "apply secret/axle-agent-bootstrap", "terraform untaint ADDRESS")
 	clusters(1)
 	if out := r.terraform("state", "list"); out != "axle_cluster.edge\n" {
 		t.Errorf("the state has %s", out)
 	}
 
-	// The next apply ends well.
+	// The next apply makes it anew, and loses it again.
+	r.fails("Cannot install the agent of cluster edge", "apply secret/axle-agent-bootstrap")
+	clusters(1)
+
+	// The one after that ends well, with the cluster that is there.
+	r.terraform("untaint", "axle_cluster.edge")
 	lost.Store(false)
 	go runAgent(t, h, c)
-	r.terraform("apply", "-auto-approve", "-no-color")
+	if out := r.terraform("apply", "-auto-approve", "-no-color"); !strings.Contains(out, "0 added, 1 changed, 0 destroyed") {
+		t.Errorf("the cluster is not kept:\n%s", out)
+	}
 	clusters(1)
 	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
 		t.Errorf("the plan is %s", out)
