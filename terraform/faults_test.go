@@ -157,10 +157,12 @@ func TestHubAwayInTheMiddleOfAnApply(t *testing.T) {
 
 	// It is killed after it made a project and before it said so, and is back in a moment:
 	// the same apply goes on, and the project is ours.
+	lost := ""
 	f.set(func(call string, n int, _ http.ResponseWriter, r *http.Request) bool {
-		if call != "Projects/Create" || n != 2 {
+		if call == lost || n != 2 || call != "Projects/Create" && call != "Projects/Update" && call != "Projects/Delete" {
 			return false
 		}
+		lost = call
 		f.lose(r)
 		if err := errors.Join(hub.Kill(0), hub.Again(t.Context(), 0)); err != nil {
 			t.Error(err)
@@ -173,6 +175,16 @@ func TestHubAwayInTheMiddleOfAnApply(t *testing.T) {
 	if got := fmt.Sprint(projects(t, c)); got != "[p0 p1 p2 p3]" {
 		t.Errorf("the hub has %s", got)
 	}
+	// The same with a change and a deletion.
+	w.config(chain("p", 4, "  description = \"changed\"\n"))
+	w.apply()
+	w.empty()
+	w.run("destroy", "-auto-approve")
+	if got := fmt.Sprint(projects(t, c)); got != "[]" || lost != "Projects/Delete" {
+		t.Errorf("after the loss of %s, the hub has %s", lost, got)
+	}
+	w.config(chain("p", 4, ""))
+	w.apply()
 
 	// It is killed before it takes a project, and stays away for longer than the apply.
 	kill := func(lose bool) {
