@@ -297,11 +297,10 @@ func TestOlderAndNewerHub(t *testing.T) {
 		if call == "Projects/Create" {
 			var request hubv1.CreateProjectRequest
 			body, err := io.ReadAll(r.Body)
-			if err == nil {
-				err = proto.Unmarshal(body, &request)
-			}
+			err = errors.Join(err, proto.Unmarshal(body, &request))
 			request.Description = ""
-			if body, err = proto.Marshal(&request); err != nil {
+			body, failed := proto.Marshal(&request)
+			if err := errors.Join(err, failed); err != nil {
 				t.Error(err)
 			}
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
