@@ -351,13 +351,16 @@ func TestInterruptedApply(t *testing.T) {
 		if err := command.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
-		eventually.For(t, time.Minute, "the provider is told to stop", func() error {
+		err := eventually.Wait(t.Context(), time.Minute, func() error {
 			text, err := os.ReadFile(filepath.Join(w.dir, "trace.log"))
 			if err == nil && !bytes.Contains(text, []byte("tf_rpc=StopProvider")) {
-				err = errors.New("not yet")
+				err = errors.New("the provider is not told to stop")
 			}
 			return err
 		})
+		if err != nil {
+			t.Error(err)
+		}
 		for name, values := range answer.Header() {
 			w2.Header()[name] = values
 		}
