@@ -59,6 +59,9 @@ kubedev: ## build the Kubernetes control plane of the test bed (once, cached by 
 nodedev: ## build the kubelet and kube-proxy of the real node (once, cached by content)
 	@./test/kube/build.sh test/node/nodedev kubelet kube-proxy
 
+opentofu: ## build OpenTofu for the soak, 4 minutes (once, cached by its versions)
+	@./test/terraform/opentofu.sh
+
 generate: ## make all generated files anew
 	go test ./api/spec/v1 -run TestMessagesAreTheSpec -update
 	$(TOOL) buf generate
@@ -133,13 +136,14 @@ dashboard-pictures: deps ## draw deploy/dashboards from real metrics into docs/p
 	@go build -o bin/dev ./cmd/dev
 	@bin/dev dashboard-pictures $(ARGS)
 
-soak: deps kubedev nodedev web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
+soak: deps kubedev nodedev opentofu web ## a release on a real node (needs root), the delivery at its full size, an agent killed at each of its calls, a service of 10,000 objects, a list of 1 GiB, the provider with OpenTofu, the upgrade from deploy/previous-release, a release twice (RUN=scale_1_3_5_2 plays one)
 	$(if $(RUN),,./test/deps.sh node && AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/node/story -v)
 	AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/world -v -run '$(if $(RUN),TestCDN/$(RUN),TestCDN|TestKillAtEveryCall|TestPeopleInAClusterOfProcesses)'
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -tags soak -timeout 30m ./test/install -v -run 'FromThePreviousRelease|TestPreviousStoreOnThisSchema|TestKilledInstallGoesOn')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/console -v -run 'TestBrowser$$')
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./agent/apply -v -run TestServiceOfThousandsOfObjects)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 90m ./cmd/release -v -run 'TestRelease$$')
+	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 60m ./test/terraform -v -run TestInitFindsTheProviderAtTheHub)
 	$(if $(RUN),,AXLE_SOAK=1 go test -count=1 -timeout 20m ./hub/store -v -run TestTwentyThousandRepositoriesAreOwnedWithinAMinute)
 
 conformance-suite: ## build Kubernetes' end-to-end tests (once, cached by content)
@@ -167,4 +171,4 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 clean: ## remove what was built
 	rm -rf bin dist
 
-.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean
+.PHONY: help demo node test build docs web release image-lock deps kubedev nodedev opentofu generate lint check-generated bench bench-apply bench-proxy bench-push bench-operator bench-ui screenshots bench-node bench-fanout bench-terraform bench-fleet bench-fleet-all conformance conformance-suite goldens argo-health fuzz dashboard-pictures soak clean

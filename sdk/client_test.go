@@ -75,11 +75,14 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		_, _ = w.Write([]byte("<html>please pay</html>"))
 	}))
 	defer portal.Close()
+	older := httptest.NewServer(http.NotFoundHandler())
+	defer older.Close()
 	stranger := httptest.NewTLSServer(http.NotFoundHandler())
 	defer stranger.Close()
 	tests := map[string]struct{ url, want string }{
 		"nobody there":      {"http://127.0.0.1:1", "is it running"},
 		"captive portal":    {portal.URL, "is not a hub"},
+		"an older hub":      {older.URL, "the hub is older than this program"},
 		"unknown authority": {stranger.URL, "--ca"},
 		"no TLS":            {"http" + strings.TrimPrefix(stranger.URL, "https"), "is it https:// there?"},
 	}

@@ -1,7 +1,6 @@
 package terraform_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -80,7 +79,6 @@ func TestExamples(t *testing.T) {
 	w := newWorkspace(t, h)
 	w.examples()
 	w.apply()
-	made := w.state()
 	w.empty()
 
 	w.write("changes_override.tf", changes)
@@ -88,26 +86,9 @@ func TestExamples(t *testing.T) {
 	w.apply()
 	w.empty()
 
-	// Names make other objects, and what nobody can change.
-	w.write("names_override.tf", `
-resource "axle_service" "web" { name = "shop" }
-resource "axle_federation_trust" "github" { audience = "https://hub.example.com" }
-resource "axle_managed_namespace" "team" { name = "team-b" }
-`)
-	plan := w.plan()
-	for _, address := range []string{"axle_service.web", "axle_federation_trust.github", "axle_managed_namespace.team"} {
-		if plan[address] != "delete+create" {
-			t.Errorf("%s: planned %q", address, plan[address])
-		}
-	}
-	w.apply()
-	w.empty()
-
 	// All of them, forgotten and imported by the ids of their state.
 	ids := w.ids()
-	for _, address := range made {
-		w.run("state", "rm", address)
-	}
+	w.run(append([]string{"state", "rm"}, w.state()...)...)
 	var imports strings.Builder
 	for _, address := range slices.Sorted(maps.Keys(ids)) {
 		imports.WriteString("import {\n  to = " + address + "\n  id = \"" + ids[address] + "\"\n}\n")
@@ -127,11 +108,34 @@ resource "axle_managed_namespace" "team" { name = "team-b" }
 	w.remove("imports.tf")
 	w.empty()
 
-	// What somebody deleted is planned to be created again.
-	gone := vanish(t, client(t, h))
-	w.want(gone)
+	// Another object of each kind.
+	w.write("more.tf", "resource \"axle_project\" \"other\" { name = \"other\" }\n")
+	names, replaced := replacements()
+	w.write("names_override.tf", names)
+	replaced["axle_project.other"] = "create"
+	w.want(replaced)
+	w.replaces()
 	w.apply()
 	w.empty()
+
+	// And another one of the same name.
+	again, addresses := []string{}, map[string]string{}
+	for _, l := range lives {
+		if l.never == "" {
+			again = append(again, "-replace="+l.address())
+			addresses[l.address()] = "delete+create"
+		}
+	}
+	w.want(addresses, again...)
+	w.run("apply", "-no-color", "plan.bin")
+	w.empty()
+
+	// What somebody deleted is planned to be created again: some of it, and then all.
+	for _, all := range []bool{false, true} {
+		w.want(w.vanish(h, all))
+		w.apply()
+		w.empty()
+	}
 
 	w.run("destroy", "-auto-approve")
 	if left := w.state(); len(left) > 0 {
@@ -153,78 +157,20 @@ func (w *workspace) remove(name string) {
 // ids are the ids to import by: those of the state for what has one, and names.
 func (w *workspace) ids() map[string]string {
 	w.t.Helper()
-	var shown struct {
-		Values struct {
-			Root struct {
-				Resources []struct {
-					Address string         `json:"address"`
-					Type    string         `json:"type"`
-					Values  map[string]any `json:"values"`
-				} `json:"resources"`
-			} `json:"root_module"`
-		} `json:"values"`
-	}
-	w.show(&shown)
 	out := map[string]string{}
-	for _, r := range shown.Values.Root.Resources {
-		id, _ := r.Values["id"].(string)
-		switch r.Type {
+	for address, v := range w.values() {
+		text := func(name string) string { text, _ := v[name].(string); return text }
+		kind, _, _ := strings.Cut(address, ".")
+		switch kind {
 		case "axle_service":
-			id = r.Values["cluster"].(string) + "/" + r.Values["name"].(string)
+			out[address] = text("cluster") + "/" + text("name")
 		case "axle_cluster":
-			id = "@" + r.Values["handle"].(string)
+			out[address] = "@" + text("handle")
 		case "axle_user":
-			id = r.Values["email"].(string)
+			out[address] = text("email")
+		default:
+			out[address] = text("id")
 		}
-		out[r.Address] = id
-	}
-	return out
-}
-
-// vanish deletes objects behind Terraform's back, and returns what then is planned.
-func vanish(t *testing.T, c *sdk.Client) map[string]string {
-	t.Helper()
-	take := &hubv1.Management{TakeOver: true}
-	calls := map[string]func(context.Context) error{
-		"axle_service.web": func(ctx context.Context) error {
-			_, err := c.Services.Delete(ctx, connect.NewRequest(&hubv1.DeleteServiceRequest{Ref: &hubv1.ServiceRef{Cluster: "edge-1", Name: "shop"}, Management: take}))
-			return err
-		},
-		"axle_webhook.fleet": func(ctx context.Context) error {
-			_, err := c.Webhooks.Delete(ctx, connect.NewRequest(&hubv1.DeleteWebhookRequest{Name: "fleet", Management: take}))
-			return err
-		},
-		"axle_outputs.network": func(ctx context.Context) error {
-			_, err := c.Outputs.Delete(ctx, connect.NewRequest(&hubv1.DeleteOutputsRequest{Name: "network", Management: take}))
-			return err
-		},
-		"axle_notification_router.ops": func(ctx context.Context) error {
-			_, err := c.NotificationRouters.Delete(ctx, connect.NewRequest(&hubv1.DeleteNotificationRouterRequest{Name: "ops", Management: take}))
-			return err
-		},
-		"axle_group_member.ann": func(ctx context.Context) error {
-			_, err := c.Groups.RemoveMember(ctx, connect.NewRequest(&hubv1.RemoveMemberRequest{Group: "sre", User: "ann@example.com", Management: take}))
-			return err
-		},
-		"axle_admin_grant.ann": func(ctx context.Context) error {
-			_, err := c.Users.SetAdmin(ctx, connect.NewRequest(&hubv1.SetAdminRequest{Name: "ann@example.com", Management: take}))
-			return err
-		},
-		"axle_access_binding.sre": func(ctx context.Context) error {
-			_, err := c.Bindings.Delete(ctx, connect.NewRequest(&hubv1.DeleteBindingRequest{SubjectKind: "group", Subject: "sre", Actions: []string{"read", "git"}, Place: &hubv1.Place{Project: "shop"}, Management: take}))
-			return err
-		},
-		"axle_federation_trust.github": func(ctx context.Context) error {
-			_, err := c.Federation.Delete(ctx, connect.NewRequest(&hubv1.DeleteTrustRequest{Name: "github", Management: take}))
-			return err
-		},
-	}
-	out := map[string]string{}
-	for address, call := range calls {
-		if err := call(t.Context()); err != nil {
-			t.Fatalf("%s: %v", address, err)
-		}
-		out[address] = "create"
 	}
 	return out
 }

@@ -1,6 +1,11 @@
 package terraform
 
-import "strings"
+import (
+	"context"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
 
 // DataSourceNames are the names of the data sources of one object, and of lists.
 func DataSourceNames() (singles, many []string) {
@@ -27,4 +32,14 @@ func ImportID(name string) string {
 		}
 	}
 	return ""
+}
+
+// ResourceNames are the kinds of resources, without axle_.
+func ResourceNames(ctx context.Context) (names []string) {
+	for _, made := range (&axle{}).Resources(ctx) {
+		var answer resource.MetadataResponse
+		made().Metadata(ctx, resource.MetadataRequest{ProviderTypeName: Type}, &answer)
+		names = append(names, strings.TrimPrefix(answer.TypeName, Type+"_"))
+	}
+	return names
 }

@@ -31,7 +31,6 @@ func TestManagers(t *testing.T) {
 	}
 	w := newWorkspace(t, h)
 	w.config(shop)
-	apply := []string{"apply", "-auto-approve", "-no-color"}
 	w.fails(apply, "managed by cli", "terraform import axle_project.NAME shop")
 
 	// An import only reads; the plan shows what an apply takes over.

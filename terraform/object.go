@@ -106,7 +106,7 @@ func (o *object) fail(d *diag.Diagnostics, doing, id string, err error) {
 	case errcode.Is(err, errcode.Conflict) && doing == "destroy" && strings.Contains(text, "managed by"):
 		text += "\n\nTo leave the object to who manages it now:\n\n  terraform state rm ADDRESS"
 	case errcode.Is(err, errcode.Unauthorized):
-		text += "\n\nThe token was revoked or has expired: give the provider another one."
+		text += "\n\nThe token was revoked or has expired: give the provider another one, and run terraform again. What was made until now is in the state."
 	}
 	d.AddError(fmt.Sprintf("Cannot %s %s %s", doing, strings.ReplaceAll(o.name, "_", " "), id), text)
 }
@@ -159,7 +159,7 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	defer cancel()
 	v := values(r.Plan.Raw, r.Config.Raw, tftypes.Value{})
 	id := o.idOf(v.Plan)
-	to, err := o.reach(v)
+	to, err := o.reach(ctx, v)
 	var made, request proto.Message
 	if err == nil {
 		made, request, err = o.make(ctx, v)
@@ -170,9 +170,14 @@ func (o *object) Create(ctx context.Context, r resource.CreateRequest, answer *r
 	}
 	object, by := o.after(made, request)
 	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
+	o.taken("create", v.Plan, answer.State.Raw, &answer.Diagnostics)
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
 	if to != nil {
-		if err := o.session.agents.Install(ctx, to, id, shape.Fields(v.Plan["agent"]), made.(*hubv1.CreateClusterResponse).GetBootstrapToken()); err != nil {
+		first, _ := made.(*hubv1.CreateClusterResponse) // nil if the answer was lost: Install asks for a token
+		if err := o.session.agents.Install(ctx, to, id, shape.Fields(v.Plan["agent"]), first.GetBootstrapToken()); err != nil {
+			// The plan after terraform untaint shows it again.
+			err = errcode.New(errcode.Of(err), "%w\n\nThe next apply makes the cluster anew at the hub. To go on with the one that is there:\n\n  terraform untaint ADDRESS", err)
+			answer.Diagnostics.Append(answer.State.SetAttribute(ctx, path.Root("agent").AtName("manifests"), "")...)
 			o.fail(&answer.Diagnostics, "install the agent of", id, err)
 		}
 	}
@@ -197,9 +202,16 @@ func (o *object) make(ctx context.Context, v shape.Values) (made, request proto.
 			return nil, nil, errcode.New(errcode.Conflict, "%s", text)
 		}
 	}
-	made, err = o.create.do(ctx, o.session.client, request)
-	o.session.reads.wrote()
-	if errcode.Is(err, errcode.Conflict) && len(o.keys) > 0 {
+	made, lost, err := o.session.send(ctx, o.create, request)
+	switch {
+	case errcode.Is(err, errcode.Unavailable):
+		err = errcode.New(errcode.Unavailable, "%s\n\nThe hub may have made it. If the next apply says that it exists, take it over:\n\n  terraform import %s_%s.NAME %s", errcode.Message(err), Type, o.name, o.idOf(v.Plan))
+	case errcode.Is(err, errcode.Conflict) && len(o.keys) > 0:
+		if lost {
+			if have, by, err := o.session.reads.find(ctx, o.kind, v.Plan); err == nil && have != nil && managerText(by) == managerText(o.session.by) && len(o.otherwise(v.Plan, shape.Read(have.ProtoReflect(), o.attributes, v.Plan))) == 0 {
+				return have, request, nil
+			}
+		}
 		if text, there := exists(); there {
 			err = errcode.New(errcode.Conflict, "%s\n\n%s", errcode.Message(err), text)
 		}
@@ -284,7 +296,7 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 	var to *kubeapply.Applier
 	var err error
 	if agentChanges {
-		to, err = o.reach(v)
+		to, err = o.reach(ctx, v)
 	}
 	var object proto.Message
 	var by *hubv1.Manager
@@ -297,6 +309,7 @@ func (o *object) Update(ctx context.Context, r resource.UpdateRequest, answer *r
 		return
 	}
 	answer.State.Raw = o.result(r.Plan.Raw.Type(), object, by, v.Plan)
+	o.taken("update", v.Plan, answer.State.Raw, &answer.Diagnostics)
 	answer.Diagnostics.Append(answer.Private.SetKey(ctx, adopts, nil)...)
 	o.remember(ctx, answer.Private, object, &answer.Diagnostics)
 	switch {
@@ -346,7 +359,7 @@ func (o *object) write(ctx context.Context, v shape.Values, takeOver bool) (prot
 		return nil, nil, err
 	}
 	o.emptied(request, v)
-	made, err := update.do(ctx, o.session.client, request)
+	made, _, err := o.session.send(ctx, update, request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -392,8 +405,7 @@ func (o *object) Delete(ctx context.Context, r resource.DeleteRequest, answer *r
 			o.removing(request)
 		}
 		setManagement(request, &hubv1.Management{By: o.session.by})
-		_, err = o.remove.do(ctx, o.session.client, request)
-		o.session.reads.wrote()
+		_, _, err = o.session.send(ctx, o.remove, request)
 	}
 	if sdk.IsNotFound(err) {
 		return
@@ -424,7 +436,7 @@ func (o *object) gone(ctx context.Context, keys map[string]tftypes.Value) error 
 	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 5 * time.Second}
 	for {
 		left, err := o.leaving(ctx, keys)
-		if err != nil || !left {
+		if away := errcode.Is(err, errcode.Unavailable); !away && (err != nil || !left) {
 			return err
 		}
 		if jitter.Wait(ctx, 100*time.Millisecond+backoff.Next()) != nil {

@@ -37,6 +37,9 @@ func (o *object) ModifyPlan(ctx context.Context, r resource.ModifyPlanRequest, a
 		answer.Diagnostics.Append(answer.Plan.SetAttribute(ctx, path.Root("managed_by"), current)...)
 		return
 	}
+	if o.replaced(v) {
+		return // Terraform plans the new object next, and the hub is asked about that
+	}
 	o.ask(ctx, v, r, len(adopting) > 0, &answer.Diagnostics)
 	if r.State.Raw.IsNull() {
 		o.session.plan(o.idOf(v.Plan))
@@ -74,6 +77,9 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 	}
 	switch _, err = c.do(ctx, o.session.client, request); {
 	case err == nil, errcode.Is(err, errcode.Unavailable):
+	case errcode.Is(err, errcode.Conflict) && v.State == nil && o.session.ours(ctx, o.kind, v.Plan):
+		// The same run deletes it first, with terraform apply -replace. Otherwise the
+		// apply says that it exists.
 	case errcode.Is(err, errcode.NotFound) && o.session.plans("%s", errcode.Message(err)), errcode.Is(err, errcode.Invalid) && o.session.plans("%q", errcode.Message(err)):
 		// The same run creates what is missing. A template's repository is Invalid, and
 		// quoted.
@@ -85,11 +91,11 @@ func (o *object) ask(ctx context.Context, v shape.Values, r resource.ModifyPlanR
 }
 
 // reach returns the cluster that an agent is installed in, nil without one.
-func (o *object) reach(v shape.Values) (*kubeapply.Applier, error) {
+func (o *object) reach(ctx context.Context, v shape.Values) (*kubeapply.Applier, error) {
 	if !o.installs || shape.Fields(v.Plan["agent"]) == nil {
 		return nil, nil
 	}
-	return agent.Reach(shape.Fields(v.Config["agent"]))
+	return agent.Reach(ctx, shape.Fields(v.Config["agent"]))
 }
 
 // uninstall removes an agent. What stays does not stop the deletion of the cluster.

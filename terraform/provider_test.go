@@ -67,37 +67,6 @@ func TestWhereTheHubIs(t *testing.T) {
 	w.fails(plan, "read the certificate authority")
 }
 
-// TestTokenRevokedInTheMiddle revokes the token between a plan and its apply.
-func TestTokenRevokedInTheMiddle(t *testing.T) {
-	h := hubtest.New(t, hubtest.Config{})
-	c := client(t, h)
-	made, err := c.Tokens.Create(t.Context(), connect.NewRequest(&hubv1.CreateTokenRequest{Name: "of a job"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorkspace(t, h)
-	w.without("AXLE_TOKEN")
-	w.env = append(w.env, "AXLE_TOKEN="+made.Msg.GetSecret())
-	w.config(shop)
-	w.run("plan", "-no-color", "-out=plan.bin")
-	if _, err := c.Tokens.Revoke(t.Context(), connect.NewRequest(&hubv1.RevokeTokenRequest{Id: made.Msg.GetToken().GetId()})); err != nil {
-		t.Fatal(err)
-	}
-	w.fails([]string{"apply", "-no-color", "plan.bin"}, "Cannot create project shop", "revoked")
-	if left := w.try1("state", "list"); strings.TrimSpace(left) != "" {
-		t.Errorf("the state has %s", left)
-	}
-}
-
-func (w *workspace) try1(args ...string) string {
-	w.t.Helper()
-	out, _ := w.try(args...)
-	if strings.Contains(out, "No state file") {
-		return ""
-	}
-	return out
-}
-
 // TestWorkloadIdentity logs in with a token of an issuer that the hub trusts.
 func TestWorkloadIdentity(t *testing.T) {
 	issuer := oidcserver.New(t)

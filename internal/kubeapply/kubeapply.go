@@ -1,6 +1,7 @@
 package kubeapply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -20,7 +21,7 @@ import (
 	"github.com/axle-cd/axle/internal/errcode"
 )
 
-// requestTimeout bounds each request.
+// requestTimeout bounds each request, unless the configuration has a limit.
 const requestTimeout = 30 * time.Second
 
 // Applier writes objects to one cluster.
@@ -36,7 +37,7 @@ type Applier struct {
 // Unavailable.
 func New(config *rest.Config) (*Applier, error) {
 	config = rest.CopyConfig(config)
-	config.Timeout = requestTimeout
+	config.Timeout = cmp.Or(config.Timeout, requestTimeout)
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 100, 200
 	}

@@ -40,6 +40,10 @@ const (
 	agentLabel = "axle-cd.github.io/agent"
 	// agentWait is how long the first poll of a new agent may take.
 	agentWait = "3m"
+	// reachLimit bounds each request to a cluster.
+	reachLimit = 30 * time.Second
+	// polls is how old the last poll of an agent may be that runs.
+	polls = 10 * time.Minute
 	// leaving bounds the removal of an agent through its own tunnel.
 	leaving = time.Minute
 )
@@ -203,10 +207,13 @@ func restConfig(config map[string]tftypes.Value) (*rest.Config, error) {
 
 // Reach returns the cluster of a configuration after it has answered. It comes before
 // anything is written: a wrong kubeconfig must leave nothing behind.
-func Reach(config map[string]tftypes.Value) (*kubeapply.Applier, error) {
+func Reach(ctx context.Context, config map[string]tftypes.Value) (*kubeapply.Applier, error) {
 	made, err := restConfig(config)
 	if err != nil {
 		return nil, err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		made.Timeout = min(reachLimit, time.Until(deadline))
 	}
 	return kubeapply.New(made)
 }
@@ -317,21 +324,19 @@ func (a *Agents) Remove(ctx context.Context, name string, agent map[string]tftyp
 	if err != nil {
 		text = err.Error()
 	}
-	return fmt.Sprintf("%s\n\nRemove it there with:\n\n  kubectl delete namespace %s\n  kubectl delete clusterrolebinding -l %s", text, shape.TextOf(agent["namespace"]), agentLabel)
+	return fmt.Sprintf("%s\n\nUnless another agent is installed there now, remove it with:\n\n  kubectl delete namespace %s\n  kubectl delete clusterrolebinding -l %s", text, shape.TextOf(agent["namespace"]), agentLabel)
 }
 
 // remove deletes the namespace first, and the rights that the requests themselves
 // need together, in one request at the end.
 func (a *Agents) remove(ctx context.Context, name string, agent map[string]tftypes.Value) (left []string, err error) {
+	var to *kubeapply.Applier
 	config, err := restConfig(map[string]tftypes.Value{"in_cluster": agent["in_cluster"]})
-	if err != nil {
-		made, err := a.Client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: name}))
-		if err != nil {
-			return nil, sdk.Error(err, a.Client.URL)
-		}
-		config = &rest.Config{Host: made.Msg.GetServer(), BearerToken: made.Msg.GetToken(), TLSClientConfig: rest.TLSClientConfig{CAData: []byte(made.Msg.GetCaPem())}}
+	if err == nil {
+		to, err = kubeapply.New(config)
+	} else {
+		to, err = a.through(ctx, name)
 	}
-	to, err := kubeapply.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -378,6 +383,30 @@ func (a *Agents) remove(ctx context.Context, name string, agent map[string]tftyp
 		}
 	}
 	return left, nil
+}
+
+// through reaches a cluster by the tunnel of its own agent. That of an agent that polls
+// may be about to connect; one that never polled has none.
+func (a *Agents) through(ctx context.Context, name string) (*kubeapply.Applier, error) {
+	have, err := a.Client.Clusters.Get(ctx, connect.NewRequest(&hubv1.GetClusterRequest{Name: name}))
+	if err != nil {
+		return nil, sdk.Error(err, a.Client.URL)
+	}
+	if have.Msg.GetPolledAt() == 0 {
+		return nil, errcode.New(errcode.Unavailable, "no agent of cluster %s has reached the hub", name)
+	}
+	made, err := a.Client.ClusterAPI.CreateCredential(ctx, connect.NewRequest(&hubv1.CreateClusterCredentialRequest{Cluster: name}))
+	if err != nil {
+		return nil, sdk.Error(err, a.Client.URL)
+	}
+	config := &rest.Config{Host: made.Msg.GetServer(), BearerToken: made.Msg.GetToken(), TLSClientConfig: rest.TLSClientConfig{CAData: []byte(made.Msg.GetCaPem())}}
+	backoff := jitter.Backoff{Min: 200 * time.Millisecond, Max: 3 * time.Second}
+	for {
+		to, err := kubeapply.New(config)
+		if err == nil || time.Since(time.UnixMicro(have.Msg.GetPolledAt())) > polls || jitter.Wait(ctx, 200*time.Millisecond+backoff.Next()) != nil {
+			return to, err
+		}
+	}
 }
 
 func deleteOne(ctx context.Context, to *kubeapply.Applier, object *unstructured.Unstructured) error {

@@ -1,15 +1,11 @@
 package terraform_test
 
 import (
-	"archive/zip"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,7 +19,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/axle-cd/axle/agent/agenttest"
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/deploy"
 	"github.com/axle-cd/axle/hub/hubtest"
@@ -32,103 +27,9 @@ import (
 	"github.com/axle-cd/axle/operator"
 	"github.com/axle-cd/axle/operator/controller"
 	"github.com/axle-cd/axle/sdk"
-	"github.com/axle-cd/axle/test/bin"
 	"github.com/axle-cd/axle/test/gitserver"
 	"github.com/axle-cd/axle/test/kube"
 )
-
-const (
-	version = "1.4.2"
-	limit   = 90 * time.Second
-	// planted is a secret that no file may have.
-	planted = "planted-password-2718"
-)
-
-func TestMain(m *testing.M) { hubtest.Main(m) }
-
-// providerFolder is a folder with the zip file of the provider, as a release has it.
-func providerFolder(t *testing.T) string {
-	t.Helper()
-	program, err := bin.Path(t.Context(), "terraform-provider-axle", bin.Options{Version: version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file, err := os.Create(filepath.Join(dir, "terraform-provider-axle_"+version+"_linux_amd64.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := zip.NewWriter(file)
-	header := &zip.FileHeader{Name: "terraform-provider-axle_v" + version, Method: zip.Store}
-	header.SetMode(0o755)
-	entry, err := w.CreateHeader(header)
-	if err == nil {
-		_, err = entry.Write(data)
-	}
-	if err := errors.Join(err, w.Close(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-type run struct {
-	t   *testing.T
-	dir string
-	env []string
-}
-
-func (r *run) terraform(args ...string) string {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
-	defer cancel()
-	c := exec.CommandContext(ctx, "terraform", args...)
-	c.Dir, c.Env = r.dir, r.env
-	out, err := c.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("terraform %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-func (r *run) write(name, text string) {
-	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func start(t *testing.T, h *hubtest.Hub, config string) *run {
-	t.Helper()
-	r := &run{t: t, dir: t.TempDir()}
-	r.write("terraform.rc", config)
-	r.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+filepath.Join(r.dir, "terraform.rc"), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "CHECKPOINT_DISABLE=1",
-		"TF_LOG=TRACE", "TF_LOG_PATH="+filepath.Join(r.dir, "trace.log"), "SSL_CERT_FILE="+h.CAFile(),
-		"AXLE_HUB_URL="+h.URL, "AXLE_TOKEN="+h.AdminToken, "AXLE_CA_FILE="+h.CAFile(), "TF_VAR_password="+planted)
-	return r
-}
-
-// TestInitFindsTheProviderAtTheHub by the registry protocol, and then by the mirror.
-func TestInitFindsTheProviderAtTheHub(t *testing.T) {
-	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, TerraformProviders: providerFolder(t)}})
-	address, err := url.Parse(h.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hosted := start(t, h, "")
-	hosted.write("main.tf", fmt.Sprintf("terraform {\n  required_providers {\n    axle = {\n      source  = \"localhost:%s/axle-cd/axle\"\n      version = \"~> 1.4\"\n    }\n  }\n}\ndata \"axle_projects\" \"all\" {}\noutput \"projects\" {\n  value = length(data.axle_projects.all.projects)\n}\n", address.Port()))
-	if out := hosted.terraform("init", "-no-color"); !strings.Contains(out, "v"+version+" (self-signed") {
-		t.Errorf("init says %s", out)
-	}
-	hosted.terraform("apply", "-auto-approve")
-	lock, err := os.ReadFile(filepath.Join(hosted.dir, ".terraform.lock.hcl"))
-	if err != nil || !strings.Contains(string(lock), "h1:") || !strings.Contains(string(lock), "zh:") {
-		t.Errorf("the lock file is %s, %v", lock, err)
-	}
-}
 
 // TestFleet makes a fleet by Terraform and a service on it by a global service, which an
 // operator beside it only reads, and destroys all of it.
@@ -147,18 +48,23 @@ func TestFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hubtest.New(t, hubtest.Config{Hub: hubtest.HubConfig{DevCA: true, AllowHTTPUpstreams: true, TerraformProviders: providerFolder(t)}})
-	r := start(t, h, fmt.Sprintf("provider_installation {\n  network_mirror {\n    url     = \"%s/terraform/mirror/\"\n    include = [\"axle-cd/axle\"]\n  }\n  direct {\n    exclude = [\"axle-cd/axle\"]\n  }\n}\n", h.URL))
+	r := start(t, h, mirrorOf(h))
 	clusters := map[string]*kube.Cluster{}
 	for _, name := range []string{"mgmt", "edge"} {
 		clusters[name] = kube.New(t, kube.ClusterConfig{Controllers: true})
-		kubeconfig, err := os.ReadFile(clusters[name].Kubeconfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.env = append(r.env, "TF_VAR_"+name+"="+string(kubeconfig))
 		go runAgent(t, h, clusters[name])
 	}
-	r.write("main.tf", fmt.Sprintf(`
+	// The one is reached by a kubeconfig, the other by a program that prints a token.
+	kubeconfig, err := os.ReadFile(clusters["mgmt"].Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(clusters["edge"].Config().BearerToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(r.env, "TF_VAR_mgmt="+string(kubeconfig), "TF_VAR_edge_ca="+string(clusters["edge"].CA()))
+	config := fmt.Sprintf(`
 terraform {
   required_providers {
     axle = {
@@ -174,7 +80,7 @@ variable "mgmt" {
   type      = string
   ephemeral = true
 }
-variable "edge" {
+variable "edge_ca" {
   type      = string
   ephemeral = true
 }
@@ -198,7 +104,18 @@ resource "axle_cluster" "mgmt" {
 resource "axle_cluster" "edge" {
   name    = "edge"
   tags    = { role = "edge" }
-  agent   = { kubeconfig_wo = var.edge, wait = "1m" }
+  agent = {
+    wait = "1m"
+    cluster_wo = {
+      host                   = %q
+      cluster_ca_certificate = var.edge_ca
+      exec = {
+        command = "sh"
+        args    = ["-c", "printf '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{\"token\":\"%%s\"}}' \"$(cat $EDGE_TOKEN)\""]
+        env     = { EDGE_TOKEN = %q }
+      }
+    }
+  }
 }
 resource "axle_global_service" "greeting" {
   name    = "greeting"
@@ -217,7 +134,8 @@ resource "axle_service_wait" "greeting" {
   warmup   = "30s"
   timeout  = "2m"
 }
-`, git.URL("fleet")))
+`, git.URL("fleet"), clusters["edge"].URL(), token)
+	r.write("main.tf", config)
 	r.terraform("init", "-no-color")
 	r.terraform("apply", "-auto-approve", "-no-color")
 	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
@@ -229,6 +147,7 @@ resource "axle_service_wait" "greeting" {
 		}
 	}
 	readonly(t, h, clusters["mgmt"])
+	upgrade(t, r, config, clusters["mgmt"])
 
 	r.terraform("destroy", "-auto-approve", "-no-color")
 	people, err := sdk.New(sdk.Config{URL: h.URL, Token: h.AdminToken, CAPEM: pem(t, h)})
@@ -245,51 +164,6 @@ resource "axle_service_wait" "greeting" {
 	secrecy(t, r)
 }
 
-func pem(t *testing.T, h *hubtest.Hub) []byte {
-	t.Helper()
-	text, err := os.ReadFile(h.CAFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// runAgent is the Deployment that Terraform applied: it starts when its bootstrap token
-// is there, and ends with the test.
-func runAgent(t *testing.T, h *hubtest.Hub, c *kube.Cluster) {
-	api, err := kubernetes.NewForConfig(c.Config())
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	token := ""
-	err = eventually.Wait(t.Context(), limit, func() error {
-		secret, err := api.CoreV1().Secrets("axle-system").Get(t.Context(), "axle-agent-bootstrap", metav1.GetOptions{})
-		if err == nil {
-			token = string(secret.Data["token"])
-		}
-		return err
-	})
-	if err != nil {
-		t.Errorf("the bootstrap token is not there: %v", err)
-		return
-	}
-	dir, err := os.MkdirTemp("", "agent")
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	a, err := agenttest.Run(t.Context(), agenttest.Config{HubURL: h.URL, Kubeconfig: c.Kubeconfig(), CAFile: h.CAFile(), BootstrapToken: token}, dir, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Errorf("the agent does not start: %v", err)
-		return
-	}
-	<-t.Context().Done()
-	if err := errors.Join(a.Stop(), os.RemoveAll(dir)); err != nil {
-		fmt.Fprintln(os.Stderr, "an agent ended:", err)
-	}
-}
-
 func greeting(t *testing.T, c *kube.Cluster) string {
 	t.Helper()
 	api, err := kubernetes.NewForConfig(c.Config())
@@ -301,6 +175,35 @@ func greeting(t *testing.T, c *kube.Cluster) string {
 		t.Fatal(err)
 	}
 	return have.Data["text"]
+}
+
+// upgrade changes the agent's objects in place, through the hub with a kubeconfig for one
+// run, and waits for a service again.
+func upgrade(t *testing.T, r *run, config string, c *kube.Cluster) {
+	t.Helper()
+	config = strings.Replace(config, `{ kubeconfig_wo = var.mgmt, wait`, `{ poll_interval = "45s", kubeconfig_wo = ephemeral.axle_kubeconfig.mgmt.raw, wait`, 1)
+	config = strings.Replace(config, `  warmup   = "30s"`, `  warmup   = "30s"`+"\n  triggers = { again = \"yes\" }", 1)
+	r.write("main.tf", config+"ephemeral \"axle_kubeconfig\" \"mgmt\" {\n  cluster = \"mgmt\"\n}\n")
+	out := r.terraform("apply", "-auto-approve", "-no-color")
+	for _, want := range []string{"axle_cluster.mgmt will be updated in-place", `axle_service_wait.greeting["edge"] must be replaced`, "2 added, 1 changed, 2 destroyed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the apply does not say %q:\n%s", want, out)
+		}
+	}
+	api, err := kubernetes.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := api.AppsV1().Deployments("axle-system").Get(t.Context(), "axle-agent", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprint(have.Spec.Template.Spec.Containers); !strings.Contains(text, "45s") {
+		t.Errorf("the agent polls otherwise: %s", text)
+	}
+	if out := r.terraform("plan", "-no-color", "-detailed-exitcode"); !strings.Contains(out, "No changes") {
+		t.Errorf("the plan after the change is %s", out)
+	}
 }
 
 // readonly lets an operator read a Cluster object for a cluster that Terraform manages.
@@ -393,27 +296,5 @@ func nothing(t *testing.T, name string, c *kube.Cluster) {
 		if strings.HasPrefix(b.Name, "axle") {
 			t.Errorf("%s still has the binding %s", name, b.Name)
 		}
-	}
-}
-
-// secrecy looks for secrets in all files of the run.
-func secrecy(t *testing.T, r *run) {
-	t.Helper()
-	files := 0
-	err := filepath.WalkDir(r.dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.Contains(path, "/.terraform/") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		files++
-		for _, secret := range []string{planted, "client-key-data", "current-context"} {
-			if strings.Contains(string(text), secret) {
-				t.Errorf("%s has %s", entry.Name(), secret)
-			}
-		}
-		return err
-	})
-	if err != nil || files < 4 {
-		t.Errorf("%d files, %v", files, err)
 	}
 }
