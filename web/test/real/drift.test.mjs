@@ -66,7 +66,7 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   await hidden();
 
   await page.getByRole('button', { name: 'Resume' }).first().click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Resume', exact: true }).click();
+  await page.getByText(`${service} is resumed`).first().waitFor();
   await eventually(async () => assert.equal((await kubectl('edge-2', '--namespace', name, 'get', 'configmap', 'settings', '-o', 'jsonpath={.data.colour}')).trim(), 'blue'));
   await page.getByText('Paused').first().waitFor({ state: 'hidden' });
   await shot(page, 'a7-resumed');

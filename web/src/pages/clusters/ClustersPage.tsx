@@ -69,7 +69,7 @@ export function Page() {
           )
         }
       >
-        {may.allowed === false && <MayNot what="add a cluster" reason={may.reason} />}
+        {may.allowed === false && !none && <MayNot what="add a cluster" reason={may.reason} />}
       </PageHeader>
       {none ? (
         <FirstSteps />
