@@ -22,25 +22,31 @@ const web = "../../web"
 // limit bounds the tests of one profile.
 const limit = 15 * time.Minute
 
-// profiles are the stacks, and where the tests are that need each of them.
+// profiles are the stacks, and where the tests are that need each of them. The longest
+// go first.
 var profiles = []stack.Config{
-	{Profile: stack.Fresh},
-	{Profile: "empty"},
+	{Profile: "small"},
+	{Profile: stack.Real},
 	{Profile: "broken"},
 	{Profile: stack.Huge, Clusters: 300, Services: 3000},
+	{Profile: "empty"},
+	{Profile: stack.Fresh},
 }
 
-// long are those whose tests take many minutes; make soak runs them.
-var long = []stack.Config{{Profile: "small"}, {Profile: stack.Real}}
+// atOnce is how many profiles run at the same time: one waits for its clusters while
+// the other's browser works. More are slower on two cores, not faster.
+const atOnce = 2
 
 // TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.
 func TestBrowser(t *testing.T) {
-	all := profiles
-	if os.Getenv("AXLE_SOAK") != "" {
-		all = append(long, profiles...)
-	}
-	for _, config := range all {
-		t.Run(config.Profile, func(t *testing.T) { run(t, config) })
+	free := make(chan struct{}, atOnce)
+	for _, config := range profiles {
+		t.Run(config.Profile, func(t *testing.T) {
+			t.Parallel()
+			free <- struct{}{}
+			t.Cleanup(func() { <-free })
+			run(t, config)
+		})
 	}
 }
 

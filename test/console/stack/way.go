@@ -9,9 +9,10 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	"github.com/axle-cd/axle/agent/tunnel"
 )
+
+// tunnelPath is where agents open their tunnels.
+const tunnelPath = "/agent/v1/tunnel"
 
 // way is an ingress between the agent of one cluster and the hub, that can be told to
 // let no tunnel through: the agent polls and reports as before.
@@ -60,7 +61,7 @@ func (w *way) mend() {
 
 // ServeHTTP implements http.Handler.
 func (w *way) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != tunnel.Path {
+	if r.URL.Path != tunnelPath {
 		w.hub.ServeHTTP(rw, r)
 		return
 	}
