@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,15 +40,21 @@ const atOnce = 2
 
 // TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.
 func TestBrowser(t *testing.T) {
-	free := make(chan struct{}, atOnce)
+	queue := make(chan stack.Config, len(profiles))
 	for _, config := range profiles {
-		t.Run(config.Profile, func(t *testing.T) {
-			t.Parallel()
-			free <- struct{}{}
-			t.Cleanup(func() { <-free })
-			run(t, config)
+		queue <- config
+	}
+	close(queue)
+	// Parallel subtests would start in any order.
+	var running sync.WaitGroup
+	for range atOnce {
+		running.Go(func() {
+			for config := range queue {
+				t.Run(config.Profile, func(t *testing.T) { run(t, config) })
+			}
 		})
 	}
+	running.Wait()
 }
 
 func run(t *testing.T, config stack.Config) {
