@@ -56,7 +56,9 @@ func (w *way) cut() {
 func (w *way) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open, w.close = context.WithCancel(context.Background())
+	if w.open == nil || w.open.Err() != nil {
+		w.open, w.close = context.WithCancel(context.Background())
+	}
 }
 
 // ServeHTTP implements http.Handler.
