@@ -105,7 +105,7 @@ function NoLiveView({ service, error, again }: { service: Service; error: unknow
   }, [up, since, again])
   return (
     <Banner tone="warn" icon={Unplug}>
-      <strong>Live view unavailable, deploys go on.</strong> {problemOf(error).message} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
+      <strong>Live view unavailable, deploys go on.</strong> {problemOf(error).message.replace(/\.?$/, '.')} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
     </Banner>
   )
 }
