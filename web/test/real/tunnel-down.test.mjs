@@ -43,12 +43,11 @@ test('a tunnel that is down: the strip, what still works, and back', { timeout: 
     t.diagnostic(`the strip after ${((Date.now() - cut) / 1000).toFixed(1)} s`);
     await page.getByText("The agent's tunnel is down; its last poll was").waitFor();
     await onlyTheTunnel(page);
-    const reported = page.getByText('Last reported').locator('xpath=ancestor::section');
+    await page.getByText('Last reported', { exact: true }).waitFor();
     await page.locator('summary').filter({ hasText: 'talker' }).getByText('Healthy').waitFor();
     await page.locator('summary').filter({ hasText: 'talker' }).click();
-    await page.getByRole('table', { name: 'Objects of talker' }).getByText('Deployment').waitFor();
+    await page.getByRole('region', { name: 'Objects of talker' }).getByText('Deployment', { exact: true }).waitFor();
     assert.equal(await workloads(page).count(), 0, 'a list that is not live any more');
-    assert.equal(await reported.count(), 1);
     await shot(page, 'a19-tunnel');
     await checkAxe(page, 'the strip');
   });
