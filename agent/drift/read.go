@@ -137,8 +137,11 @@ func (w *Watcher) healthLocked(want kubeobj.Expected, c *agentv1.Component) {
 	case found:
 		c.Uid, c.Message = string(live.UID), live.Message
 		c.Health = cmp.Or(live.Health, string(health.Healthy))
-		if why := w.rootCauses[want.Ref].text; why != "" && c.Health != string(health.Healthy) {
-			c.Message = strings.TrimPrefix(c.Message+"; "+why, "; ")
+		if why := w.rootCauses[want.Ref]; why.text != "" && c.Health != string(health.Healthy) {
+			c.Message = strings.TrimPrefix(c.Message+"; "+why.text, "; ")
+			if why.crashes && c.Health == string(health.Progressing) {
+				c.Health = string(health.Degraded)
+			}
 		}
 		w.judgePaceLocked(want.Ref, c)
 	case want.Once:

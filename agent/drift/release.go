@@ -32,9 +32,10 @@ var releaseWorkloads = []kubeobj.Kind{
 }
 
 // rootCauseOf finds the root cause of an unhealthy object in the objects that it owns.
-func (w *Watcher) rootCauseOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+func (w *Watcher) rootCauseOf(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (rootCause, error) {
 	if kind.GroupKind() == helmRelease {
-		return w.firstBadWorkload(ctx, kind, ref)
+		text, err := w.firstBadWorkload(ctx, kind, ref)
+		return rootCause{text: text}, err
 	}
 	return w.firstBadPod(ctx, kind, ref)
 }
@@ -98,8 +99,8 @@ func (w *Watcher) badAmong(ctx context.Context, kind kubeobj.Kind, namespace str
 		}
 		text := strings.TrimSuffix(kind.Kind+" "+object.GetName()+": "+found.Message, ": ")
 		pod, err := w.firstBadPod(ctx, kind, kubeobj.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: object.GetName()})
-		if err == nil && pod != "" {
-			text += "; " + pod
+		if err == nil && pod.text != "" {
+			text += "; " + pod.text
 		}
 		return short(text), nil
 	}

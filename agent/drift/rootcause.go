@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/axle-cd/axle/agent/health"
@@ -28,6 +30,12 @@ const (
 	// rootCausesAtOnce bounds the workloads per look, podsRead the pods per workload.
 	rootCausesAtOnce = 5
 	podsRead         = "100"
+	// A container crashes when it restarted crashRestarts times, is not ready, and
+	// ended with an error within crashRecent. With the back-off of kubelet that is
+	// about five minutes after its first end, so that what waits for its database
+	// does not count.
+	crashRestarts = 5
+	crashRecent   = 10 * time.Minute
 )
 
 // workloads are kinds whose pods show why they are unhealthy.
@@ -40,6 +48,15 @@ var workloads = map[schema.GroupKind]bool{
 // rootCause is the root cause in the pods of a workload.
 type rootCause struct {
 	text string
+	// crashes says that a container of the pod ends with an error again and again.
+	// Kubernetes has no deadline for that once a Deployment was available, and none at
+	// all for a StatefulSet.
+	crashes bool
+}
+
+// knownCause is a root cause, and when to ask for it again.
+type knownCause struct {
+	rootCause
 	next time.Time
 }
 
@@ -59,7 +76,7 @@ func (w *Watcher) findRootCauses(ctx context.Context) {
 			continue
 		}
 		for _, s := range w.sick(now) {
-			text, err := w.rootCauseOf(ctx, s.kind, s.ref)
+			cause, err := w.rootCauseOf(ctx, s.kind, s.ref)
 			if ctx.Err() != nil {
 				return
 			}
@@ -69,12 +86,12 @@ func (w *Watcher) findRootCauses(ctx context.Context) {
 			}
 			w.mu.Lock()
 			if err != nil {
-				text = w.rootCauses[s.ref].text
+				cause = w.rootCauses[s.ref].rootCause
 			}
-			if w.rootCauses[s.ref].text != text {
+			if w.rootCauses[s.ref].rootCause != cause {
 				w.tellLocked(s.service)
 			}
-			w.rootCauses[s.ref] = rootCause{text, now.Add(rootCauseAgain)}
+			w.rootCauses[s.ref] = knownCause{cause, now.Add(rootCauseAgain)}
 			w.mu.Unlock()
 		}
 	}
@@ -119,13 +136,13 @@ func (w *Watcher) sick(now time.Time) []sickWorkload {
 
 // firstBadPod names the worst pod of a workload, with its owners and the reason;
 // empty if no pod gives one.
-func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (string, error) {
+func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeobj.Ref) (none rootCause, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	path := "/apis/" + kind.Group + "/" + kind.Version + "/namespaces/" + url.PathEscape(ref.Namespace)
 	raw, err := w.rest.Get().AbsPath(path, kind.Resource, ref.Name).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	var owner struct {
 		Spec struct {
@@ -137,30 +154,30 @@ func (w *Watcher) firstBadPod(ctx context.Context, kind kubeobj.Kind, ref kubeob
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(raw, &owner); err != nil {
-		return "", err
+		return none, err
 	}
 	selector, err := metav1.LabelSelectorAsSelector(owner.Spec.Selector)
 	if err == nil && selector.Empty() {
 		selector, err = labels.Parse(owner.Status.Selector)
 	}
 	if err != nil || selector.Empty() {
-		return "", nil
+		return none, nil
 	}
 	raw, err = w.rest.Get().AbsPath("/api/v1/namespaces/"+url.PathEscape(ref.Namespace)+"/pods").Param("labelSelector", selector.String()).
 		Param("limit", podsRead).SetHeader("Accept", acceptWhole).MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	var pods struct{ Items []map[string]any }
 	if err := json.Unmarshal(raw, &pods); err != nil {
-		return "", err
+		return none, err
 	}
-	return worstPod(pods.Items), nil
+	return worstPod(pods.Items, w.cfg.Clock.Now()), nil
 }
 
 // worstPod says why the worst of some pods is unhealthy. Of several equally bad pods
 // it uses the newest, which belongs to the newest revision.
-func worstPod(items []map[string]any) string {
+func worstPod(items []map[string]any, now time.Time) rootCause {
 	type verdict struct {
 		pod    *unstructured.Unstructured
 		result health.Result
@@ -175,7 +192,7 @@ func worstPod(items []map[string]any) string {
 		}
 	}
 	if len(bad) == 0 {
-		return ""
+		return rootCause{}
 	}
 	worst := slices.MinFunc(bad, func(a, b verdict) int {
 		if a.result.Status != b.result.Status && health.Worst(a.result.Status, b.result.Status) == a.result.Status {
@@ -192,5 +209,16 @@ func worstPod(items []map[string]any) string {
 			text = "ReplicaSet " + o.Name + ", " + text
 		}
 	}
-	return short(text)
+	return rootCause{short(text), worst.result.Status == health.Degraded && crashes(worst.pod, now)}
+}
+
+func crashes(object *unstructured.Unstructured, now time.Time) bool {
+	var pod corev1.Pod
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
+		return false
+	}
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		end := c.LastTerminationState.Terminated
+		return !c.Ready && c.RestartCount >= crashRestarts && end != nil && end.ExitCode != 0 && now.Sub(end.FinishedAt.Time) < crashRecent
+	})
 }

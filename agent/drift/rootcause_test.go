@@ -73,6 +73,28 @@ func TestAWorkloadSaysWhyItIsNotWell(t *testing.T) {
 		t.Fatal(err)
 	}
 	is("Healthy", "")
+
+	// It was available, so that Kubernetes waits without end: it is the pod that tells.
+	looping, err := pods.Get(t.Context(), "b", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looping.Status.Phase = corev1.PodRunning
+	looping.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", RestartCount: 5, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 2m40s"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.Now()}},
+	}}
+	if _, err := pods.UpdateStatus(t.Context(), looping, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if web, err = apps.Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	web.Status.AvailableReplicas, web.Status.ReadyReplicas = 0, 0
+	if _, err := apps.UpdateStatus(t.Context(), web, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	is("Degraded", "0 of 1 updated replicas are available; ReplicaSet web-1, Pod b: CrashLoopBackOff: back-off 2m40s")
 }
 
 // A HelmRelease of Flux says which of its workloads is unhealthy, and the reason of

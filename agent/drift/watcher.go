@@ -77,7 +77,7 @@ type Watcher struct {
 	// looks counts scanned marks, for a test.
 	looks int
 	// rootCauses are the root causes in the pods of unhealthy workloads.
-	rootCauses map[kubeobj.Ref]rootCause
+	rootCauses map[kubeobj.Ref]knownCause
 	// stalls are objects with a deadline that are Progressing.
 	stalls map[kubeobj.Ref]stall
 	// naming are objects whose added fields wait to be named.
@@ -143,7 +143,7 @@ func New(cfg Config) (*Watcher, error) {
 		return nil, err
 	}
 	w := &Watcher{cfg: cfg, rest: client, heals: rate.NewLimiter(healRate, healRate), wake: make(chan struct{}, 1), healWake: make(chan struct{}, 1),
-		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, rootCauses: map[kubeobj.Ref]rootCause{}, stalls: map[kubeobj.Ref]stall{},
+		kinds: map[schema.GroupKind]*kindWatch{}, dirty: map[kubeobj.Ref]bool{}, marks: map[kubeobj.Ref]*mark{}, marksOf: map[string]map[kubeobj.Ref]*mark{}, rootCauses: map[kubeobj.Ref]knownCause{}, stalls: map[kubeobj.Ref]stall{},
 		healing: map[string]map[kubeobj.Ref]bool{}, changed: map[string]bool{}}
 	w.naming = newNaming(w)
 	return w, nil

@@ -54,6 +54,18 @@ func TestSourceIsANetworkForIPv6(t *testing.T) {
 	}
 }
 
+// What a redirect would lead to is what is checked.
+func TestNextIsAPathOfThisHub(t *testing.T) {
+	for next, want := range map[string]string{
+		"/services?q=a#b": "/services?q=a#b", "/clusters/": "/clusters/", "/clusters/a/k8s/x/a%2Fb": "/clusters/a/k8s/x/a%2Fb",
+		"/x/../logout": "/", "/login/./callback/sso": "/", "/login//callback/sso": "/", "/login/../..//evil.test": "/", "/logout": "/", "/%2e%2e/logout": "/",
+	} {
+		if got := safeNext(next); got != want {
+			t.Errorf("%q leads to %q, want %q", next, got, want)
+		}
+	}
+}
+
 func FuzzNext(f *testing.F) {
 	for _, s := range []string{"/", "//x", "/\\x", "/a?b=//c", "https://x", "/\x00", "/%2f/x", "/..//x", "/login/callback/x"} {
 		f.Add(s)
@@ -65,7 +77,7 @@ func FuzzNext(f *testing.F) {
 	f.Fuzz(func(t *testing.T, next string) {
 		got := safeNext(next)
 		u, err := here.Parse(got)
-		if err != nil || u.Host != here.Host || u.Scheme != here.Scheme || !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\n\r\t") {
+		if err != nil || u.Host != here.Host || u.Scheme != here.Scheme || !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") || u.Path == "/logout" || strings.HasPrefix(u.Path, "/login/callback/") || strings.ContainsAny(got, "\\\n\r\t") {
 			t.Errorf("%q leads to %q", next, got)
 		}
 	})

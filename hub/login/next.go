@@ -2,6 +2,7 @@ package login
 
 import (
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -25,6 +26,10 @@ func safeNext(next string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
 		return home
 	}
+	// A redirect cleans a path, so that what is checked here must be clean already.
+	if u.Path != "/" && path.Clean(u.Path) != strings.TrimSuffix(u.Path, "/") {
+		return home
+	}
 	// A POST target or a logout page must not be a redirect target.
 	if u.Path == "/logout" || strings.HasPrefix(u.Path, "/login/callback/") {
 		return home
@@ -33,9 +38,9 @@ func safeNext(next string) string {
 }
 
 // withNext adds ?next= to a path of this package.
-func withNext(path, next string) string {
+func withNext(to, next string) string {
 	if next = safeNext(next); next == "/" {
-		return path
+		return to
 	}
-	return path + "?next=" + url.QueryEscape(next)
+	return to + "?next=" + url.QueryEscape(next)
 }

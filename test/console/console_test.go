@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,26 +23,38 @@ const web = "../../web"
 // limit bounds the tests of one profile.
 const limit = 15 * time.Minute
 
-// profiles are the stacks, and where the tests are that need each of them.
+// profiles are the stacks, and where the tests are that need each of them. The longest
+// go first.
 var profiles = []stack.Config{
-	{Profile: stack.Fresh},
-	{Profile: "empty"},
+	{Profile: "small"},
+	{Profile: stack.Real},
 	{Profile: "broken"},
 	{Profile: stack.Huge, Clusters: 300, Services: 3000},
+	{Profile: "empty"},
+	{Profile: stack.Fresh},
 }
 
-// long are those whose tests take many minutes; make soak runs them.
-var long = []stack.Config{{Profile: "small"}, {Profile: stack.Real}}
+// atOnce is how many profiles run at the same time: one waits for its clusters while
+// the other's browser works. More are slower on two cores, not faster.
+const atOnce = 2
 
 // TestBrowser runs web/test/PROFILE/*.test.mjs for each profile.
 func TestBrowser(t *testing.T) {
-	all := profiles
-	if os.Getenv("AXLE_SOAK") != "" {
-		all = append(long, profiles...)
+	queue := make(chan stack.Config, len(profiles))
+	for _, config := range profiles {
+		queue <- config
 	}
-	for _, config := range all {
-		t.Run(config.Profile, func(t *testing.T) { run(t, config) })
+	close(queue)
+	// Parallel subtests would start in any order.
+	var running sync.WaitGroup
+	for range atOnce {
+		running.Go(func() {
+			for config := range queue {
+				t.Run(config.Profile, func(t *testing.T) { run(t, config) })
+			}
+		})
 	}
+	running.Wait()
 }
 
 func run(t *testing.T, config stack.Config) {

@@ -4,10 +4,10 @@
 // one of them fails or is skipped.
 //
 //	go test ./test/console -run 'TestBrowser/broken'
-//	AXLE_SOAK=1 FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
+//	FILE=logs go test ./test/console -run TestBrowser/real   # files whose name contains logs
 //
-// Without AXLE_SOAK the profiles small and real are left out, because they take many
-// minutes; make soak runs them.
+// Two profiles run at once, and the files of a profile one after the other, because they
+// share its hub.
 //
 // `make deps` installs Chromium, `make web` builds the console and installs Node's
 // packages.

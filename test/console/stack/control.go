@@ -25,14 +25,15 @@ type control struct {
 
 // order is one act. The fields that an act does not read stay empty.
 type order struct {
-	// axle, kubectl, commit, hub, cluster, churn.
+	// axle, kubectl, commit, hub, tunnel, cluster, churn.
 	Do      string            `json:"do"`
 	Args    []string          `json:"args"`
 	Cluster string            `json:"cluster"`
 	Repo    string            `json:"repo"`
 	Message string            `json:"message"`
 	Files   map[string]string `json:"files"`
-	// For hub kill or start, for cluster silence, for churn start or stop.
+	// For hub kill or start, for tunnel cut or mend, for cluster silence, for churn
+	// start or stop.
 	What string `json:"what"`
 	// Changes a second, for churn.
 	Rate int `json:"rate"`
@@ -113,6 +114,16 @@ func (c *control) act(ctx context.Context, o order) (out outcome, err error) {
 			return out, s.World.Hub.Kill()
 		case "start":
 			return out, s.World.Hub.Start(ctx)
+		}
+	case "tunnel": // of edge-2
+		switch {
+		case s.way == nil:
+		case o.What == "cut":
+			s.way.cut()
+			return out, nil
+		case o.What == "mend":
+			s.way.mend()
+			return out, nil
 		}
 	case "churn":
 		switch {

@@ -7,7 +7,8 @@
 //	Start (world or seed, passwords) ---> File (JSON for web/test) ---> Close
 //
 // Profiles: real has three API servers with real pods, two of them connected, a Git
-// server and an OpenID Connect provider's place; the others are those of
+// server and an OpenID Connect provider's place; the agent of the second is behind an
+// ingress that can be told to let no tunnel through; the others are those of
 // test/scale/seed, with simulated clusters.
 //
 // Invariants: after an error nothing keeps running; the control address answers only

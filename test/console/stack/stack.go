@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"golang.org/x/sync/errgroup"
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/internal/atomicfile"
@@ -74,6 +75,7 @@ type Stack struct {
 
 	control   *control
 	churn     churn
+	way       *way // of edge-2, in the profile real
 	temporary bool
 	setup     string
 	fleet     func() error // ends the simulated clusters
@@ -219,10 +221,17 @@ func (s *Stack) startReal(ctx context.Context) (err error) {
 		s.World.Cluster(name).SetBinary("sh", "/bin/sh")
 	}
 	s.Progress("two clusters connect")
-	for _, name := range []string{"edge-1", "edge-2"} {
-		if err := s.World.ConnectPod(ctx, name, "--poll-interval", "5s", "--tag", "tier=edge", "--tag", "region=eu"); err != nil {
-			return err
-		}
+	if s.way, err = newWay(s.World.Hub.URL); err != nil {
+		return err
+	}
+	connecting, joined := errgroup.WithContext(ctx)
+	for name, hub := range map[string]string{"edge-1": s.World.Hub.URL, "edge-2": s.way.URL} {
+		connecting.Go(func() error {
+			return s.World.ConnectPod(joined, name, "--agent-hub-url", hub, "--poll-interval", "5s", "--tag", "tier=edge", "--tag", "region=eu")
+		})
+	}
+	if err := connecting.Wait(); err != nil {
+		return err
 	}
 	s.Progress("services are delivered")
 	files := map[string]string{}
@@ -341,6 +350,9 @@ func (s *Stack) Close() error {
 		errs = append(errs, s.Seeded.Close())
 	case s.World != nil:
 		errs = append(errs, s.World.Close())
+	}
+	if s.way != nil {
+		errs = append(errs, s.way.end())
 	}
 	if s.temporary {
 		errs = append(errs, os.RemoveAll(s.Dir))

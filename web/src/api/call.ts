@@ -25,7 +25,7 @@ export function callOptions<I extends DescMessage, O extends DescMessage>(method
   })
 }
 
-type Options<T> = Pick<UseQueryOptions<T>, 'enabled' | 'refetchInterval' | 'staleTime' | 'gcTime'> & {
+type Options<T> = Pick<UseQueryOptions<T>, 'enabled' | 'refetchInterval' | 'staleTime' | 'gcTime' | 'retry'> & {
   // Shows the answer of the previous input until the new one is there.
   keep?: boolean
 }

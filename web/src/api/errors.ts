@@ -39,6 +39,11 @@ export function isCode(error: unknown, code: Code): boolean {
   return error instanceof ConnectError && error.code === code
 }
 
+// hidden says that the person may not see what was asked for, whatever they do.
+export function hidden(error: unknown): boolean {
+  return isCode(error, Code.PermissionDenied) && !problemOf(error).prove
+}
+
 // lasting says whether trying again without a change is useless.
 export function lasting(error: unknown): boolean {
   return error instanceof ConnectError && [Code.NotFound, Code.InvalidArgument, Code.PermissionDenied, Code.Unauthenticated, Code.FailedPrecondition, Code.Unimplemented, Code.Aborted, Code.AlreadyExists].includes(error.code)

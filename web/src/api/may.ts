@@ -25,12 +25,13 @@ export function useMay(action: 'read' | 'write' | 'create' | 'git', place: Place
 }
 
 // useMaySomewhere is for what can be made in any of several projects.
-export function useMaySomewhere(action: 'write' | 'create' | 'git'): May {
+export function useMaySomewhere(action: 'read' | 'write' | 'create' | 'git'): May {
   const { admin, name } = session()
   const { data } = useCall(Bindings.method.list, {}, { enabled: !admin, staleTime: 30_000 })
   if (admin) return { allowed: true, reason: `${name} is an administrator` }
   if (!data) return { allowed: undefined, reason: '' }
   const wanted = action === 'create' ? ['create', 'write'] : [action]
-  const binding = data.bindings.find((b) => wanted.includes(b.action))
+  // Whoever may do anything may read.
+  const binding = data.bindings.find((b) => action === 'read' || wanted.includes(b.action))
   return binding ? { allowed: true, reason: `binding ${binding.id}` } : { allowed: false, reason: `no role binding gives it; an administrator does with: axle auth bind --user ${name} --action ${action} --project NAME` }
 }

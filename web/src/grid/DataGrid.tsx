@@ -9,10 +9,11 @@ import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './selec
 import type { Source } from './source'
 import { useSize } from './useSize'
 import { overscan, scrollTo, visibleRows } from './window'
+import { hidden, problemOf } from '#/api/errors'
 import { useKeys } from '#/app/useKeys'
 import { usePreferences } from '#/app/preferences'
 import { Button } from '#/ds/Button'
-import { ErrorPanel } from '#/ds/State'
+import { Empty, ErrorPanel } from '#/ds/State'
 import { count } from '#/ds/Text'
 import type { Item } from '#/ds/Menu'
 
@@ -201,7 +202,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const nothing = !busy && total === 0
   return (
     <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, 34 + Math.max(1, total) * rowHeight) }}>
-      {source.error !== undefined && source.error !== null && <ErrorPanel title={`Can't read: ${label}`} error={source.error} retry={source.retry} />}
+      {source.error !== undefined && source.error !== null && (hidden(source.error) ? <Empty title={`No ${label.toLowerCase()} that you may see`}>{problemOf(source.error).message}</Empty> : <ErrorPanel title={`Can't read: ${label}`} error={source.error} retry={source.retry} />)}
       {source.changed > 0 && (
         <div className={styles.pill}>
           <Button icon={RotateCw} keys="r" onClick={source.refresh}>

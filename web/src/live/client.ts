@@ -21,7 +21,9 @@ export interface Subscriber {
 
 const subscribers = new Set<Subscriber>()
 const watchers = new Set<() => void>()
-let connection: Connection = { phase: 'idle', heardAt: 0 }
+// Until the hub is heard for the first time, the stream is on its way.
+const unheard: Connection = { phase: 'connecting', heardAt: 0 }
+let connection = unheard
 let send: ((message: ToHost) => void) | undefined
 let sent = noTopics
 let timer: ReturnType<typeof setTimeout> | undefined
@@ -50,7 +52,7 @@ function changed(): void {
 
 function take(message: ToTab): void {
   if ('connection' in message) {
-    connection = message.connection
+    connection = message.connection.phase === 'idle' && message.connection.heardAt === 0 ? unheard : message.connection
     for (const watcher of watchers) watcher()
     return
   }

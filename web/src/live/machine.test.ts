@@ -49,7 +49,7 @@ class FakeHub implements Upstream {
   }
 
   kindOf(error: unknown) {
-    return error as 'too-old' | 'no-stream' | 'signed-out' | 'other'
+    return error as 'too-old' | 'no-stream' | 'signed-out' | 'forbidden' | 'other'
   }
 
   get last() {
@@ -220,6 +220,17 @@ describe('a broken stream', () => {
     expect(hub.opened).toHaveLength(1)
     expect(machine.connection.phase).toBe('idle')
     machine.renew()
+    expect(hub.opened).toHaveLength(2)
+  })
+
+  it('is no broken one when the person may see nothing, and is tried with other topics', async () => {
+    machine.want(clusters)
+    hub.last.end('forbidden')
+    await after(600_000)
+    expect(hub.opened).toHaveLength(1)
+    expect(phases).toEqual(['connecting', 'idle'])
+    expect(machine.connection.heardAt).toBeGreaterThan(0)
+    machine.want(more)
     expect(hub.opened).toHaveLength(2)
   })
 

@@ -36,8 +36,8 @@ export interface Upstream {
   watch(topics: TopicSet, resumeToken: string, signal: AbortSignal): AsyncIterable<Batch>
   setTopics(streamId: string, topics: TopicSet, signal: AbortSignal): Promise<void>
   // What an error means: the resume token is too old, the stream is unknown to
-  // this replica, or nobody is logged in.
-  kindOf(error: unknown): 'too-old' | 'no-stream' | 'signed-out' | 'other'
+  // this replica, nobody is logged in, or the person may see nothing of this.
+  kindOf(error: unknown): 'too-old' | 'no-stream' | 'signed-out' | 'forbidden' | 'other'
 }
 
 export interface Listener {
@@ -149,7 +149,9 @@ export class Machine {
     } catch (error) {
       if (signal.aborted) return
       const kind = this.upstream.kindOf(error)
-      if (kind === 'signed-out') return this.rest()
+      // The hub is heard, and there is nothing to follow until other topics are wanted.
+      if (kind === 'forbidden') this.heardAt = Date.now()
+      if (kind === 'signed-out' || kind === 'forbidden') return this.rest()
       if (kind === 'too-old') {
         this.token = ''
         this.listener.relist()

@@ -63,6 +63,7 @@ describe('hubUpstream', () => {
     expect(fetched).toHaveBeenCalledWith('http://hub/axle.hub.v1.Fleet/SetTopics', expect.objectContaining({ body: '{"streamId":"st","topics":{"serviceIds":["s1"],"clusterIds":[],"hints":["fleet"]}}', headers: expect.objectContaining({ 'Axle-Csrf': 'token' }) as unknown }))
     expect(hub.kindOf(new HubError('out_of_range', ''))).toBe('too-old')
     expect(hub.kindOf(new HubError('unauthenticated', ''))).toBe('signed-out')
+    expect(hub.kindOf(new HubError('permission_denied', ''))).toBe('forbidden')
     expect(hub.kindOf(new TypeError('Failed to fetch'))).toBe('other')
   })
 })

@@ -60,6 +60,8 @@ export function hubUpstream(origin: string, csrf: () => string): Upstream {
           return 'no-stream'
         case 'unauthenticated':
           return 'signed-out'
+        case 'permission_denied':
+          return 'forbidden'
         default:
           return 'other'
       }

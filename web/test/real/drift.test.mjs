@@ -48,6 +48,14 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   await page.getByText('Drifted').first().waitFor();
   await page.getByText(/data\.added/).first().waitFor();
   await shot(page, 'a7-drifted');
+  // The comparison names the field too, and says why an apply leaves it.
+  const compare = async () => {
+    await page.getByRole('link', { name: 'Diff', exact: true }).click();
+    await page.getByRole('button', { name: /Compare now|Compare again/ }).first().click();
+  };
+  await compare();
+  await page.getByText(/data\.added \(by kubectl-patch\); they stay, because drift is only reported/).first().waitFor();
+  await shot(page, 'a7-added');
   await patch('configmap', 'settings', { data: { added: null } });
   await eventually(async () => assert.equal(await page.getByText('Drifted').count(), 0));
 
@@ -57,8 +65,7 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   await patch('configmap', 'settings', { data: { colour: 'red' } });
   await patch('secret', 'password', { stringData: { password: changed } });
   await hidden();
-  await page.getByRole('link', { name: 'Diff', exact: true }).click();
-  await page.getByRole('button', { name: /Compare now|Compare again/ }).first().click();
+  await compare();
   await page.getByText(/colour: red/).first().waitFor();
   await page.getByText(/colour: blue/).first().waitFor();
   await page.getByText('Its data changes. Values of Secrets are not shown.').waitFor();
@@ -66,7 +73,7 @@ test('drift by kubectl: shown, compared, taken back, and no secret in the page',
   await hidden();
 
   await page.getByRole('button', { name: 'Resume' }).first().click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Resume', exact: true }).click();
+  await page.getByText(`${service} is resumed`).first().waitFor();
   await eventually(async () => assert.equal((await kubectl('edge-2', '--namespace', name, 'get', 'configmap', 'settings', '-o', 'jsonpath={.data.colour}')).trim(), 'blue'));
   await page.getByText('Paused').first().waitFor({ state: 'hidden' });
   await shot(page, 'a7-resumed');

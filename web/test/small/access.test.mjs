@@ -81,7 +81,7 @@ test('the hub refuses what the console does not offer, and the other way round',
             const control = action.shows(page);
             if (want === '+') await eventually(async () => assert.ok(await control.first().isEnabled(), 'not offered'), 15_000);
             else {
-              await eventually(async () => assert.match(await page.getByRole('main').innerText(), want === '4' ? /not found|does not exist|no such|You may not|may not/i : why, 'no reason is given'), 15_000);
+              await eventually(async () => assert.match(await page.getByRole('main').innerText(), want === '4' ? /not found|does not exist|no such|may not|Nothing is shared with you/i : why, 'no reason is given'), 15_000);
               for (const one of await control.all()) assert.ok(await one.isDisabled(), 'offered to somebody who may not');
             }
           }
@@ -101,4 +101,20 @@ test('the hub refuses what the console does not offer, and the other way round',
 test('a call without the session\'s token is refused', async () => {
   const answer = await pages.admin.evaluate(async () => (await fetch('/axle.hub.v1.Services/List', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })).status);
   assert.ok([401, 403].includes(answer), `it answers ${answer}`);
+});
+
+test('who has no role reads whom to ask, and nothing looks broken', async () => {
+  const page = pages.stranger;
+  for (const path of ['/', '/clusters']) {
+    await open(page, path);
+    await page.getByText('Nothing is shared with you yet').waitFor();
+    await page.getByText(`axle auth bind --user ${stack.people.stranger} --action read --project NAME`).waitFor();
+    assert.equal(await page.getByRole('alert').count(), 0, `${path}: an error`);
+    assert.equal(await page.getByRole('main').getByRole('link', { name: /add/i }).count(), 0, `${path}: a way to add a cluster`);
+    await page.locator('header').getByText('Paused').waitFor();
+    assert.equal(await page.getByText('Reconnecting').count(), 0, `${path}: the hub is heard`);
+  }
+  await open(page, '/services');
+  await page.getByText('No services that you may see').waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
 });

@@ -9,7 +9,7 @@ interface Props {
   text: string
   readOnly?: boolean
   onChange?: (text: string) => void
-  ref?: Ref<Pick<EditorHandle, 'goTo' | 'focus' | 'text'>>
+  ref?: Ref<Pick<EditorHandle, 'goTo' | 'setText'>>
 }
 
 // useMounted loads the editor and keeps something of it in an element.
@@ -40,8 +40,8 @@ function useMounted<H extends { destroy: () => void }>(mount: (module: typeof im
   return { host, handle, ...state }
 }
 
-// Editor shows and edits YAML. What a person wrote stays in it until the text
-// that it is given changes.
+// Editor shows and edits YAML. One that is edited begins with the text and keeps what
+// a person wrote; setText changes it from outside.
 export function Editor({ label, text, readOnly = false, onChange, ref }: Props) {
   const { host, handle, ready, error } = useMounted<EditorHandle>(
     (module, element) => module.mountEditor(element, { label, text, readOnly, onChange }),
@@ -50,7 +50,7 @@ export function Editor({ label, text, readOnly = false, onChange, ref }: Props) 
   useEffect(() => {
     if (readOnly) handle.current?.setText(text)
   }, [handle, readOnly, text])
-  useImperativeHandle(ref, () => ({ goTo: (line) => handle.current?.goTo(line), focus: () => handle.current?.focus(), text: () => handle.current?.text() ?? text }), [handle, text])
+  useImperativeHandle(ref, () => ({ goTo: (line) => handle.current?.goTo(line), setText: (next) => handle.current?.setText(next) }), [handle])
   return (
     <div className={styles.frame} data-readonly={readOnly || undefined}>
       {!ready && !error && <SkeletonLines lines={12} />}

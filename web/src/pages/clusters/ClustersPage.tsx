@@ -7,6 +7,7 @@ import { clusterColumns, clusterHref } from './columns'
 import { clusterFields, clusterFilter, useStillMatches } from './filter'
 import { unary } from '#/api/call'
 import { type ClusterRow, Fleet } from '#/api/gen/hub/v1/fleet_pb'
+import { hidden } from '#/api/errors'
 import { useMaySomewhere } from '#/api/may'
 import { buttonClass } from '#/ds/Button'
 import { copyText } from '#/ds/Copy'
@@ -55,7 +56,7 @@ export function Page() {
   const chosenIds = list.columns.join()
   const shownColumns = useMemo(() => chosen(clusterColumns, chosenIds.split(',').filter(Boolean)), [chosenIds])
   const heat = list.view === 'heat'
-  const none = !source.loading && !source.error && source.unfiltered === 0
+  const none = (!source.loading && !source.error && source.unfiltered === 0) || hidden(source.error)
   return (
     <>
       <PageHeader
@@ -69,7 +70,7 @@ export function Page() {
           )
         }
       >
-        {may.allowed === false && <MayNot what="add a cluster" reason={may.reason} />}
+        {may.allowed === false && !none && <MayNot what="add a cluster" reason={may.reason} />}
       </PageHeader>
       {none ? (
         <FirstSteps />

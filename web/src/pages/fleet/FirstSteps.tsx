@@ -1,11 +1,20 @@
 import { Link } from '@tanstack/react-router'
 import styles from './FirstSteps.module.css'
+import { useMaySomewhere } from '#/api/may'
+import { session } from '#/api/session'
 import { buttonClass } from '#/ds/Button'
 import { Command } from '#/ds/Copy'
+import { SkeletonLines } from '#/ds/Skeleton'
+import { Empty } from '#/ds/State'
 
-// FirstSteps is an empty fleet: what to do, the first command filled in.
+// FirstSteps is an empty fleet: what to do, the first command filled in. Who may not
+// do it reads whom to ask.
 export function FirstSteps() {
   const hub = location.origin
+  const read = useMaySomewhere('read')
+  const create = useMaySomewhere('create')
+  if (create.allowed === undefined) return <SkeletonLines lines={4} />
+  if (!create.allowed) return <Nothing shared={read.allowed === true} />
   return (
     <ol className={styles.steps}>
       <li>
@@ -29,5 +38,18 @@ export function FirstSteps() {
         <Command command="axle services create my-cluster/hello --repo my-repo --ref main --folder hello" />
       </li>
     </ol>
+  )
+}
+
+// Nothing is an empty fleet for somebody who may not fill it.
+function Nothing({ shared }: { shared: boolean }) {
+  const { name } = session()
+  return (
+    <Empty title={shared ? 'No clusters yet' : 'Nothing is shared with you yet'}>
+      <p>
+        {shared ? 'Nobody has added a cluster where you have a role. Who may create in a project adds one.' : 'This hub may have clusters, but you have no role that shows them. Ask an administrator, who gives you one with:'}
+      </p>
+      {!shared && <Command command={`axle auth bind --user ${name} --action read --project NAME`} label="Command for an administrator" />}
+    </Empty>
   )
 }

@@ -9,6 +9,7 @@ import { Versions } from './Versions'
 import { verdictOf } from './verdict'
 import { keyOf, useCall } from '#/api/call'
 import { Fleet } from '#/api/gen/hub/v1/fleet_pb'
+import { hidden } from '#/api/errors'
 import { type Search, textOf } from '#/app/search'
 import { ClusterPeek } from '#/pages/clusters/ClusterPeek'
 import { PageHeader } from '#/ds/PageHeader'
@@ -31,6 +32,14 @@ export function Page() {
   useHint(['events'], keyOf(Fleet.method.recentChanges))
   const data = summary.data
   const verdict = data && verdictOf(data)
+  if (hidden(summary.error)) {
+    return (
+      <>
+        <PageHeader title="Fleet" />
+        <FirstSteps />
+      </>
+    )
+  }
   const peek = textOf(search['peek'])
   const setPeek = (name: string | undefined) => void navigate({ to: '.', search: (old: Search) => ({ ...old, peek: name }), replace: true } as never)
   return (

@@ -54,14 +54,15 @@ type Step = { at: 'edit' } | { at: 'checking' } | { at: 'review'; checked: Check
 function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeObject; live: KubeObject; onDone: () => void }) {
   const client = useQueryClient()
   const [base, setBase] = useState(began)
-  const [start, setStart] = useState(() => toYAML(began))
+  const [start] = useState(() => toYAML(began))
+  const untouched = useRef(start)
   const text = useRef(start)
   const [dirty, setDirty] = useState(false)
   const [size, setSize] = useState(start.length)
   const [step, setStep] = useState<Step>({ at: 'edit' })
   const [failed, setFailed] = useState<unknown>()
   const [compare, setCompare] = useState(false)
-  const editor = useRef<{ goTo: (line: number) => void; focus: () => void; text: () => string }>(null)
+  const editor = useRef<{ goTo: (line: number) => void; setText: (text: string) => void }>(null)
   const { name } = base.metadata
   const moved = live.metadata.resourceVersion !== base.metadata.resourceVersion
   useBlocker({ shouldBlockFn: () => dirty && !window.confirm('Leave, and lose what you wrote?'), enableBeforeUnload: dirty })
@@ -69,7 +70,7 @@ function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeOb
   const change = (next: string) => {
     text.current = next
     setSize(next.length)
-    setDirty(next !== start)
+    setDirty(next !== untouched.current)
   }
   const check = async () => {
     setFailed(undefined)
@@ -95,12 +96,12 @@ function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeOb
       setStep({ at: 'review', checked, applying: false })
     }
   }
-  // What the person wrote stays; only the version it is put onto is another.
+  // What the person wrote stays, in the same editor with its cursor and its history;
+  // only the version it is put onto is another.
   const rebase = () => {
-    const next = rebased(text.current, live.metadata.resourceVersion ?? '')
+    untouched.current = toYAML(live)
     setBase(live)
-    setStart(next)
-    text.current = next
+    editor.current?.setText(rebased(text.current, live.metadata.resourceVersion ?? ''))
     setFailed(undefined)
     setStep({ at: 'edit' })
     setCompare(false)
@@ -143,7 +144,7 @@ function Edit({ place, base: began, live, onDone }: { place: Place; base: KubeOb
       {compare && <Diff label="Changes on the cluster since you began" before={toYAML(base)} after={toYAML(live)} />}
       {reviewing && (step.checked.before === step.checked.after ? <Banner tone="idle">Nothing would change.</Banner> : <Diff label={`Changes of ${name}`} before={step.checked.before} after={step.checked.after} />)}
       <div className={styles.editor} hidden={reviewing}>
-        <Editor key={base.metadata.resourceVersion} ref={editor} label={`Edit ${base.kind} ${name}`} text={start} onChange={change} />
+        <Editor ref={editor} label={`Edit ${base.kind} ${name}`} text={start} onChange={change} />
       </div>
     </div>
   )

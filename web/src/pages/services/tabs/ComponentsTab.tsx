@@ -1,11 +1,11 @@
 import { useNavigate } from '@tanstack/react-router'
 import { ChevronRight, ScrollText, Unplug } from 'lucide-react'
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import styles from './tabs.module.css'
 import { type Line, linesOf, maxLines, podOf } from './tree'
-import { useCall } from '#/api/call'
+import { keyOf, useCall } from '#/api/call'
 import { problemOf } from '#/api/errors'
-import { type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
+import { Clusters, type Component, type Service, Services } from '#/api/gen/hub/v1/hub_pb'
 import { useKeys } from '#/app/useKeys'
 import { Button } from '#/ds/Button'
 import { Go } from '#/ds/Go'
@@ -13,6 +13,7 @@ import { Checkbox, TextField } from '#/ds/Form'
 import { SkeletonLines } from '#/ds/Skeleton'
 import { Banner, Empty } from '#/ds/State'
 import { Badge, Muted, many } from '#/ds/Text'
+import { useHint } from '#/live/useLive'
 import { objectPath } from '#/pages/k8s/kube/gvr'
 import { resourceOf } from '#/pages/k8s/kube/kinds'
 import { Age } from '#/status/Age'
@@ -28,12 +29,14 @@ function objectHref(cluster: string, o: Component, tab?: string): string {
 // Without a tunnel it is what the agent reported.
 export function ComponentsTab({ service }: { service: Service }) {
   const ref = { cluster: service.cluster, name: service.name }
-  const tree = useCall(Services.method.getTree, { ref }, { keep: true })
+  // There is the last report to show, so that nothing is gained by asking again at once.
+  const tree = useCall(Services.method.getTree, { ref }, { keep: true, retry: false })
   const [filter, setFilter] = useState('')
   const [problems, setProblems] = useState(false)
   const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map())
   const reported = useMemo(() => service.components.map((object) => ({ object, createdAt: 0n, failing: false, children: [] })), [service.components])
-  const nodes = tree.data?.objects ?? reported
+  const live = tree.error ? undefined : tree.data
+  const nodes = live?.objects ?? reported
   const lines = useMemo(() => linesOf(nodes, chosen, filter, problems), [nodes, chosen, filter, problems])
   const navigate = useNavigate()
   const pod = useMemo(() => podOf(nodes), [nodes])
@@ -51,13 +54,9 @@ export function ComponentsTab({ service }: { service: Service }) {
   }
   return (
     <div className={styles.tab}>
-      {tree.error && (
-        <Banner tone="warn" icon={Unplug}>
-          <strong>Live view unavailable, deploys go on.</strong> {problemOf(tree.error).message} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
-        </Banner>
-      )}
-      {tree.data?.failing && <Banner tone="bad">{tree.data.failing}</Banner>}
-      {tree.data?.notes.map((n) => (
+      {tree.error && <NoLiveView service={service} error={tree.error} again={tree.refetch} />}
+      {live?.failing && <Banner tone="bad">{live.failing}</Banner>}
+      {live?.notes.map((n) => (
         <Banner key={n} tone="idle">
           {n}
         </Banner>
@@ -91,6 +90,23 @@ export function ComponentsTab({ service }: { service: Service }) {
       {lines.length === 0 && <Empty title="Nothing matches" />}
       {lines.length > maxLines && <p>{many(lines.length - maxLines, 'more object')}; filter to see them.</p>}
     </div>
+  )
+}
+
+// NoLiveView says why, and reads the objects again once the cluster's tunnel is up.
+function NoLiveView({ service, error, again }: { service: Service; error: unknown; again: () => unknown }) {
+  const name = service.cluster
+  useHint(['clusters'], keyOf(Clusters.method.get, { name }))
+  const { data: cluster } = useCall(Clusters.method.get, { name })
+  const up = cluster?.tunnel === 'Up'
+  const since = cluster?.tunnelSince
+  useEffect(() => {
+    if (up) again()
+  }, [up, since, again])
+  return (
+    <Banner tone="warn" icon={Unplug}>
+      <strong>Live view unavailable, deploys go on.</strong> {problemOf(error).message.replace(/\.?$/, '.')} Shown is the last report, <Age at={service.reportedAt} after="ago" />.
+    </Banner>
   )
 }
 
