@@ -23,7 +23,7 @@ const routes = {
     ...ofService('prod', 'crash-loop').slice(1),
     '/repositories/goes-away',
     '/services?verdict=Failed',
-    '/services?text=nothing-matches-this',
+    '/services?q=nothing-matches-this',
   ],
   real: [...always, ...ofCluster('edge-1'), ...live('edge-1'), ...ofService('edge-1', 'talker')],
 }[stack.profile];

@@ -7,6 +7,7 @@ import { type Column, fitting, template } from './layout'
 import { rowAfter } from './navigate'
 import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './select'
 import type { Source } from './source'
+import { usePlace } from './place'
 import { useSize } from './useSize'
 import { overscan, scrollTo, visibleRows } from './window'
 import { useKeys } from '#/app/useKeys'
@@ -48,7 +49,11 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const { density } = usePreferences()
   const [rowHeight, setRowHeight] = useState(32)
   const [firstRow, setFirstRow] = useState(0)
-  const [active, setActive] = useState(0)
+  const { left, note } = usePlace(label)
+  const [active, setActive] = useState(left.active ?? 0)
+  const back = useRef(left.top ?? 0)
+  // Read where it changes: asking the element while drawing costs a layout.
+  const scrolled = useRef(0)
   const [anchor, setAnchor] = useState(0)
   const [menu, setMenu] = useState<{ row: Row; at: Element } | undefined>()
   const menuAt = useRef<Element>(null)
@@ -67,6 +72,19 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     if (active >= total && total > 0) setActive(total - 1)
   }, [active, total])
 
+  // Back goes to the place that was left, once there are rows to scroll.
+  useLayoutEffect(() => {
+    const grid = body.current
+    if (back.current > 0 && (!grid || height === 0 || total === 0)) return
+    if (back.current > 0 && grid) {
+      scrolled.current = grid.scrollTop = back.current * rowHeight
+      setFirstRow(Math.floor(scrolled.current / rowHeight))
+      back.current = 0
+    }
+    note({ active, top: scrolled.current / rowHeight })
+    // A source is new at every change of filter and order, and each is another entry of the history.
+  }, [note, active, firstRow, height, rowHeight, total, source])
+
   const checks = onSelection !== undefined
   const shownColumns = useMemo(() => (width ? fitting(columns, width, checks) : columns), [columns, width, checks])
   const go = useCallback(
@@ -74,7 +92,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
       if (to === undefined || to < 0) return
       const top = scrollTo(to, body.current?.scrollTop ?? 0, height, rowHeight)
       if (top !== undefined && body.current) {
-        body.current.scrollTop = top
+        scrolled.current = body.current.scrollTop = top
         setFirstRow(Math.floor(top / rowHeight))
       }
       // A row that is drawn takes the focus at once: when it is the active one
@@ -222,7 +240,10 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           tabIndex={active >= range.from && active < range.to ? -1 : 0}
           className={styles.grid}
           data-stale={source.stale || undefined}
-          onScroll={(e) => setFirstRow(Math.floor(e.currentTarget.scrollTop / rowHeight))}
+          onScroll={(e) => {
+            scrolled.current = e.currentTarget.scrollTop
+            setFirstRow(Math.floor(scrolled.current / rowHeight))
+          }}
           onKeyDown={onKeyDown}
           onFocus={(e) => e.target === e.currentTarget && active >= range.from && active < range.to && go(active)}
           style={{ '--columns': template(shownColumns, checks), '--row': `${rowHeight}px` } as React.CSSProperties}
