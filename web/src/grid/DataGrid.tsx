@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactElement, type ReactNode, Suspense, lazy, 
 import styles from './DataGrid.module.css'
 import { GridHead } from './GridHead'
 import { GridRow } from './GridRow'
-import { type Column, fitting, template } from './layout'
+import { type Column, edgeWidth, fitting, template } from './layout'
 import { rowAfter } from './navigate'
 import { type Selection, add, isSelected, nobody, sizeOf, toggle } from './select'
 import type { Source } from './source'
@@ -85,8 +85,8 @@ export function DataGrid<Row>(props: GridProps<Row>) {
     // A source is new at every change of filter and order, and each is another entry of the history.
   }, [note, active, firstRow, height, rowHeight, total, source])
 
-  const checks = onSelection !== undefined
-  const shownColumns = useMemo(() => (width ? fitting(columns, width, checks) : columns), [columns, width, checks])
+  const edge = edgeWidth(onSelection !== undefined, rowHeight)
+  const shownColumns = useMemo(() => (width ? fitting(columns, width, edge) : columns), [columns, width, edge])
   const go = useCallback(
     (to: number | undefined) => {
       if (to === undefined || to < 0) return
@@ -218,7 +218,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
   const busy = source.loading && total === 0
   const nothing = !busy && total === 0
   return (
-    <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, 34 + Math.max(1, total) * rowHeight) }}>
+    <div className={styles.wrap} data-fill={maxHeight === undefined || undefined} style={maxHeight === undefined ? undefined : { height: Math.min(maxHeight, (rowHeight >= 40 ? 46 : 34) + Math.max(1, total) * rowHeight) }}>
       {source.error !== undefined && source.error !== null && <ErrorPanel title={`Can't read: ${label}`} error={source.error} retry={source.retry} />}
       {source.changed > 0 && (
         <div className={styles.pill}>
@@ -246,7 +246,7 @@ export function DataGrid<Row>(props: GridProps<Row>) {
           }}
           onKeyDown={onKeyDown}
           onFocus={(e) => e.target === e.currentTarget && active >= range.from && active < range.to && go(active)}
-          style={{ '--columns': template(shownColumns, checks), '--row': `${rowHeight}px` } as React.CSSProperties}
+          style={{ '--columns': template(shownColumns, edge), '--row': `${rowHeight}px` } as React.CSSProperties}
         >
           <GridHead columns={shownColumns} sort={sort} onSort={onSort} selected={onSelection ? allVisible : undefined} onSelectPage={() => onSelection?.(allVisible ? nobody : add(selection ?? nobody, visibleIds()))} />
           <div role="rowgroup" className={styles.rows} style={{ height: busy ? 12 * rowHeight : total * rowHeight }}>
