@@ -225,6 +225,7 @@ func (s *Server) Register(mux routes.Adder) {
 	mux.Handle(handle[hubv1connect.ClusterAPIHandler](s, records, hubv1connect.NewClusterAPIHandler, s.live()))
 	lists := &fleetapi.API{
 		Index: s.config.Index, Fleet: s.config.Fleet, Readable: s.readable, Cluster: s.cluster, Position: s.config.Feed.Position, Rollouts: s.config.Rollouts, Changes: s.config.Changes, Life: s.config.Lives.Incarnation, Streams: s.config.Streams, Clock: s.config.Clock,
+		Own: fleetapi.Own{Caller: caller, Operations: s.config.Operations.Store.Operations.ListOperations, Tokens: s.config.Identity.Tokens},
 	}
 	whole, overview := handle[hubv1connect.FleetHandler](s, records, hubv1connect.NewFleetHandler, lists)
 	mux.Handle(whole, fleetapi.Cuttable(overview))
