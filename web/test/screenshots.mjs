@@ -14,7 +14,7 @@ mkdirSync(out, { recursive: true });
 
 const routes = {
   empty: always,
-  small: [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/rollouts', '/no/such/page'],
+  small: [...always, ...ofCluster('prod-eu'), ...live('prod-eu'), ...ofService('prod-eu', 'web'), '/repositories/fleet', '/no/such/page', '/clusters?view=heat', '/#palette', '/services#keys'],
   broken: [
     ...always,
     ...['prod', 'lost', 'new-site', 'planned'].map((name) => `/clusters/${name}`),
@@ -24,10 +24,16 @@ const routes = {
     '/repositories/goes-away',
     '/services?verdict=Failed',
     '/services?q=nothing-matches-this',
+    '/clusters?view=heat',
+    '/clusters/prod/settings',
+    '/clusters/new-site/settings',
   ],
   real: [...always, ...ofCluster('edge-1'), ...live('edge-1'), ...ofService('edge-1', 'talker')],
 }[stack.profile];
 if (!routes) throw new Error(`no routes for the profile ${stack.profile}`);
+
+// What lies above a page, and the key that opens it.
+const keys = { palette: 'Control+k', keys: '?' };
 
 const nameOf = (path) => path.replace(/^\//, '').replace(/[^a-z0-9-]+/gi, '_') || 'home';
 
@@ -51,6 +57,11 @@ for (const colorScheme of looks) {
       let problem = '';
       await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
       await page.evaluate(() => document.fonts.ready);
+      const key = keys[path.split('#')[1]];
+      if (key) {
+        await page.keyboard.press(key);
+        await page.getByRole('dialog').waitFor();
+      }
       const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;
       await page.screenshot({ path: join(out, file) });
       index.push({ file, path, profile: stack.profile, look: colorScheme, width, hash: await hashOf(page), problem });
