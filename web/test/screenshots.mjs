@@ -1,5 +1,5 @@
 // Takes pictures of every route of a stack, in dark and light, wide and narrow, into
-// OUT. `make screenshots` runs it for the profiles small (loaded), empty and broken, and
+// OUT. `make screenshots` runs it for the profiles small (loaded), empty, broken and real (pods), and
 // somebody looks at them: docs/ui-review.md.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,14 @@ const routes = {
     '/clusters/prod/settings',
     '/clusters/new-site/settings',
   ],
-  real: [...always, ...ofCluster('edge-1'), ...live('edge-1'), ...ofService('edge-1', 'talker')],
+  // What only a tunnel shows.
+  real: [
+    ...ofCluster('edge-1'),
+    ...live('edge-1'),
+    '/clusters/edge-1/k8s/pods.v1',
+    ...['summary', 'yaml', 'events', 'logs', 'related'].map((tab) => `/clusters/edge-1/k8s/deployments.v1.apps/talker/talker/${tab}`),
+    ...ofService('edge-1', 'talker'),
+  ],
 }[stack.profile];
 if (!routes) throw new Error(`no routes for the profile ${stack.profile}`);
 

@@ -7,7 +7,6 @@ import (
 
 	hubv1 "github.com/axle-cd/axle/api/hub/v1"
 	"github.com/axle-cd/axle/hub/identity"
-	"github.com/axle-cd/axle/hub/operations"
 )
 
 const (
@@ -22,23 +21,6 @@ func titles(items []*hubv1.NeedsYouItem) string {
 		all = append(all, i.GetKind()+": "+i.GetTitle()+" "+i.GetCommand())
 	}
 	return strings.Join(all, "; ")
-}
-
-func TestOwnFailedOperationsWaitForADayOrARetry(t *testing.T) {
-	one := func(id string, state operations.State, ended int64, selection string) operations.Operation {
-		return operations.Operation{ID: id, Action: "sync", State: state, Total: 5, Failed: 2, EndedAt: ended, Selection: selection}
-	}
-	got := titles(failedOperations([]operations.Operation{
-		one("op-6", operations.Running, 0, "the failed services of op-2"),
-		one("op-5", operations.Done, now-hour, "cluster edge"),
-		one("op-4", operations.Failed, now-hour, "cluster edge"),
-		one("op-3", operations.Cancelled, now-hour, "cluster edge"),
-		one("op-2", operations.Failed, now-2*hour, "cluster edge"),
-		one("op-1", operations.Failed, now-day, "cluster edge"),
-	}, now))
-	if want := "operation_failed: Your operation sync failed for 2 of 5 services. axle operations get op-4"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }
 
 func TestOwnTokensAreAnnouncedAWeekBeforeTheyEnd(t *testing.T) {
