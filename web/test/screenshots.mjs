@@ -67,7 +67,12 @@ for (const colorScheme of looks) {
       const key = keys[path.split('#')[1]];
       if (key) {
         await page.keyboard.press(key);
-        await page.getByRole('dialog').waitFor();
+        // On a touch screen a dialog with a field shows when the keyboard had its time.
+        await page.waitForFunction(() => {
+          const dialog = document.querySelector('[role="dialog"]');
+          for (let e = dialog; e; e = e.parentElement) if (getComputedStyle(e).opacity !== '1') return false;
+          return dialog !== null;
+        });
       }
       const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;
       await page.screenshot({ path: join(out, file) });

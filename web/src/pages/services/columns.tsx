@@ -25,7 +25,7 @@ export const serviceColumns: Column<ServiceRow>[] = [
     grow: 2,
     sort: 'name',
     // What is degraded shows although its sync is fine.
-    under: { id: 'cluster', cell: (r) => <>{r.cluster}{r.health !== 'Healthy' && <Status word={r.health} dim={old(r)} />}</> },
+    under: { id: 'cluster', cell: (r) => <>{r.cluster}{r.health !== 'Healthy' && r.health !== 'Unknown' && <Status word={r.health} dim={old(r)} />}</> },
     cell: (r) => (
       <>
         <Go to={serviceHref(r)} tabIndex={-1} className={styles.name} title={r.namespace === r.name ? r.name : `${r.name}, namespace ${r.namespace}`}>
