@@ -67,11 +67,13 @@ for (const colorScheme of looks) {
       const key = keys[path.split('#')[1]];
       if (key) {
         await page.keyboard.press(key);
-        // On a touch screen a dialog with a field shows when the keyboard had its time.
+        // On a touch screen a dialog with a field is hidden until the keyboard had its time.
         await page.waitForFunction(() => {
           const dialog = document.querySelector('[role="dialog"]');
-          for (let e = dialog; e; e = e.parentElement) if (getComputedStyle(e).opacity !== '1') return false;
-          return dialog !== null;
+          let shows = dialog !== null;
+          for (let e = dialog; e; e = e.parentElement) shows &&= getComputedStyle(e).opacity === '1';
+          window.shownSince = shows ? (window.shownSince ?? performance.now()) : undefined;
+          return shows && performance.now() - window.shownSince > 1000;
         });
       }
       const file = `${stack.profile}-${nameOf(path)}-${colorScheme}-${width}.png`;

@@ -84,6 +84,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
     event.stopPropagation()
     const chosen = moved ? menu.current?.querySelector<HTMLElement>('[data-focused]')?.dataset['key'] : undefined
     if (chosen === undefined && text.trim() === '') return
+    if (moved && chosen === undefined) {
+      // What was chosen is not among the results any more: nothing else is opened for it.
+      setMoved(false)
+      return
+    }
     if (known) open(chosen ?? 'first')
     else setWanted(chosen ?? 'first')
   }
@@ -105,7 +110,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
               <Kbd keys="Escape" />
             </TextField>
             <div className={styles.list}>
-              <Menu ref={menu} aria-label="Results" className={styles.menu ?? ''} data-moved={moved || undefined} onAction={(key) => run(String(key))} renderEmptyState={() => <p className={styles.empty}>{found.isFetching ? 'Searching…' : found.error ? problemOf(found.error).message : `Nothing is called “${query}”.`}</p>}>
+              <Menu ref={menu} aria-label="Results" className={styles.menu ?? ''} data-moved={moved || undefined} data-busy={!known || undefined} onAction={(key) => run(String(key))} renderEmptyState={() => <p className={styles.empty}>{found.isFetching ? 'Searching…' : found.error ? problemOf(found.error).message : `Nothing is called “${query}”.`}</p>}>
                 {pasted && (
                   <MenuItem id="pasted" textValue={pasted} data-first className={styles.item ?? ''}>
                     <CornerDownRight size={14} aria-hidden />
