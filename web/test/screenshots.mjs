@@ -64,6 +64,9 @@ for (const colorScheme of looks) {
       let problem = '';
       await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
       await page.evaluate(() => document.fonts.ready);
+      // A part whose code is loaded late begins to load only now.
+      await page.waitForTimeout(300);
+      await settled(page, 5000).catch((error) => (problem = String(error).split('\n')[0]));
       const key = keys[path.split('#')[1]];
       if (key) {
         await page.keyboard.press(key);
