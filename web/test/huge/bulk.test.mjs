@@ -85,6 +85,8 @@ test('the palette, a filter, a service, and back: the row and the place are thos
   await eventually(async () => assert.ok((before = await total(page)) > 1000, 'not all services are listed'));
   await page.keyboard.press('/');
   await page.keyboard.type('service-05');
+  // What is typed filters in steps, and each begins a selection anew.
+  await eventually(() => assert.equal(new URL(page.url()).searchParams.get('q'), 'service-05'));
   await eventually(async () => assert.ok((await total(page)) < before, 'the filter is not applied'));
   await settled(page);
   await page.keyboard.press('Tab');
